@@ -41,7 +41,7 @@ from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 MOST = exact.MAX_LEVEL
-"""A level that every channel here keeps, so that no audit ends early with a refusal."""
+"""A level that every channel here satisfies, so that no audit ends early with a refusal."""
 
 NotionAndChannel = tuple[Notion, Channel]
 

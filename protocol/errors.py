@@ -65,7 +65,7 @@ class NotionError(BadData):
 
 
 class Uncertified(BadData):
-    """A channel that is not proved to keep the level of its notion: its level is higher, its audit is too large, or
+    """A channel that is not proved to satisfy the level of its notion: its level is higher, its audit is too large, or
     the notion does not allow this channel (SPEC 6)."""
 
     stage = "certificate"

@@ -1,11 +1,11 @@
 """Exact arithmetic: levels as integers, rational bounds of e^level, decimals without floats.
 
 A privacy level is an integer number of nanonats (10^-9 nat), so levels add and compare without rounding. A ratio of
-probabilities provably keeps a level if it is at most a rational LOWER bound of e^level. An upper bound would not prove
-this; it serves factors and posteriors that are shown to people and must not be too low.
+probabilities provably satisfies a level if it is at most a rational LOWER bound of e^level. An upper bound would not
+prove this; it serves factors and posteriors that are shown to people and must not be too low.
 
 Two functions return floats. The result of ``rough_log`` is a guess that integers then correct, or chooses the witness
-that is shown. The result of ``nats`` is for display. No float decides whether a level is kept.
+that is shown. The result of ``nats`` is for display. No float decides whether a level is satisfied.
 """
 
 from __future__ import annotations
@@ -171,8 +171,9 @@ def in_nats(level: int) -> str:
     return f"{'-' if level < 0 else ''}{digits} {'nat' if abs(level) == NANONATS else 'nats'}"
 
 
-def keeps(numerator: int, denominator: int, level: int) -> bool:
-    """Return whether numerator / denominator <= exp_lower(level) / 2^96; a positive numerator over 0 keeps no level."""
+def satisfies(numerator: int, denominator: int, level: int) -> bool:
+    """Return whether numerator / denominator <= exp_lower(level) / 2^96; a positive numerator over 0 satisfies no
+    level."""
     shifted = numerator << EXP_BITS
     # Geo compares up to 230,000 pairs at different levels, and the series of one level takes about 0.1 ms, more above
     # 20 nats. So a fast lower bound is tried first.
@@ -196,7 +197,8 @@ def _exp_below(level: int) -> int:
 
 
 def level_of(numerator: int, denominator: int) -> int | None:
-    """Return the smallest level, in nanonats, that numerator / denominator provably keeps; None if no level is enough.
+    """Return the smallest level, in nanonats, that numerator / denominator provably satisfies; None if no level is
+    enough.
 
     It is rounded up: never below ln(numerator / denominator).
     """
@@ -205,9 +207,9 @@ def level_of(numerator: int, denominator: int) -> int | None:
     if numerator <= denominator:
         return 0
     level = max(0, math.floor(rough_log(numerator, denominator) * NANONATS))
-    while not keeps(numerator, denominator, level):
+    while not satisfies(numerator, denominator, level):
         level += 1
-    while level and keeps(numerator, denominator, level - 1):
+    while level and satisfies(numerator, denominator, level - 1):
         level -= 1
     return level
 

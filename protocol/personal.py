@@ -81,7 +81,7 @@ def own_channel(prior: tuple[int, ...], level: int, offered: Channel) -> Channel
     """Return the channel for a declared ``prior``: the response of the rule, or the offered LDP channel if it is more
     accurate.
 
-    The offered channel keeps LDP at ``level``, and therefore LIP under every prior. It costs at most ``level``; a
+    The offered channel satisfies LDP at ``level``, and therefore LIP under every prior. It costs at most ``level``; a
     response costs up to twice ``level``.
     """
     response = lip_response(prior, level)

@@ -1,4 +1,4 @@
-"""A designed channel keeps its declared level, for every mechanism and number of values.
+"""A designed channel satisfies its declared level, for every mechanism and number of values.
 
 A recipe of the catalogue and the protocol's audit are independent of each other, so their agreement to the nanonat at
 every size is evidence for both. The audit against brute force: tests/protocol.

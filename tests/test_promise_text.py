@@ -42,7 +42,7 @@ def response(level: int) -> RandomizedResponse:
 
 
 def one_sided(level: int) -> RandomizedResponse:
-    """Return a channel in which value 0 keeps the level against every other value, and the others exceed it by far
+    """Return a channel in which value 0 satisfies the level against every other value, and the others exceed it by far
     against value 0."""
     rare = 2**40
     return RandomizedResponse(
@@ -57,7 +57,7 @@ def two_blocks(level: int) -> Blocks:
 
 
 def made(kind: str, level: int) -> tuple[Notion, Channel]:
-    """Return a notion of this kind at a level, and a channel that keeps it."""
+    """Return a notion of this kind at a level, and a channel that satisfies it."""
     half = max(exact.MIN_LEVEL, level // 2)
     few = response(half)
     rows = tuple(tuple(0 if x == y else half if x + y == 1 else level for y in range(K)) for x in range(K))

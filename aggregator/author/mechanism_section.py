@@ -77,8 +77,8 @@ def mechanism_of(name: str, section: Section, question: Question) -> tuple[str, 
 
 
 def _gaussian(section: Section, question: Question) -> Channel:
-    """Return the channel of Gaussian noise with the draft's width. It keeps the draft's level of pure LDP; the audit
-    computes (epsilon, delta)."""
+    """Return the channel of Gaussian noise with the draft's width. It satisfies the draft's level of pure LDP; the
+    audit computes (epsilon, delta)."""
     sigma = section.number("sigma", "the standard deviation of the noise in steps, above 0")
     if sigma <= 0:
         raise DraftError(

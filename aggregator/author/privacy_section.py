@@ -1,6 +1,7 @@
 """Read the privacy notion of a draft, with its prior if it has one.
 
-An error names the entry and what is expected. The certificate of the campaign proves that its channel keeps the notion.
+An error names the entry and what is expected. The certificate of the campaign proves that its channel satisfies the
+notion.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def _geo(section: Section, domain: Domain, level: int) -> Notion:
 
 
 def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> Notion:
-    """Return the notion that keeps Pufferfish privacy by the Wasserstein mechanism."""
+    """Return the notion of Pufferfish privacy by the Wasserstein mechanism."""
     file = section.file("scenarios", "a JSON file of secrets, pairs and scenarios", folder)
     return geo_for(read_scenarios(file, domain), level)
 

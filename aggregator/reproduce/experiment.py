@@ -24,7 +24,7 @@ Numeric = TypeVar("Numeric", bound=float)
 ROLES = ("published", "invalid", "optimum", "ours", "ldp", "free", "server", "bound", "alone", "other")
 """The role of a curve, which determines its colour in every figure:
 
-published   the paper's mechanism or estimate, where it keeps the claimed level
+published   the paper's mechanism or estimate, where it satisfies the claimed level
 invalid     the paper's mechanism, where it violates the claimed level
 optimum     the optimum under the claimed level, or the channel that `auto` chooses
 ours        our best mechanism or estimate, if it is not the optimum
@@ -171,9 +171,9 @@ class Experiment:
 def parted(name: str, x: Sequence[float], y: Sequence[float], valid: Sequence[bool], notion: str) -> tuple[Curve, ...]:
     """Return a published curve as two curves: the part that satisfies the claimed level, and the part that does not,
     with "not" and the notion in its name."""
-    kept = tuple(value if keeps else math.nan for value, keeps in zip(y, valid, strict=True))
+    kept = tuple(value if holds else math.nan for value, holds in zip(y, valid, strict=True))
     # The invalid part extends to the next valid point on either side, so that the line has no gap.
-    near = [any(not keeps for keeps in valid[max(place - 1, 0) : place + 2]) for place in range(len(x))]
+    near = [any(not holds for holds in valid[max(place - 1, 0) : place + 2]) for place in range(len(x))]
     broken = tuple(value if close else math.nan for value, close in zip(y, near, strict=True))
     both = (
         (Curve(name, tuple(x), kept, "published"), any(valid)),

@@ -66,7 +66,7 @@ export class NotionError extends BadData {
   }
 }
 
-/** The channel's integers do not keep the level that its notion declares (SPEC 6). */
+/** The channel's integers do not satisfy the level that its notion declares (SPEC 6). */
 export class Uncertified extends BadData {
   get stage() {
     return "certificate";

@@ -42,11 +42,11 @@ function expBelow(level) {
 }
 
 /**
- * True if numerator / denominator <= e^level is proved; a positive numerator over 0 keeps no level.
+ * True if numerator / denominator <= e^level is proved; a positive numerator over 0 satisfies no level.
  * @param {bigint} numerator @param {bigint} denominator @param {bigint} level
  * @returns {boolean}
  */
-export function keeps(numerator, denominator, level) {
+export function satisfies(numerator, denominator, level) {
   const shifted = numerator << 96n;
   // Geo compares up to 230,000 pairs at different levels, and the series of one level takes about 0.1 ms, more above
   // 20 nats. So the fast lower bound is tried first.
@@ -54,7 +54,7 @@ export function keeps(numerator, denominator, level) {
 }
 
 /**
- * The smallest level that a ratio provably keeps.
+ * The smallest level that a ratio provably satisfies.
  * @param {bigint} numerator @param {bigint} denominator
  * @returns {bigint | null} null if it is infinite
  */
@@ -62,8 +62,8 @@ export function levelOf(numerator, denominator) {
   if (denominator === 0n) return null;
   if (numerator <= denominator) return 0n;
   let level = BigInt(Math.max(0, Math.floor((roughLog(numerator) - roughLog(denominator)) * 1e9)));
-  while (!keeps(numerator, denominator, level)) level++;
-  while (level && keeps(numerator, denominator, level - 1n)) level--;
+  while (!satisfies(numerator, denominator, level)) level++;
+  while (level && satisfies(numerator, denominator, level - 1n)) level--;
   return level;
 }
 

@@ -33,7 +33,7 @@ def decode_campaign(payload: bytes) -> Campaign:
     Args:
         payload: canonical msgpack.
     Returns:
-        The campaign; its channels keep the declared level.
+        The campaign; its channels satisfy the declared level.
     Raises:
         BadData: at the stage that fails: codec, domain, notion, channel, view, certificate or campaign.
     """

@@ -37,7 +37,7 @@ class Loss:
 
     @property
     def level(self) -> int | None:
-        """The smallest level that this ratio provably keeps, in nanonats, rounded up; None if it is infinite."""
+        """The smallest level that this ratio provably satisfies, in nanonats, rounded up; None if it is infinite."""
         return exact.level_of(self.numerator, self.denominator)
 
     def worse_than(self, other: Loss) -> bool:

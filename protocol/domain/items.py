@@ -8,8 +8,8 @@ has it counts as l/s.
 The dither alone, drawn once with each consent, chooses the item, so an unchanged set gives an unchanged input.
 ``draws`` returns the exact distribution of the choice: how many of the 2^64 dithers choose each input. The number of an
 item differs by less than one from its share of 2^64, so its probability is off by less than 2^-64. Plain LDP is not
-affected, because a mixture of a channel's rows keeps every level that all pairs of rows keep. For a level that depends
-on the items, ``set_level`` counts the dithers exactly.
+affected, because a mixture of a channel's rows satisfies every level that all pairs of rows satisfy. For a level that
+depends on the items, ``set_level`` counts the dithers exactly.
 
 The author chooses l with aggregator.planner.padding.
 """
@@ -193,7 +193,7 @@ def set_level(
 
     Under MinID-LDP E[i][j] is at most e^eps_i and e^eps_j. So the bound is at most the mean of e^eps over S, which is
     the budget of Theorem 4. It is also at most the harmonic mean of e^eps over S', which is sharper than the theorem.
-    It is valid for every channel that keeps the bounds of pairs, not only for bits.
+    It is valid for every channel that satisfies the bounds of pairs, not only for bits.
 
     Source: Gu et al. 2020, Theorem 4, from its proof.
 

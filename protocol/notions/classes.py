@@ -89,7 +89,7 @@ class Classes(Notion):
         """Return the certificate of the whole channel, with the certificate of each class in ``classes``.
 
         Raises:
-            Uncertified: the channel does not have a block for each class, or a class's channel does not keep its
+            Uncertified: the channel does not have a block for each class, or a class's channel does not satisfy its
                 notion.
         """
         pairs, known = self._pairs(channel), {}
@@ -97,7 +97,7 @@ class Classes(Notion):
             if (inner, notion) not in known:
                 known[inner, notion] = _of_class(place, inner, notion)
         found = tuple(known[pair] for pair in pairs)
-        # All bounds are kept and the witness is only shown to people, so floats may choose it.
+        # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
         place = max(range(len(found)), key=lambda place: found[place].nearness)
         levels = [certificate.ldp for certificate in found]
         return Certificate(

@@ -148,11 +148,11 @@ class Geo(Pairwise):
         return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Return whether every pair provably keeps its bound, the smallest level per unit that is proved for all pairs,
-        and the worst pair.
+        """Return whether every pair provably satisfies its bound, the smallest level per unit that is proved for all
+        pairs, and the worst pair.
 
         Noise on the same lattice is audited shift by shift (SPEC 6.4). Other channels are audited pair by pair if the
-        number of pairs times outputs is at most ``MOST_CELLS``. In a larger channel, the worst ratio must keep the
+        number of pairs times outputs is at most ``MOST_CELLS``. In a larger channel, the worst ratio must satisfy the
         bound of the nearest pair, which is stricter.
 
         Raises:
@@ -169,7 +169,7 @@ class Geo(Pairwise):
         audited, witness = 0, worst
         for loss, square in self._losses(channel, worst):
             bound = math.isqrt(audited**2 * square // self.unit**2)
-            if exact.keeps(loss.numerator, loss.denominator, min(bound, CERTAIN)):
+            if exact.satisfies(loss.numerator, loss.denominator, min(bound, CERTAIN)):
                 continue
             level = loss.level
             if level is None:

@@ -1,7 +1,7 @@
 """Local information privacy: |ln P(x|y) - ln P(x)| <= eps, under a prior (Jiang, Li, Tandon 2020, Def. 1).
 
 The notion bounds how much a report changes an observer's probability of a value, for an observer with this prior. A
-prior is a guess, so a campaign may also declare a radius: the channel then keeps the level for every observer whose
+prior is a guess, so a campaign may also declare a radius: the channel then satisfies the level for every observer whose
 prior is within that distance.
 """
 
@@ -60,7 +60,7 @@ class Information(Notion):
                 f"output {channel.spelled(loss.y)} rules out input {loss.x}, which no LIP level allows: choose a "
                 "channel in which every input gives this output with a probability above zero"
             )
-        return exact.keeps(loss.numerator, loss.denominator, self.level), level, loss
+        return exact.satisfies(loss.numerator, loss.denominator, self.level), level, loss
 
     def audit_steps(self, channel: Channel) -> int:
         return channel.prior_steps
@@ -74,7 +74,7 @@ class Information(Notion):
         if self.ldp_steps(channel) > MOST_STEPS or channel.numbers_held > MOST_HELD:
             return False
         loss = worst_pair(channel)
-        return exact.keeps(loss.numerator, loss.denominator, self.level)
+        return exact.satisfies(loss.numerator, loss.denominator, self.level)
 
     def certificate(self, channel: Channel) -> Certificate:
         if super().steps(channel) <= MOST_STEPS:

@@ -1,10 +1,10 @@
-"""The base class of privacy notions, and the certificate that a channel keeps a notion (SPEC 6).
+"""The base class of privacy notions, and the certificate that a channel satisfies a notion (SPEC 6).
 
 A notion is a predicate on a channel's integers. ``certify`` computes the channel's level, rounded up to a nanonat,
 names the worst case as witness, and refuses a channel above its declared level. Every certificate is the result of such
 an audit.
 
-The author's tools (aggregator.families) construct channels that keep a notion.
+The author's tools (aggregator.families) construct channels that satisfy a notion.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Certificate:
 
     Attributes:
         declared: the declared level of the notion.
-        audited: the smallest level that the channel provably keeps under its notion.
+        audited: the smallest level that the channel provably satisfies under its notion.
         ldp: the plain LDP level of the channel, which needs no prior; None if it is infinite.
         witness: the ratio that is nearest to its bound; for mutual information, the largest Q(y|x) / P(y).
         adds: True if the declared levels of a device's reports add up.
@@ -86,7 +86,7 @@ class Notion(ABC):
 
     @abstractmethod
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Return whether the channel keeps the notion, the audited level, and the worst case.
+        """Return whether the channel satisfies the notion, the audited level, and the worst case.
 
         Raises:
             Uncertified: a ratio that the notion bounds is infinite, or the notion does not allow this channel.
@@ -128,8 +128,8 @@ class Notion(ABC):
         Raises:
             Uncertified: the channel exceeds the declared level, even minimally, or the notion does not allow it.
         """
-        kept, audited, witness = self.audit(channel)
-        if not kept:
+        satisfied, audited, witness = self.audit(channel)
+        if not satisfied:
             raise Uncertified(
                 f"the channel's level is {exact.in_nats(audited)}, more than {self.name} with the declared level of "
                 f"{exact.in_nats(self.level)} allows (input {witness.x}"

@@ -90,7 +90,7 @@ class OwnPrior(Notion):
         another order have the same cost.
 
         Raises:
-            Uncertified: a response or the campaign's channel does not keep the level.
+            Uncertified: a response or the campaign's channel does not satisfy the level.
         """
         different = {tuple(sorted(prior)) for prior in priors}
         costs = [

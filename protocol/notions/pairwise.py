@@ -55,7 +55,8 @@ class Pairwise(Notion):
         return 2 * sum(map(len, classes)) + pairs
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Return whether every pair keeps its bound, the largest level of a pair, and the pair nearest to its bound.
+        """Return whether every pair satisfies its bound, the largest level of a pair, and the pair nearest to its
+        bound.
 
         The audit ends at the first pair above its bound and reports it.
 
@@ -72,11 +73,11 @@ class Pairwise(Notion):
                     f"{self.name} bounds input {loss.x} against {loss.other}, but only input {loss.x} can give "
                     f"output {channel.spelled(loss.y)}: choose a channel in which both inputs can give it"
                 )
-            if not exact.keeps(loss.numerator, loss.denominator, bound):
+            if not exact.satisfies(loss.numerator, loss.denominator, bound):
                 return False, loss.level or 0, loss
             if worst is None or loss.worse_than(worst):
                 worst = loss
-            # All bounds are kept and the witness is only shown to people, so floats may choose it.
+            # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
             nearness = exact.rough_log(loss.numerator, loss.denominator) / max(bound, 1)
             if witness is None or nearness > nearest:
                 nearest, witness = nearness, loss

@@ -113,9 +113,9 @@ class TranscriptPrior(Notion):
         channel = self.channel_of(prior)
         loss = channel.loss_against_prior(prior)
         level = loss.level
-        if level is None or not exact.keeps(loss.numerator, loss.denominator, self.level):
+        if level is None or not exact.satisfies(loss.numerator, loss.denominator, self.level):
             raise Uncertified(
-                f"after this transcript, the rule's channel does not keep the campaign's level of "
+                f"after this transcript, the rule's channel does not satisfy the campaign's level of "
                 f"{exact.in_nats(self.level)}: the device must not answer"
             )
         return Certificate(self.level, level, self.ldp(channel), loss, self.adds)

@@ -73,7 +73,7 @@ def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
     """
     if len(found) == 1:
         return found[0]
-    # All bounds are kept and the witness is only shown to people, so floats may choose it.
+    # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
     view = max(range(len(found)), key=lambda place: found[place].nearness)
     levels = [certificate.ldp for certificate in found]
     return replace(

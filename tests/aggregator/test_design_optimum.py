@@ -61,7 +61,7 @@ def test_the_binary_optimum_equals_theorem_2(e12, e21):
     np.testing.assert_allclose(np.array(table.rows) / ONE, printed, rtol=1e-6)
     for first, second, level in ((0, 1, e12), (1, 0, e21)):
         loss = table.loss([first], [second])
-        assert exact.keeps(loss.numerator, loss.denominator, level)
+        assert exact.satisfies(loss.numerator, loss.denominator, level)
         assert loss.level >= level - 200
 
 
@@ -377,7 +377,7 @@ def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():
                         for y in range(7):
                             numerator = sum(p * channel.weight(x, y) for x, p in enumerate(first)) * sum(second)
                             denominator = sum(p * channel.weight(x, y) for x, p in enumerate(second)) * sum(first)
-                            assert exact.keeps(numerator, denominator, level)
+                            assert exact.satisfies(numerator, denominator, level)
 
 
 def test_two_certain_answers_use_the_whole_level():

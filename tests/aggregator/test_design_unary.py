@@ -21,7 +21,7 @@ from protocol import notions
 from protocol.channels.bits.channel import Bits, S
 from protocol.domain.items import Items
 from protocol.errors import Uncertified
-from protocol.exact import NANONATS, keeps, level_from
+from protocol.exact import NANONATS, level_from, satisfies
 from protocol.notions import HighLow, Information, Ldp
 from protocol.notions.graded import Graded
 
@@ -74,7 +74,7 @@ def test_utility_optimised_rappor_satisfies_high_low_and_has_no_ldp_level(level)
         protected = [y for y in range(32) if not y & 0b01001]
         for y in protected:
             column = [channel.weight(x, y) for x in range(5)]
-            assert keeps(max(column), min(column), level)
+            assert satisfies(max(column), min(column), level)
         for y in set(range(32)) - set(protected):
             assert sum(channel.weight(x, y) > 0 for x in range(5)) <= 1
     a, b = shares(unary.utility_rappor(5, sensitive, NANONATS))

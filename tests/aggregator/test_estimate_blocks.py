@@ -165,7 +165,7 @@ def test_high_low_channels_are_utility_optimised(sensitive, inner, level):
     for y in range(channel.outputs):
         column = [channel.weight(x, y) for x in range(6)]
         if y < protected:
-            assert exact.keeps(max(column), min(column), level)
+            assert exact.satisfies(max(column), min(column), level)
         else:
             (only,) = (x for x in range(6) if column[x])
             assert only not in sensitive
@@ -180,7 +180,7 @@ def test_one_sensitive_value_of_two_is_the_binary_optimum(level):
     np.testing.assert_allclose(dense(channel), [[1, 0], [1 / E, 1 - 1 / E]], atol=1e-15)
     certificate = certify(channel, HighLow(level, 2, (0,)))
     assert certificate.audited == level
-    # Warner's channel, the other optimum for two values, keeps the level in both directions and has a larger error.
+    # Warner's channel, the other optimum for two values, satisfies the level in both directions and has a larger error.
     assert expected_mse(channel) < expected_mse(randomized_response(2, level))
 
 

@@ -21,10 +21,10 @@ from aggregator.reproduce.lip.own_priors import UNIT, best_errors
 from aggregator.reproduce.lip.published import (
     bit,
     claimed,
-    keeps,
     ldp_channels,
     level,
     of_bit,
+    satisfies,
     true_level,
     unbiased,
     valid_from,
@@ -117,10 +117,10 @@ def test_the_true_level_is_the_least_that_certifies():
     found = true_level(channel, prior)
     assert found == pytest.approx(math.log((1 - math.exp(-1)) / 0.1 + math.exp(-1)), abs=1e-8)
     certify(channel, Information(round(found * NAT), prior))
-    assert not keeps(channel, prior, found - 1e-6)
+    assert not satisfies(channel, prior, found - 1e-6)
     edge = valid_from(prior)
     for eps, valid in ((edge - 0.01, False), (edge + 0.01, True)):
-        assert keeps(published_lip_response(prior, level(eps)), prior, eps) == valid
+        assert satisfies(published_lip_response(prior, level(eps)), prior, eps) == valid
 
 
 def optimum_of_sum(prior, values, eps):

@@ -80,7 +80,7 @@ def test_the_bound_on_the_odds_is_never_exceeded_and_is_reached(drawn) -> None:
         if moved is None:
             assert levels[x, other] is None
             continue
-        assert exact.keeps(moved.numerator, moved.denominator, levels[x, other])
+        assert exact.satisfies(moved.numerator, moved.denominator, levels[x, other])
         assert levels[x, other] - exact.level_of(moved.numerator, moved.denominator) <= len(channels)
     infinite = [pair for pair, level in levels.items() if level is None]
     assert found.worst.nanonats == (None if infinite else max(levels.values()))
@@ -107,7 +107,7 @@ def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> N
     level = found.changing.nanonats
     assert (level is None) == infinite
     if level is not None:
-        assert exact.keeps(worst.numerator, worst.denominator, level)
+        assert exact.satisfies(worst.numerator, worst.denominator, level)
         assert level - exact.level_of(worst.numerator, worst.denominator) <= len(drawn)
         assert found.worst.nanonats <= level
 

@@ -13,8 +13,8 @@ from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_ed
 
 
 def graded(order: int, dimension: int, levels: Sequence[int]) -> GradedProjective:
-    """Return the channel over the given geometry; inputs of equal level are a class, and the channel keeps this level
-    within it."""
+    """Return the channel over the given geometry; inputs of equal level are a class, and the channel satisfies this
+    level within it."""
     having, lacking = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
     least = [outside_of(level, having, lacking) for level in levels]
     return GradedProjective.over(order, dimension, [weight + (WIDE - weight) % having for weight in least])

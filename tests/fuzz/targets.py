@@ -112,7 +112,7 @@ def closing_target(data: bytes) -> None:
 
 
 def campaign_target(payload: bytes) -> None:
-    """Check that a payload is a campaign that keeps its level and encodes to the same bytes, or raises BadData."""
+    """Check that a payload is a campaign that satisfies its level and encodes to the same bytes, or raises BadData."""
     try:
         campaign = decode_campaign(payload)
     except BadData:

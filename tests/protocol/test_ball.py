@@ -142,9 +142,9 @@ def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
 
 @pytest.mark.parametrize("radius", [0, 5 * 10**7])
 def test_a_channel_too_large_to_audit_is_certified_by_ldp(radius: int) -> None:
-    """An audit of all outputs for 3,000 values takes too many steps. A channel that keeps LDP at the level is certified
-    with this level for every prior. At a level one nanonat lower only the full audit could decide, so the channel is
-    refused."""
+    """An audit of all outputs for 3,000 values takes too many steps. A channel that satisfies LDP at the level is
+    certified with this level for every prior. At a level one nanonat lower only the full audit could decide, so the
+    channel is refused."""
     channel = Hadamard((ONE * 731) // 1000, 3000)
     prior = tuple(1 + x % 7 for x in range(3000))
     plain = certify(channel, Ldp(MOST))

@@ -89,7 +89,7 @@ def test_the_witness_is_in_the_whole_channel() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_one_class_above_its_level_refuses_the_campaign(place: int) -> None:
-    """A campaign is refused if one class is ten nanonats above its level, even if the others keep theirs."""
+    """A campaign is refused if one class is ten nanonats above its level, even if the others satisfy theirs."""
     channels = list(CHANNELS)
     worse = NOTIONS[place].level + 10
     channels[place] = personal.lip_response(PRIORS[place], worse) if place < 2 else personal.choice_channel(K, worse)

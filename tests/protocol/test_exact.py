@@ -62,18 +62,18 @@ def test_e_to_the_zero_is_exactly_one_and_invalid_levels_are_refused() -> None:
 
 @given(ratios, st.integers(0, MAX_LEVEL))
 def test_keeps_is_the_rational_comparison(ratio: tuple[int, int], level: int) -> None:
-    """keeps(n, d, level) is true if and only if n/d <= exp_lower(level) / 2^96."""
+    """satisfies(n, d, level) is true if and only if n/d <= exp_lower(level) / 2^96."""
     kept = Fraction(*ratio) <= Fraction(exact.exp_lower(level), 1 << EXP_BITS)
-    assert exact.keeps(*ratio, level) is kept
+    assert exact.satisfies(*ratio, level) is kept
 
 
 @given(ratios)
 def test_level_of_is_the_smallest_kept(ratio: tuple[int, int]) -> None:
-    """The ratio n/d keeps level_of(n, d), and does not keep a level that is one nanonat lower."""
+    """The ratio n/d satisfies level_of(n, d), and does not satisfy a level that is one nanonat lower."""
     level = exact.level_of(*ratio)
     assert level is not None
-    assert exact.keeps(*ratio, level)
-    assert level == 0 or not exact.keeps(*ratio, level - 1)
+    assert exact.satisfies(*ratio, level)
+    assert level == 0 or not exact.satisfies(*ratio, level - 1)
 
 
 @given(st.integers(1, 2**64), st.integers(1, 2**20))
@@ -94,17 +94,17 @@ def test_ratios_at_many_levels_are_compared_with_few_powers(most: int) -> None:
     asked = [rng.randrange(most) for _ in range(1000)]
     powers = [exact.exp_lower(level) for level in asked]
     exact.exp_lower.cache_clear()
-    assert all(exact.keeps(power, 1 << EXP_BITS, level + 1) for power, level in zip(powers, asked, strict=True))
+    assert all(exact.satisfies(power, 1 << EXP_BITS, level + 1) for power, level in zip(powers, asked, strict=True))
     assert exact.exp_lower.cache_info().misses < 600
     for power, level in zip(powers, asked, strict=True):
-        assert exact.keeps(power, 1 << EXP_BITS, level)
-        assert not exact.keeps(power + 1, 1 << EXP_BITS, level)
+        assert exact.satisfies(power, 1 << EXP_BITS, level)
+        assert not exact.satisfies(power + 1, 1 << EXP_BITS, level)
 
 
 def test_an_infinite_ratio_has_no_level() -> None:
-    """A ratio with denominator 0 has no level and keeps none."""
+    """A ratio with denominator 0 has no level and satisfies none."""
     assert exact.level_of(1, 0) is None
-    assert not exact.keeps(1, 0, MAX_LEVEL)
+    assert not exact.satisfies(1, 0, MAX_LEVEL)
 
 
 @given(st.decimals(0, 25, places=15))

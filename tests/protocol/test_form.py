@@ -98,8 +98,8 @@ def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
 
 
 def test_each_view_of_a_small_form_depends_on_its_questions_only() -> None:
-    """For each view, the distribution of the output given one of the 18 answers is exactly Q_j of f_j, which keeps the
-    level for every two answers. Two answers have the same distribution if and only if they agree in the asked
+    """For each view, the distribution of the output given one of the 18 answers is exactly Q_j of f_j, which satisfies
+    the level for every two answers. Two answers have the same distribution if and only if they agree in the asked
     questions. Among 60 keys each view occurs."""
     made = of_questions()
     form = made.domain
@@ -120,7 +120,7 @@ def test_each_view_of_a_small_form_depends_on_its_questions_only() -> None:
             assert (rows[x] == rows[other]) is (asked == asked_other)
             for here, there in zip(rows[x], rows[other], strict=True):
                 kept = (here.numerator * there.denominator, here.denominator * there.numerator)
-                assert exact.keeps(*kept, made.notion.level)
+                assert exact.satisfies(*kept, made.notion.level)
 
 
 def test_each_question_has_a_separate_dither() -> None:

@@ -42,7 +42,7 @@ def test_bounds_are_rounded_down() -> None:
 
 
 def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int:
-    """Return the smallest level per unit of distance at which every pair keeps its bound, by bisection over the
+    """Return the smallest level per unit of distance at which every pair satisfies its bound, by bisection over the
     bounds."""
     pairs: dict[int, int] = {}
     for x in range(channel.inputs):
@@ -75,8 +75,8 @@ def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int
     ],
 )
 def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | RandomizedResponse) -> None:
-    """The audited level is the smallest level per unit of distance at which each pair keeps its bound; one nanonat less
-    is refused."""
+    """The audited level is the smallest level per unit of distance at which each pair satisfies its bound; one nanonat
+    less is refused."""
     expected = brute_audit(notion, channel)
     certified = Geo(max(expected, exact.MIN_LEVEL), notion.unit, notion.down, notion.across)
     certificate = certify(channel, certified)
@@ -90,7 +90,7 @@ def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | R
 
 
 def test_uneven_lattices_are_audited_strictly() -> None:
-    """On an uneven lattice a shift of noise must keep the bound of its nearest pair, so the level is never below
+    """On an uneven lattice a shift of noise must satisfy the bound of its nearest pair, so the level is never below
     that of brute force."""
     notion = Geo.between(20 * NAT, 1, [0], [0, 1, 5, 6, 20])
     channel = random_noise(1, 5, SEED)
@@ -101,7 +101,8 @@ def test_uneven_lattices_are_audited_strictly() -> None:
 
 
 def test_a_large_channel_keeps_the_nearest_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a channel has more cells than the audit examines, the worst ratio must keep the bound of the nearest pair."""
+    """If a channel has more cells than the audit examines, the worst ratio must satisfy the bound of the nearest
+    pair."""
     monkeypatch.setattr("protocol.notions.geo.MOST_CELLS", 10)
     channel = RandomizedResponse(6, (2**59,))
     worst = channel.loss(range(6), range(6)).level

@@ -24,21 +24,21 @@ tables = st.integers(2, 4).flatmap(
 
 
 def level_between(channel: Channel, x: int, other: int) -> int:
-    """Return the smallest level that two inputs of a channel without zeros keep."""
+    """Return the smallest level that two inputs of a channel without zeros satisfy."""
     level = channel.loss([x], [other]).level
     assert level is not None
     return level
 
 
 def tight_budgets(channel: Channel) -> list[int]:
-    """Return the smallest budget of each input for which every pair with this input keeps the smaller of the two
+    """Return the smallest budget of each input for which every pair with this input satisfies the smaller of the two
     budgets."""
     k = channel.inputs
     pairs = [[max(level_between(channel, x, z), level_between(channel, z, x)) for z in range(k)] for x in range(k)]
     return [max(*row, exact.MIN_LEVEL) for row in pairs]
 
 
-def keeps(channel: Channel, notion: notions.Notion) -> bool:
+def satisfies(channel: Channel, notion: notions.Notion) -> bool:
     try:
         notions.certify(channel, notion)
     except Uncertified:
@@ -49,8 +49,8 @@ def keeps(channel: Channel, notion: notions.Notion) -> bool:
 @given(tables, st.data())
 @settings(max_examples=80)
 def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> None:
-    """A channel is certified if and only if every ratio of every pair keeps the bound of this pair: the minimum of its
-    two budgets for MinID, their mean for AvgID."""
+    """A channel is certified if and only if every ratio of every pair satisfies the bound of this pair: the minimum of
+    its two budgets for MinID, their mean for AvgID."""
     k = channel.inputs
     found = data.draw(st.lists(st.sampled_from([NAT // 10, NAT // 2, NAT, 3 * NAT]), min_size=k, max_size=k))
     for function, of in (("minid", min), ("avgid", lambda e, f: (e + f) // 2)):
@@ -58,7 +58,7 @@ def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> Non
         expected = all(
             level_between(channel, x, z) <= of(found[x], found[z]) for x in range(k) for z in range(k) if x != z
         )
-        assert keeps(channel, notion) == expected
+        assert satisfies(channel, notion) == expected
         assert notion.level == max(of(found[x], found[z]) for x in range(k) for z in range(k) if x != z)
         for x in range(k):
             for z in range(k):
@@ -70,12 +70,12 @@ def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> Non
 def test_ldp_at_the_smallest_budget_implies_minid_ldp(channel: Table) -> None:
     """Lemma 1: LDP at the smallest budget implies MinID-LDP, which implies LDP at min(largest, twice the smallest)."""
     budgets = tight_budgets(channel)
-    assert keeps(channel, Graded.over(budgets))
+    assert satisfies(channel, Graded.over(budgets))
     everything = range(channel.inputs)
     ldp = channel.loss(everything, everything).level
     assert ldp is not None
     assert ldp <= min(max(budgets), 2 * min(budgets) + 1)
-    assert keeps(channel, Graded.over([max(ldp, exact.MIN_LEVEL) + extra for extra in range(channel.inputs)]))
+    assert satisfies(channel, Graded.over([max(ldp, exact.MIN_LEVEL) + extra for extra in range(channel.inputs)]))
 
 
 def test_twice_the_least_budget_is_reached() -> None:
@@ -84,14 +84,14 @@ def test_twice_the_least_budget_is_reached() -> None:
     low, middle = Fraction(1, 100), Fraction(1, 100) * e
     high = middle * e
     table = Table.nearest([[middle, middle, 1 - 2 * middle], [low, high, 1 - low - high], [high, low, 1 - low - high]])
-    assert keeps(table, Graded.over([NAT + 1, 9 * NAT, 9 * NAT]))
+    assert satisfies(table, Graded.over([NAT + 1, 9 * NAT, 9 * NAT]))
     assert level_between(table, 1, 2) > 2 * NAT - 10**4
 
 
 @given(tables, tables)
 @settings(max_examples=60)
 def test_budgets_add_over_answers(first: Table, second: Table) -> None:
-    """Theorem 2: two answers keep the sum of the two vectors of budgets, input by input."""
+    """Theorem 2: two answers satisfy the sum of the two vectors of budgets, input by input."""
     k = min(first.inputs, second.inputs)
     budgets = [x + y for x, y in zip(tight_budgets(first), tight_budgets(second), strict=False)]
     both = [[[p * q for p in first.rows[x] for q in second.rows[x]]] for x in range(k)]
@@ -100,7 +100,7 @@ def test_budgets_add_over_answers(first: Table, second: Table) -> None:
             if x == z:
                 continue
             bound = min(budgets[x], budgets[z])
-            assert all(exact.keeps(p, q, bound) for p, q in zip(both[x][0], both[z][0], strict=True))
+            assert all(exact.satisfies(p, q, bound) for p, q in zip(both[x][0], both[z][0], strict=True))
 
 
 def test_a_policy_graph_leaves_pairs_out() -> None:
@@ -109,10 +109,10 @@ def test_a_policy_graph_leaves_pairs_out() -> None:
     half = Fraction(1, 2)
     table = Table.nearest([[half, half, Fraction(0)], [half, half, Fraction(0)], [Fraction(0), half, half]])
     budgets = [NAT, NAT, 2 * NAT]
-    assert not keeps(table, Graded.over(budgets))
+    assert not satisfies(table, Graded.over(budgets))
     within = Graded.over(budgets, edges=[(NAT, NAT)])
     assert within.unbounded == ((0, 1),)
-    assert keeps(table, within)
+    assert satisfies(table, within)
     assert within.level == NAT
     assert within.bound(0, 2) is None
     assert notions.certify(table, within).ldp is None

@@ -185,7 +185,7 @@ def test_set_level_is_kept_by_every_channel(family: str, seed: int) -> None:
             level = set_level(bound, first, second)
             assert level is not None
             assert all(
-                exact.keeps(set_weight(channel, first, y), set_weight(channel, second, y), level)
+                exact.satisfies(set_weight(channel, first, y), set_weight(channel, second, y), level)
                 for y in range(channel.outputs)
             )
 

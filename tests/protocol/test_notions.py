@@ -68,7 +68,8 @@ def pair_level(channel: Channel, x: int, other: int) -> int | None:
 
 
 def brute(channel: Channel, bounds: dict[tuple[int, int], int]) -> tuple[bool, int] | None:
-    """Return whether every pair keeps its bound, and the largest level of a bounded pair; None if one is infinite."""
+    """Return whether every pair satisfies its bound, and the largest level of a bounded pair; None if one is
+    infinite."""
     kept, worst = True, 0
     for (x, other), bound in bounds.items():
         level = pair_level(channel, x, other)
@@ -107,7 +108,7 @@ def check_audit(channel: Channel, notion: Notion) -> None:
 
 @given(tables(), st.integers(exact.MIN_LEVEL, MOST))
 def test_ldp_equals_brute_force(channel: Table, level: int) -> None:
-    """The LDP audit is the worst level over all ordered pairs and outputs, and certifies exactly what keeps it."""
+    """The LDP audit is the worst level over all ordered pairs and outputs, and certifies exactly what satisfies it."""
     check_audit(channel, Ldp(level))
 
 
@@ -193,7 +194,8 @@ def published_lip(prior: list[int], level: int) -> RandomizedResponse:
 
 
 def test_the_published_lip_channel_is_valid_where_no_value_is_rare() -> None:
-    """The published closed form keeps eps-LIP iff P_m >= 1 / (e^eps + 1) for every m: 600 random priors, 0 mismatches.
+    """The published closed form satisfies eps-LIP iff P_m >= 1 / (e^eps + 1) for every m: 600 random priors, 0
+    mismatches.
 
     Rounded to 64 bits the channel may exceed its level by a nanonat, so levels are compared with this tolerance; priors
     within the tolerance of the border are skipped.
@@ -205,7 +207,7 @@ def test_the_published_lip_channel_is_valid_where_no_value_is_rare() -> None:
         level = draw.randint(NAT // 10, 4 * NAT)
         prior = [draw.randint(1, 1000) for _ in range(k)]
         if draw.random() < 0.5:
-            # The channel for a nearly uniform prior keeps its level far more often.
+            # The channel for a nearly uniform prior satisfies its level far more often.
             prior = [300 + weight % 200 for weight in prior]
         share = Fraction(min(prior), sum(prior))
         border = Fraction(1 << exact.EXP_BITS, exact.exp_lower(level) + (1 << exact.EXP_BITS))
@@ -316,7 +318,8 @@ def test_a_certificate_has_the_declared_and_audited_levels(name: str) -> None:
 
 @grid
 def test_the_identity_channel_keeps_no_notion(name: str) -> None:
-    """The identity channel keeps no notion; mutual information, which bounds a mean, refuses it at the lowest level."""
+    """The identity channel satisfies no notion; mutual information, which bounds a mean, refuses it at the lowest
+    level."""
     notion, channel = GRID[name]
     k = channel.inputs
     identity = Table(tuple(tuple(1 << 62 if x == y else 0 for y in range(k)) for x in range(k)))

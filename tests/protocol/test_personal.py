@@ -45,7 +45,7 @@ def unsigned_campaign(size: int = 3, level: int = NAT, channel=None, **changes) 
 
 @given(priors, levels)
 def test_every_declared_prior_has_a_certified_channel(weights: list[int], level: int) -> None:
-    """For every prior and level the rule's integers keep LIP under that prior, and LDP within twice the level."""
+    """For every prior and level the rule's integers satisfy LIP under that prior, and LDP within twice the level."""
     prior = personal.canonical_prior(weights)
     notion = OwnPrior(level, len(prior))
     certificate = notion.certificate_of(prior)
@@ -109,7 +109,7 @@ def error(prior, channel: Channel) -> float:
 @pytest.mark.parametrize("nats", [0.5, 1.0, 2.0])
 def test_a_persons_channel_has_the_smaller_error_of_response_and_offered_channel(size: int, nats: float) -> None:
     """Under skewed and uniform priors a person's channel has the smaller error of the rule's response and the offered
-    channel, and keeps LIP."""
+    channel, and satisfies LIP."""
     level = round(nats * NAT)
     offered = hadamard(size, level)
     notion = OwnPrior(level, size)
@@ -128,7 +128,7 @@ def test_a_persons_channel_has_the_smaller_error_of_response_and_offered_channel
 
 
 def test_an_offered_channel_must_keep_ldp() -> None:
-    """A channel that keeps LDP at the level is certified. A channel above the level, one of bits and one with two
+    """A channel that satisfies LDP at the level is certified. A channel above the level, one of bits and one with two
     outputs are refused. An offered channel with the larger error is not used."""
     made = unsigned_campaign(channel=hadamard(3, NAT))
     assert made.certificate == certify(made.channel, Ldp(NAT))
@@ -158,8 +158,8 @@ def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], clas
 
 @pytest.mark.parametrize("level", [exact.MIN_LEVEL, NAT, 5 * NAT])
 def test_the_choice_of_a_class_keeps_its_level(level: int) -> None:
-    """The channel that chooses a class keeps LDP at the charged level, and its own level is at most a millionth of a
-    nat lower."""
+    """The channel that chooses a class satisfies LDP at the charged level, and its own level is at most a millionth of
+    a nat lower."""
     audited = certify(personal.choice_channel(5, level), Ldp(level)).audited
     assert level - 1000 <= audited <= level
 

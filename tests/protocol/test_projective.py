@@ -119,14 +119,15 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 
 @grid
 def test_the_outside_weight_is_the_least(channel: ProjectiveGeometry) -> None:
-    """The next smaller outside weight for which rows sum to 2^scale no longer keeps the level, in exact integers."""
+    """The next smaller outside weight for which rows sum to 2^scale no longer satisfies the level, in exact
+    integers."""
     level = channel.loss([0], [1]).level
     assert level is not None
     fewer = channel.outside - channel.support
     finer = ProjectiveGeometry(channel.inputs, channel.order, channel.dimension, fewer)
     assert finer.inside == channel.inside + channel.outputs - channel.support
-    assert exact.keeps(channel.inside, channel.outside, level)
-    assert not exact.keeps(finer.inside, finer.outside, level)
+    assert exact.satisfies(channel.inside, channel.outside, level)
+    assert not exact.satisfies(finer.inside, finer.outside, level)
 
 
 @pytest.mark.parametrize("order", [2, 3, 5, 4, 8, 9])

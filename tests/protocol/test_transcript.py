@@ -67,7 +67,9 @@ def paths(notion: TranscriptPrior, outputs: tuple[int, ...], periods: tuple[int,
 
 def within(lift: Fraction, level: int) -> bool:
     """Return whether e^-level <= lift <= e^level, decided with exact bounds."""
-    return exact.keeps(lift.numerator, lift.denominator, level) and exact.keeps(lift.denominator, lift.numerator, level)
+    return exact.satisfies(lift.numerator, lift.denominator, level) and exact.satisfies(
+        lift.denominator, lift.numerator, level
+    )
 
 
 # Composition
@@ -122,8 +124,8 @@ def test_channels_for_the_first_prior_would_not_add_up() -> None:
 
 @given(priors, levels, drifts, st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), max_size=8))
 def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int, reports) -> None:
-    """After any reports at any times, the next channel keeps the level, costs exactly this level, and has an LDP level
-    of at most twice it."""
+    """After any reports at any times, the next channel satisfies the level, costs exactly this level, and has an LDP
+    level of at most twice it."""
     notion, earlier, period = TranscriptPrior(level, prior, drift), [], 0
     for y, later in reports:
         earlier.append((period, y % len(prior)))

@@ -367,7 +367,7 @@ small = [
 
 @pytest.mark.parametrize("made", small)
 def test_every_view_keeps_the_declared_bound_of_each_pair(made: Campaign) -> None:
-    """For all x, x', y and j, Q_j(y|f_j(x)) / Q_j(y|f_j(x')) keeps the bound that the notion sets for x and x', by
+    """For all x, x', y and j, Q_j(y|f_j(x)) / Q_j(y|f_j(x')) satisfies the bound that the notion sets for x and x', by
     exact rationals; two answers that a view does not distinguish have the same distribution."""
     size = made.domain.size
     bounds = {}
@@ -380,7 +380,7 @@ def test_every_view_keeps_the_declared_bound_of_each_pair(made: Campaign) -> Non
         assert all(sum(row) == 1 for row in rows)
         for (x, other), level in bounds.items():
             for here, there in zip(rows[x], rows[other], strict=True):
-                assert exact.keeps(here.numerator * there.denominator, here.denominator * there.numerator, level)
+                assert exact.satisfies(here.numerator * there.denominator, here.denominator * there.numerator, level)
                 worst = max(worst, here / there)
             if view.map.input(made.domain, x) == view.map.input(made.domain, other):
                 assert rows[x] == rows[other]
@@ -423,8 +423,8 @@ def test_the_bound_of_two_cells_is_the_least_of_their_pairs() -> None:
 
 
 def test_one_view_above_its_level_refuses_the_campaign() -> None:
-    """A campaign is refused if one view is above the declared level, even if the others keep it, and if a view's
-    district does not keep the smallest budget of a value inside it."""
+    """A campaign is refused if one view is above the declared level, even if the others satisfy it, and if a view's
+    district does not satisfy the smallest budget of a value inside it."""
     with pytest.raises(Uncertified):
         unsigned_campaign(views=(View(1, Identity(), response(5)), View(1, Coarse(2), response(3, NAT + 10))))
     budgets = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 2 * NAT, 2 * NAT])
@@ -435,8 +435,8 @@ def test_one_view_above_its_level_refuses_the_campaign() -> None:
 
 
 def test_one_channel_is_audited_for_each_view_that_has_it() -> None:
-    """A channel that two views share must keep the notion for the inputs of each. If it keeps the bound for one view's
-    districts but not for the other's, the campaign is refused, in either order."""
+    """A channel that two views share must satisfy the notion for the inputs of each. If it satisfies the bound for one
+    view's districts but not for the other's, the campaign is refused, in either order."""
     rows = ((0, NAT, 3 * NAT), (NAT, 0, 3 * NAT), (3 * NAT, 3 * NAT, 0))
     three, notion = domain.Values(tuple("abc")), notions.Matrix(3 * NAT, rows)
     apart, together = (View(1, districts_of(cells), response(2, 3 * NAT)) for cells in ([0, 0, 1], [0, 1, 1]))

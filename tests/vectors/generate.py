@@ -375,7 +375,7 @@ def level_cases() -> Iterator[Case]:
             "denominator": str(denominator),
             "level": exact.level_of(numerator, denominator),
         }
-    # A ratio of exactly n / 2^96 with n = exp_lower keeps the level, and a ratio of one unit more does not.
+    # A ratio of exactly n / 2^96 with n = exp_lower satisfies the level, and a ratio of one unit more does not.
     for level in (10**6, NAT, 20 * NAT):
         bound = exact.exp_lower(level)
         for numerator, kept in ((bound, True), (bound + 1, False)):

@@ -236,7 +236,7 @@ def nearly_alike(total: int) -> tuple[int, int, int]:
 
     while high - low > 1:
         half = (low + high) // 2
-        kept = exact.keeps(*weights(half)[:2], exact.NANONATS)
+        kept = exact.satisfies(*weights(half)[:2], exact.NANONATS)
         low, high = (low, half) if kept else (half, high)
     a, b, c = weights(high)
     assert exact.level_of(a, b) == exact.NANONATS

@@ -172,7 +172,7 @@ def _symmetric(level: int) -> int:
     """Return a probability b with ((1 - b) / b)^2 <= e^eps, times 2^32; it exceeds the least such integer by at most
     1."""
     b = ceil(S * D, exp_lower(level // 2) + D)
-    while not exact.keeps((S - b) ** 2, b**2, level):
+    while not exact.satisfies((S - b) ** 2, b**2, level):
         b += 1
     return b
 

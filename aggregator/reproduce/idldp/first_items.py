@@ -267,7 +267,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
             "the level of a pair of inputs is at most twice the least budget (Lemma 1)",
             "IDUE's total error as a percentage of OUE's, if the other items have a budget of 1.2 eps instead of 2 "
             "eps: " + _by_share({share: f"{of_little[at[share]]:.0%}" for share in (0.01, 0.05, 0.2)}),
-            "a pair with a sensitive item keeps the smaller budget, whatever the budget of the other item is",
+            "a pair with a sensitive item satisfies the smaller budget, whatever the budget of the other item is",
         ),
         Finding(
             "(with budgets by item, a report has a bit for each item)",

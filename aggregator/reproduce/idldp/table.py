@@ -187,7 +187,7 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     level = wide.loss(range(2), range(2)).level
     findings = (
         Finding(
-            "Theorem 4: IDUE-PS keeps the smaller of two sets' budgets, which are ln of the mean of e^eps over the "
+            "Theorem 4: IDUE-PS satisfies the smaller of two sets' budgets, which are ln of the mean of e^eps over the "
             "padded set",
             f"confirmed for all {len(tight)} pairs of subsets of 3 items, padded to 2: "
             + ("no level" if over < 1e-9 else "one level")

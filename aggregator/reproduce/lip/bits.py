@@ -222,7 +222,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
             f"the published channel at eps/2 has less error than LDP up to {theirs:g} nats; the valid optimum at eps/2 "
             + (f"has less error up to {valid:g} nats" if valid else "has less error at no level"),
             f"at eps = 1 the published channel at eps/2 has a true level of {true_level(one, rare):.2f} nats, not "
-            f"0.5; it keeps eps/2 from eps = {2 * valid_from(rare):.2f} on",
+            f"0.5; it satisfies eps/2 from eps = {2 * valid_from(rare):.2f} on",
         ),
         Finding(
             "with P1 = 0.5 the symmetric and the general channel are the same",

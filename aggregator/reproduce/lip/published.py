@@ -40,7 +40,7 @@ def true_level(channel: Channel, prior: Sequence[int]) -> float:
     return math.inf if found is None else exact.nats(found)
 
 
-def keeps(channel: Channel, prior: Sequence[int], eps: float) -> bool:
+def satisfies(channel: Channel, prior: Sequence[int], eps: float) -> bool:
     """Return whether a channel's integers satisfy LIP at ``eps`` nats under ``prior``."""
     return true_level(channel, prior) <= eps
 
@@ -118,7 +118,7 @@ def published(
     """Return the curves of the published channel at ``part`` of each level: one where the channel satisfies that level,
     and one where it does not."""
     channels = [published_lip_response(prior, level(eps * part)) for eps in levels]
-    valid = [keeps(channel, prior, eps * part) for channel, eps in zip(channels, levels, strict=True)]
+    valid = [satisfies(channel, prior, eps * part) for channel, eps in zip(channels, levels, strict=True)]
     notion = "eps-LIP" if part == 1 else "eps/2-LIP"
     return parted(name, levels, [error(channel) for channel in channels], valid, notion)
 

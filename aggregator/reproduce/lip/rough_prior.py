@@ -77,7 +77,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
         Finding(
             "a curator may know the priors less accurately, which is left to future work",
             "halftruth's campaigns declare this radius; the level is then certified for all priors within it, on "
-            "integers. The published form for P1 = 0.3 at 1 nat keeps "
+            "integers. The published form for P1 = 0.3 at 1 nat satisfies "
             f"{true_level(response, PRIORS['P1 = 0.3']):.3f} nats at its prior and "
             f"{_kept(response, PRIORS['P1 = 0.3'], SHOWN):.3f} within {SHOWN:g}",
             "the papers promise nothing about observers with another prior",

@@ -20,7 +20,7 @@ from aggregator.reproduce.lip.published import (
     SPARSE,
     compared,
     error_panel,
-    keeps,
+    satisfies,
     spans,
     true_level,
 )
@@ -39,7 +39,7 @@ def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
         **{f"best{half}": best_for_sum(prior, range(len(prior)), level(each)) for half, each in nats.items()},
     }
     errors = {name: sum_mse(channel, prior, range(len(prior))) for name, channel in channels.items()}
-    protected = {f"protected{half}": float(keeps(theirs[half], prior, each)) for half, each in nats.items()}
+    protected = {f"protected{half}": float(satisfies(theirs[half], prior, each)) for half, each in nats.items()}
     return errors | protected | {"level": true_level(theirs[""], prior)}
 
 

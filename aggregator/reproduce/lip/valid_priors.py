@@ -19,8 +19,8 @@ from aggregator.reproduce.lip.published import (
     FULL,
     bit,
     claimed,
-    keeps,
     of_bit,
+    satisfies,
     true_level,
     valid_from,
     warner,
@@ -64,7 +64,7 @@ def validity(setting: Setting) -> ExperimentResult:
         lowest = math.exp(-eps)
         far = max(far, abs(found - max(eps, math.log((1 - lowest) / share + lowest))))
         predicted = share >= 1 / (math.exp(eps) + 1)
-        wrong += predicted != keeps(channel, prior, eps)
+        wrong += predicted != satisfies(channel, prior, eps)
         valid += predicted
     findings = (
         Finding(
@@ -108,7 +108,7 @@ def numbers(setting: Setting) -> ExperimentResult:
         best, ldp = of_bit(lip_response(prior, level(eps)), prior), of_bit(warner(eps), prior)
         alone = prior_mse(prior) / 2
         shares.append((alone - best) / (alone - of_bit(theirs, prior)))
-        valid = keeps(theirs, prior, eps)
+        valid = satisfies(theirs, prior, eps)
         findings.append(
             Finding(
                 f"eps = {eps:g}, P1 = {share}: an error of {claimed(float(share), eps):.5f} (eq. 19)",

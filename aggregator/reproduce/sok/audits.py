@@ -78,7 +78,7 @@ ROWS = (
     SokRow("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
         _nats("differential-identifiability"),
         "the odds of the prior count: a report without information has a level of ln({most} / {rarest}) = "
-        "{silent:.2f}, so no lower level can be kept; a report adds only the difference"),
+        "{silent:.2f}, so no lower level can be satisfied; a report adds only the difference"),
     SokRow("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
         _nats("pufferfish"),
         "the secrets are 'below 3' and 'not below 3', under the prior and under a uniform distribution. Such a set of "

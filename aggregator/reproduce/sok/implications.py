@@ -78,7 +78,7 @@ def relations(setting: Setting) -> ExperimentResult:
             "its level is at most the LDP level plus the log odds of the most and the least likely value (found: at "
             f"most {odds:.0e} nats above this sum, from rounding). Even if a report reveals nothing, its level is "
             "these log odds",
-            "no channel can keep a bound below the odds of the prior; LIP measures only what the report adds",
+            "no channel can satisfy a bound below the odds of the prior; LIP measures only what the report adds",
         ),
         Finding(
             "random sampling translates into randomised response",

@@ -3,7 +3,7 @@
 import { Noise } from "../channels/noise.js";
 import { array, big } from "../codec.js";
 import { NotionError, Uncertified } from "../errors.js";
-import { ceilDiv, gcd, keeps, levelOf, root, smallest } from "../exact.js";
+import { ceilDiv, gcd, levelOf, root, satisfies, smallest } from "../exact.js";
 import { Notion, levelFrom, upTo } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -89,7 +89,7 @@ export class Geo extends Notion {
     let audited = 0n;
     for (const [{ n, d }, square] of this.losses(channel, worst)) {
       const bound = root((audited ** 2n * square) / this.unit ** 2n);
-      if (keeps(n, d, bound < CERTAIN ? bound : CERTAIN)) continue;
+      if (satisfies(n, d, bound < CERTAIN ? bound : CERTAIN)) continue;
       // This is the smallest L with floor(root(L^2 square / unit^2)) >= level.
       const level = levelOf(n, d) ?? CERTAIN;
       audited = root(ceilDiv(level ** 2n * this.unit ** 2n, square) - 1n) + 1n;

@@ -6,8 +6,8 @@ import { keyOf } from "../channels/key.js";
 import { array, integer, integers } from "../codec.js";
 import { affordable } from "../effort.js";
 import { NotionError, ReportError, Uncertified } from "../errors.js";
-import { ceilDiv, expLower, gcd, keeps, largest, levelOf } from "../exact.js";
-import { Notion, certify, ldpSteps, levelFrom, requireKept, upTo, worstPair } from "./notion.js";
+import { ceilDiv, expLower, gcd, largest, levelOf, satisfies } from "../exact.js";
+import { Notion, certify, ldpSteps, levelFrom, provedLevel, upTo, worstPair } from "./notion.js";
 import { ldp } from "./pairwise.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -52,7 +52,7 @@ export class Information extends Notion {
 
   /** @param {Channel} channel */
   audit(channel) {
-    return requireKept(channel.lossAgainstPrior(this.prior), this.level);
+    return provedLevel(channel.lossAgainstPrior(this.prior), this.level);
   }
 
   /** @param {Channel} channel */
@@ -78,14 +78,14 @@ export class Information extends Notion {
   followsFromLdp(channel) {
     if (!affordable(ldpSteps(channel), channel.numbersHeld)) return false;
     const { n, d } = worstPair(channel);
-    return keeps(n, d, this.level);
+    return satisfies(n, d, this.level);
   }
 
   /** @param {Channel} channel */
   certificate(channel) {
     if (affordable(super.steps(channel), 0)) return super.certificate(channel);
     // The lifts are too many to audit, but LDP at the level bounds all of them (SPEC 6.3).
-    const level = requireKept(worstPair(channel), this.level);
+    const level = provedLevel(worstPair(channel), this.level);
     return { declared: this.level, audited: level, ldp: level, cost: level, ball: this.radius ? level : null, classes: [] };
   }
 
@@ -95,7 +95,7 @@ export class Information extends Notion {
     const { n, d } = worstLift(channel.outputsUnder(this.prior), BigInt(sum(this.prior)), this.radius);
     const level = levelOf(n, d);
     if (level === null) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
-    if (level > this.level) throw new Uncertified("the channel does not keep the level for every prior within the radius");
+    if (level > this.level) throw new Uncertified("the channel does not satisfy the level for every prior within the radius");
     return level;
   }
 }
@@ -206,7 +206,7 @@ export class OwnPrior extends Notion {
 
   /** @param {Channel} channel */
   audit(channel) {
-    if (this.isRule(channel)) return requireKept(channel.lossAgainstPrior(this.uniform), this.level);
+    if (this.isRule(channel)) return provedLevel(channel.lossAgainstPrior(this.uniform), this.level);
     if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
       throw new Uncertified("the channel for people's own priors must be the rule's response for the uniform prior, or an LDP channel of k to 4k outputs that are not bit vectors");
     return ldp(["ldp", this.level]).audit(channel);
@@ -279,7 +279,7 @@ export class TranscriptPrior extends Notion {
    */
   channelFor(prior) {
     const channel = ruleFor(prior, this.level);
-    requireKept(channel.lossUnder(prior), this.level);
+    provedLevel(channel.lossUnder(prior), this.level);
     return channel;
   }
 
@@ -292,7 +292,7 @@ export class TranscriptPrior extends Notion {
   audit(channel) {
     if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
       throw new Uncertified("the channel must be the one that the rule of transcripts gives for the start prior");
-    return requireKept(channel.lossAgainstPrior(this.prior), this.level);
+    return provedLevel(channel.lossAgainstPrior(this.prior), this.level);
   }
 }
 

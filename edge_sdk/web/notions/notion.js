@@ -1,8 +1,8 @@
-/** The base class of privacy notions, and the certificate that a channel keeps one (SPEC 6.2, 6.3). */
+/** The base class of privacy notions, and the certificate that a channel satisfies one (SPEC 6.2, 6.3). */
 
 import { requireAffordable } from "../effort.js";
 import { NotionError, Uncertified } from "../errors.js";
-import { MAX_LEVEL, MIN_LEVEL, keeps, levelOf } from "../exact.js";
+import { MAX_LEVEL, MIN_LEVEL, levelOf } from "../exact.js";
 import { big } from "../codec.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -12,7 +12,7 @@ import { big } from "../codec.js";
  * The levels that a channel's integers prove, in nanonats, rounded up.
  * @typedef {object} Certificate
  * @property {bigint} declared the declared level of the notion
- * @property {bigint} audited the smallest level that the channel provably keeps under its notion
+ * @property {bigint} audited the smallest level that the channel provably satisfies under its notion
  * @property {bigint | null} ldp the LDP level of the channel; null if it is infinite
  * @property {bigint} cost nanonats charged for one fresh output
  * @property {bigint | null} ball the level for any prior within a declared radius; null if none is declared
@@ -128,10 +128,10 @@ function ldpOf(channel) {
  * @param {Worst} worst @param {bigint} bound
  * @returns {bigint} @throws {Uncertified}
  */
-export function requireKept({ n, d }, bound) {
+export function provedLevel({ n, d }, bound) {
   const level = levelOf(n, d);
   if (level === null) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
-  if (!keeps(n, d, bound))
+  if (level > bound)
     throw new Uncertified(`the channel's level is ${level} nanonats, but ${bound} are declared`);
   return level;
 }
@@ -140,7 +140,7 @@ export function requireKept({ n, d }, bound) {
  * The certificate of a channel under a notion.
  * @param {Channel} channel @param {Notion} notion
  * @returns {Certificate}
- * @throws {Uncertified} the channel does not keep the declared level, or its audit is too large
+ * @throws {Uncertified} the channel does not satisfy the declared level, or its audit is too large
  */
 export function certify(channel, notion) {
   requireInputs(notion, channel);

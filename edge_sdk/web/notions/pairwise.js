@@ -6,7 +6,7 @@ import { array, big, integer, integers, requireIncreasing } from "../codec.js";
 import { NotionError } from "../errors.js";
 import { MAX_LEVEL, largest } from "../exact.js";
 import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
-import { Notion, levelFrom, requireKept, upTo } from "./notion.js";
+import { Notion, levelFrom, provedLevel, upTo } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {[number, number, bigint]} Bound class of x, class of x', level */
@@ -40,7 +40,7 @@ class Pairwise extends Notion {
     const selected = this.selected(channel);
     let audited = -1n;
     for (const [c, d, bound] of this.bounds) {
-      const level = requireKept(channel.loss(selected[c], selected[d]), bound);
+      const level = provedLevel(channel.loss(selected[c], selected[d]), bound);
       if (level > audited) audited = level;
     }
     if (audited < 0n) throw new NotionError(`${this.name} bounds no pair of values, so it would protect nothing: bound at least one`);
