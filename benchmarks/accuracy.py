@@ -14,7 +14,7 @@ import numpy as np
 
 from aggregator.estimate import likelihood
 from aggregator.estimate.bayes import empirical_bayes
-from aggregator.estimate.distribution import project
+from aggregator.estimate.distribution import project, total_variation
 from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound, prior_mse
 from aggregator.estimate.interval import standard_errors
 from aggregator.families.bits import idue
@@ -87,7 +87,7 @@ def _distances(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
         if survey < EM_SURVEYS:
             shares["em"] = likelihood.em(decoder, share, REPORTS, bayes).share
         for estimator, each in shares.items():
-            found[estimator].append(float(np.abs(each - p).sum() / 2))
+            found[estimator].append(total_variation(each, p))
     return found
 
 

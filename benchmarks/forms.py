@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from aggregator.estimate.distribution import project
+from aggregator.estimate.distribution import project, total_variation
 from aggregator.estimate.form import margin
 from aggregator.estimate.form_table import CrossTable
 from aggregator.estimate.form_view import FormView
@@ -27,7 +27,6 @@ from aggregator.families.decoder import Decoder, Floats
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
-from aggregator.present.table import total_variation
 from benchmarks import page
 from benchmarks.accuracy import values
 from protocol import exact

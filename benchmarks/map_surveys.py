@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.tree import Combined, Tree, ViewEstimate, combine, independent
 from aggregator.families.decoder import Decoder, Floats, Integers
@@ -17,7 +18,6 @@ from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.resolutions import PARTS, best_weights
-from aggregator.present.table import total_variation
 from benchmarks.accuracy import values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp

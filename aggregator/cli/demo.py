@@ -17,9 +17,9 @@ import click
 from aggregator import demo as demonstration
 from aggregator.cli import shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.result import Estimate
 from aggregator.invite.invitation import invite
-from aggregator.present.table import total_variation
 from aggregator.receive import inbox
 from aggregator.receive.app import application
 from aggregator.receive.server import bind, serve, server, url

@@ -1,4 +1,4 @@
-"""Consistent distributions: shares that are not negative and sum to one.
+"""Consistent distributions (shares that are not negative and sum to one), and their distance.
 
 Raw estimates are unbiased but may be negative. The projection only uses the constraint that shares form a distribution;
 the posterior mean also uses the campaign's prior.
@@ -134,3 +134,9 @@ def posterior_mean(decoder: Decoder, share: Floats, prior: Floats) -> Floats:
     posterior: Floats = prior * decoder.backward(np.divide(share, marginal, out=np.zeros_like(share), where=seen))
     posterior /= posterior.sum()
     return posterior
+
+
+def total_variation(p: Floats, q: Floats) -> float:
+    """Return the total-variation distance: half the sum of absolute differences. It is the smallest share of people
+    whose value must change to turn p into q."""
+    return float(np.abs(p - q).sum() / 2)

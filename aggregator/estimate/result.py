@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.prior_test import PriorTest
@@ -143,7 +144,7 @@ class Estimate(Shares):
     @property
     def added(self) -> float | None:
         """The total variation distance between the prior and the estimate; None without a prior."""
-        return None if self.prior is None else float(np.abs(self.share - self.prior).sum() / 2)
+        return None if self.prior is None else total_variation(self.share, self.prior)
 
     @property
     def value_kind(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.form_course import FormSides
 from aggregator.estimate.form_result import FormEstimate
@@ -17,7 +18,7 @@ from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 from aggregator.present.shown_changes import between, points
-from aggregator.present.table import HALF_THE_SUM, interval_text, new_table, percent, total_variation
+from aggregator.present.table import HALF_THE_SUM, interval_text, new_table, percent
 from aggregator.quantity import quantity
 
 PLACES = 1

@@ -19,6 +19,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text, TextType
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.query import QueryResult
 from aggregator.estimate.resolutions import FINEST, Resolution
 from aggregator.estimate.result import Estimate
@@ -162,12 +163,6 @@ def _written(result: QueryResult, numbers: Sequence[float]) -> list[str]:
         return significant(numbers, result.se)
     texts = significant([100 * number for number in numbers], 100 * result.se)
     return [text if text == "-" else f"{text}%" for text in texts]
-
-
-def total_variation(p: Floats, q: Floats) -> float:
-    """Return the total-variation distance: half the sum of absolute differences. It is the smallest share of people
-    whose value must change to turn p into q."""
-    return float(np.abs(p - q).sum() / 2)
 
 
 def away(found: Estimate, truth: Floats) -> float:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Integers
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import chosen
-from aggregator.present.table import total_variation
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse

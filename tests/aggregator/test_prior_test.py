@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.prior_test import ALPHA, prior_test
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import estimate_csv
-from aggregator.present.table import prior_comparison, total_variation
+from aggregator.present.table import prior_comparison
 from aggregator.reproduce import crowd
 from protocol.notions import Information, Ldp, MutualInformation
 

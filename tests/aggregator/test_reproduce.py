@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from scipy import stats
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.estimator import estimate
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import high_low, in_blocks
@@ -21,7 +22,6 @@ from aggregator.families.projective.recipe import projective
 from aggregator.families.response.recipe import lip_response, randomized_response
 from aggregator.families.sets.recipe import subset_selection, triples
 from aggregator.families.windows.recipe import windows
-from aggregator.present.table import total_variation
 from aggregator.reproduce import PAPERS, crowd, document, experiments, page
 from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFolder, MissingData
 from aggregator.reproduce.draw import draw

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.linear import solve
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.sets.recipe import subset_error
-from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context import EXPERIMENTS, places, reader
 from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, blocks_of, people_needed

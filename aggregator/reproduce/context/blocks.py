@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.families.sets.recipe import subset_error
-from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context.reader import (
     BLOCKS,

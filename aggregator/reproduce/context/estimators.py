@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.present.table import total_variation
+from aggregator.estimate.distribution import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, distributions
 from aggregator.reproduce.crowd import level

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
-from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context.reader import EPS, TV, CampaignReader
 from aggregator.reproduce.crowd import level

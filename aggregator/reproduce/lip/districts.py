@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import published_lip_response, randomized_response
-from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import DISTRICTS

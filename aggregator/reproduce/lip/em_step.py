@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
-from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
