@@ -134,43 +134,25 @@ class FormPlan:
         """Sentences for the author about the associations that can be found."""
         if not self.tables:
             return ["No device is asked two questions, so no association can be found."]
-        if len(self.tables) == 1:
-            return self._of_one_pair
         whole, found = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)
         never = sum(table.detectable > 1 for table in self.tables)
-        where = f"{found if found else 'any'} of {whole} pairs of questions"
-        sentences = [f"{self._medium(bool(found))} in {where}."]
+        where, of_them = f"in {found or 'any'} of {whole} pairs of questions", f"In {never} of them, even"
+        if whole == 1:
+            where, of_them = f"between {' and '.join(self.tables[0].names)}", "Even"
+        people = quantity(self.reports, "person", "people")
+        medium = f"{'an' if found else 'no'} association of medium strength (Cramer's V {MEDIUM})"
+        sentences = [f"With {people} at {exact.in_nats(self.level)}, {medium} can be found {where}."]
         if never:
-            sentences.append(f"In {never} of them, even the strongest association cannot be distinguished from none.")
+            sentences.append(f"{of_them} the strongest association cannot be distinguished from none.")
         if found < whole:
-            half = sorted(table.people for table in self.tables)[(whole - 1) // 2]
-            most = max(table.people for table in self.tables)
-            sentences.append(f"Half of the pairs need {half:,} people{self._or_level}; all need {most:,}.")
+            needed = sorted(table.people for table in self.tables)
+            level = "" if self.enough is None else f", or {exact.in_nats(self.enough)} with {people}"
+            if whole == 1:
+                sentences.append(f"An association of medium strength needs {needed[0]:,} people{level}.")
+            else:
+                half = f"Half of the pairs need {needed[(whole - 1) // 2]:,} people{level}"
+                sentences.append(f"{half}; all need {needed[-1]:,}.")
         return sentences
-
-    @property
-    def _of_one_pair(self) -> list[str]:
-        (table,) = self.tables
-        found = table.detectable <= MEDIUM
-        sentences = [f"{self._medium(found)} between {' and '.join(table.names)}."]
-        if table.detectable > 1:
-            sentences.append("Even the strongest association cannot be distinguished from none.")
-        if not found:
-            sentences.append(f"An association of medium strength needs {table.people:,} people{self._or_level}.")
-        return sentences
-
-    def _medium(self, found: bool) -> str:
-        """Return the beginning of the sentence that says where a medium association can be found."""
-        return (
-            f"With {quantity(self.reports, 'person', 'people')} at {exact.in_nats(self.level)}, "
-            f"{'an' if found else 'no'} association of medium strength (Cramer's V {MEDIUM}) can be found"
-        )
-
-    @property
-    def _or_level(self) -> str:
-        if self.enough is None:
-            return ""
-        return f", or {exact.in_nats(self.enough)} with {quantity(self.reports, 'person', 'people')}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys."""
