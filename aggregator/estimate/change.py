@@ -29,7 +29,7 @@ from aggregator.estimate.interval_estimates import DifferenceEstimates
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Region, TreeShares, name_of
-from aggregator.estimate.result import Estimate
+from aggregator.estimate.result import Estimate, unsigned_and_id
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.families.decoder import Floats
@@ -62,7 +62,7 @@ class Side:
     @property
     def unsigned(self) -> Campaign:
         """The campaign of this side, without its signature."""
-        return self.campaign.campaign if isinstance(self.campaign, SignedCampaign) else self.campaign
+        return unsigned_and_id(self.campaign)[0]
 
     @property
     def signed(self) -> SignedCampaign:

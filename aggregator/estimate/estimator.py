@@ -25,13 +25,13 @@ from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consisten
 from aggregator.estimate.names import POOLS, VIEW_METHODS
 from aggregator.estimate.prior_test import prior_test
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.result import Estimate, Influence
+from aggregator.estimate.result import Estimate, Influence, unsigned_and_id
 from aggregator.estimate.shared import NotShared, shared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.view_estimate import estimate_views
-from aggregator.estimate.weighting import KnownMargin, MarginRefused
+from aggregator.estimate.weighting import KnownMargin, MarginRefused, require_unweighted
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Form
@@ -71,8 +71,7 @@ def estimate(
         NotInvertible: no unbiased estimate exists and the method needs one.
         ValueError: ``confidence`` is not between 0 and 1, or ``forged`` is out of range.
     """
-    signed = campaign if isinstance(campaign, SignedCampaign) else None
-    unsigned = campaign.campaign if isinstance(campaign, SignedCampaign) else campaign
+    unsigned, campaign_id = unsigned_and_id(campaign)
     if isinstance(unsigned.domain, Form):
         raise MethodRefused(f"{unsigned.title!r} is a form: estimate one of its questions, or a table of two")
     if not 0 < confidence < 1:
@@ -80,14 +79,13 @@ def estimate(
     if forged is not None and not 0 <= forged <= tally.reports:
         raise ValueError(f"the number of forged reports must be 0 to {tally.reports}, not {forged}")
     if not is_plain(unsigned.views):
-        if margins:
-            raise MarginRefused("estimates of a campaign with views cannot be weighted to margins: leave out --margins")
+        require_unweighted(margins)
         if pool != POOLS[0]:
             raise NotShared(
                 "the classes of a campaign with views can only be pooled with equal weight for every report: leave out "
                 "--pool"
             )
-        return estimate_views(unsigned, signed.id if signed else b"", tally, method, confidence, forged, where)
+        return estimate_views(unsigned, campaign_id, tally, method, confidence, forged, where)
     decoder, prior = decoder_and_prior(unsigned, tally)
     reported = Reported.of(unsigned.domain)
 
@@ -133,7 +131,7 @@ def estimate(
         shares = reported.possible(shares)
     return Estimate(
         raw, se, *intervals.each(reported.shares).possible(se, shares), shares,
-        unsigned, signed.id if signed else b"", n, method, confidence, tally.rejected, tally.version,
+        unsigned, campaign_id, n, method, confidence, tally.rejected, tally.version,
         Influence(found.people_per_report * reported.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
         prior if reported.count == decoder.inputs else None, tested,

@@ -31,6 +31,7 @@ from aggregator.estimate.form_weights import (
 )
 from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.minimum import require_enough
+from aggregator.estimate.result import unsigned_and_id
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
 from aggregator.families.decoder import Floats
@@ -164,8 +165,7 @@ def estimate_form(
         MarginRefused: the reports cannot be weighted to the margins.
         NotInvertible
     """
-    signed = campaign if isinstance(campaign, SignedCampaign) else None
-    unsigned = campaign.campaign if isinstance(campaign, SignedCampaign) else campaign
+    unsigned, campaign_id = unsigned_and_id(campaign)
     places = [_place(unsigned, name) for name in names]
     if len(set(places)) < len(places):
         raise NotOfForm(f"a table needs two different questions, and {names[0]!r} is named twice")
@@ -185,7 +185,7 @@ def estimate_form(
     warnings = _warnings(form, found.views)
     return FormEstimate(
         unsigned,
-        signed.id if signed else b"",
+        campaign_id,
         tuple(names),
         labels,
         found.shares,

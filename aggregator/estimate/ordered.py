@@ -14,7 +14,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.ordered_campaign import has_mean, is_wave
 from aggregator.estimate.ordered_result import NotOrdered, Ordered
 from aggregator.estimate.range_statistics import RangeStatistics
-from aggregator.estimate.result import Estimate
+from aggregator.estimate.result import Estimate, unsigned_and_id
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin
 from protocol.campaign import Campaign, SignedCampaign
@@ -56,7 +56,7 @@ def ordered(
         NotANumber: the mean of values that are not numbers was requested.
         NotEnough, MethodRefused, NotInvertible, MarginRefused
     """
-    unsigned = campaign.campaign if isinstance(campaign, SignedCampaign) else campaign
+    unsigned, _ = unsigned_and_id(campaign)
     if wrong := [p for p in quantiles if not 0 < p < 1]:
         raise NotOrdered(f"the p of a quantile must be between 0 and 1, such as 0.5, not {wrong[0]:g}")
     if not unsigned.domain.ordered:

@@ -29,7 +29,7 @@ from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Views
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tally_decoder import decoder_and_prior
-from aggregator.estimate.weighting import KnownMargin, MarginRefused
+from aggregator.estimate.weighting import KnownMargin, require_unweighted
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.json_number import json_number
 from protocol.campaign import Campaign
@@ -141,8 +141,7 @@ def weighted(
     if a.shape != (reported.count,):
         raise ValueError(f"the weights have shape {a.shape}, but each of {reported.count} values needs one weight")
     if not is_plain(campaign.views):
-        if margins:
-            raise MarginRefused("estimates of a campaign with views cannot be weighted to margins: leave out --margins")
+        require_unweighted(margins)
         return _of_views(campaign, tally, a, offset, confidence, query)
     decoder, prior = decoder_and_prior(campaign, tally)
     a = np.concatenate([a * reported.factor, np.zeros(campaign.domain.size - reported.count)])

@@ -25,7 +25,7 @@ from aggregator.estimate.weighting import Weighting
 from aggregator.families.decoder import Floats
 from aggregator.json_number import json_number
 from protocol import exact
-from protocol.campaign import Campaign
+from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Items, Line
 
 VALUE_KINDS = {
@@ -43,6 +43,11 @@ ROUNDED = (
     "each share is that of the answers rounded to this number, not that of a bin. A device rounds its answer at random "
     "to one of the two numbers around the answer, more often to the nearer one, so means and sums are unbiased"
 )
+
+
+def unsigned_and_id(campaign: Campaign | SignedCampaign) -> tuple[Campaign, bytes]:
+    """Return a campaign without its signature, and its id, which is empty if the campaign is not signed."""
+    return (campaign.campaign, campaign.id) if isinstance(campaign, SignedCampaign) else (campaign, b"")
 
 
 @dataclass(frozen=True)

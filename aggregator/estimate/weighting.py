@@ -130,6 +130,16 @@ class Weighting:
         }
 
 
+def require_unweighted(margins: Sequence[KnownMargin]) -> None:
+    """Refuse margins for a campaign with views.
+
+    Raises:
+        MarginRefused
+    """
+    if margins:
+        raise MarginRefused("estimates of a campaign with views cannot be weighted to margins: leave out --margins")
+
+
 def require_distinct(margins: Sequence[KnownMargin]) -> None:
     """Refuse two margins with the same groups.
 

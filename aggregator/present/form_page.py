@@ -21,7 +21,7 @@ from aggregator.present.form_page_classes import classes_section
 from aggregator.present.forms import PLACES
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.page import html_page, source_section
-from aggregator.present.page_method import weights_tables
+from aggregator.present.page_method import INTRODUCTION, weights_tables
 from aggregator.present.page_parts import scrolled
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, refused_section
@@ -220,8 +220,7 @@ def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> 
     if any(isinstance(one.domain, Line) and one.domain.rounds_randomly for one in form.questions):
         notes["Numbers"] = f"{ROUNDED}."
     parts = [
-        tag("p", "Each device changed its answer at random before sending it. “What people were promised” states how "
-            "much a single report may reveal. All reports together give the shares, with the errors shown here."),
+        tag("p", INTRODUCTION),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in notes.items())),
     ]  # fmt: skip
     for found in weighted[:1]:

@@ -27,6 +27,12 @@ SHARES = {
 }
 """The meaning of the shares, by method."""
 
+INTRODUCTION = (
+    "Each device changed its answer at random before sending it. “What people were promised” states how much a single "
+    "report may reveal. All reports together give the shares, with the errors shown here."
+)
+"""The first paragraph of the section, on the pages of forms too."""
+
 PROJECTION_INSIDE = (
     "inside each district, the distribution nearest to the unbiased estimates; if the reports show that people are "
     "spread more evenly, it is mixed with equal shares"
@@ -70,8 +76,7 @@ def method_section(found: Estimate, with_values: bool) -> list[Html]:
     if found.note is not None:
         entries["Numbers"] = f"{found.note}."
     return [
-        tag("p", "Each device changed its answer at random before sending it. “What people were promised” states how "
-        "much a single report may reveal. All reports together give the shares, with the errors shown here."),
+        tag("p", INTRODUCTION),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in entries.items())),
         *([] if found.weighting is None else weights_tables(found.weighting)),
         tag("p", "The intervals include the random noise and the random choice of people. They cannot show whether "
