@@ -10,22 +10,39 @@ from decimal import Decimal
 
 from aggregator.author.toml_section import DraftError, Section, count, finite
 from protocol.domain import MICRODEGREES, Buckets, Dates, Domain, Grid, Items, NumberRange, OrderedValues, Values
+from protocol.errors import DomainError
 
 KINDS = ("values", "grid", "number", "date", "buckets", "items")
 
+EDGES = {
+    "south": "the latitude of the map's southern edge, in degrees",
+    "north": "the latitude of the map's northern edge, in degrees",
+    "west": "the longitude of the map's western edge, in degrees",
+    "east": "the longitude of the map's eastern edge, in degrees",
+    "step": "the height and width of a cell, in degrees",
+}
+"""The entries of a grid, and what each of them is."""
+
 
 def domain_of(section: Section) -> Domain:
-    """Return the domain of ``[domain]``.
+    """Return the domain of ``[domain]``, or of a question of a form.
 
     Raises:
-        DraftError, BadData
+        DraftError
     """
+    try:
+        return _domain_of(section)
+    except DomainError as error:
+        raise DraftError(f"[{section.name}] {error}") from None
+
+
+def _domain_of(section: Section) -> Domain:
     kind = section.choice("kind", KINDS)
     if kind == "values":
         labels = tuple(section.list_of("values", str, "texts, one for each value"))
         return OrderedValues(labels) if section.flag("ordered", "the values go from least to most") else Values(labels)
     if kind == "grid":
-        return Grid(*(_microdegrees(section, name) for name in ("south", "north", "west", "east", "step")))
+        return Grid(*(_microdegrees(section, name, what) for name, what in EDGES.items()))
     if kind == "buckets":
         return Buckets.of(section.list_of("edges", (int, Decimal), "increasing numbers"))
     if kind == "number":
@@ -40,7 +57,7 @@ def domain_of(section: Section) -> Domain:
 def _numbers(section: Section) -> NumberRange:
     """Return the range of numbers low, low + step, ..., high."""
     number = (int, Decimal)
-    low, high = (section.take(name, number, "a number") for name in ("low", "high"))
+    low, high = (section.take(name, number, f"the {name}est number of the range") for name in ("low", "high"))
     step = section.take("step", number, "the distance between two neighbouring numbers", default=1)
     unit = section.take("unit", str, "the unit of the numbers, such as years", default="")
     random = section.choice("rounding", ("nearest", "random"), default="nearest") == "random"
@@ -48,9 +65,9 @@ def _numbers(section: Section) -> NumberRange:
 
 
 def _day(section: Section, name: str) -> str:
-    day: datetime.date = section.take(name, datetime.date, "a day, such as 2026-12-01 without quotes")
+    day: datetime.date = section.take(name, datetime.date, f"the {name} day, such as 2026-12-01 without quotes")
     if isinstance(day, datetime.datetime):
-        raise DraftError(f"[domain] {name} has a time: give the day alone, such as 2026-12-01")
+        raise DraftError(f"{section.entry(name)} has a time: give the day alone, such as 2026-12-01")
     return day.isoformat()
 
 
@@ -66,9 +83,9 @@ def _items(section: Section) -> tuple[str, ...] | int:
     return tuple(section.list_of("values", str, "texts, one for each item, or the number of items"))
 
 
-def _microdegrees(section: Section, name: str) -> int:
-    degrees = section.take(name, (int, Decimal), "a number of degrees")
+def _microdegrees(section: Section, name: str, what: str) -> int:
+    degrees = section.take(name, (int, Decimal), what)
     scaled = finite(section, name, degrees) * MICRODEGREES
     if scaled.denominator != 1:
-        raise DraftError(f"[domain] {name} may have at most six decimal places, and {degrees} has more")
+        raise DraftError(f"{section.entry(name)} may have at most six decimal places, and {degrees} has more")
     return scaled.numerator

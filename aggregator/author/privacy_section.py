@@ -160,7 +160,10 @@ def _nats(section: Section, key: str, value: object) -> int:
 def _geo(section: Section, domain: Domain, level: int) -> Notion:
     metric = section.choice("metric", METRICS, "steps")
     scale = section.number("scale", "the distance at which the level is epsilon", Decimal(1))
-    return geo_over(domain, level, metric, scale)
+    try:
+        return geo_over(domain, level, metric, scale)
+    except BadData as error:
+        raise DraftError(f"[privacy] {error}") from None
 
 
 def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> Notion:

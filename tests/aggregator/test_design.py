@@ -323,15 +323,15 @@ def test_numbers_dates_and_orders_are_drafted():
         ('kind = "number"\nlow = 0\nhigh = 10\nclamp = 1', "clamp must be true if"),
         ('kind = "number"\nlow = 0\nhigh = 10\nrounding = "up"', "nearest, random"),
         ('kind = "number"\nlow = 0\nhigh = 10\nedges = [1, 2]', "unknown entry 'edges'"),
-        ('kind = "number"\nlow = 0', "high is missing"),
+        ('kind = "number"\nlow = 0', "high is missing: it is the highest number"),
         ('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-01', "first day must be before the last"),
         ('kind = "date"\nfirst = 2026-01-01T10:00:00Z\nlast = 2026-02-01', "has a time"),
-        ('kind = "date"\nfirst = "2026-01-01"\nlast = 2026-02-01', "a day, such as"),
+        ('kind = "date"\nfirst = "2026-01-01"\nlast = 2026-02-01', "the first day, such as"),
     ],
 )
 def test_invalid_numbers_are_refused_with_their_entry(entries, named):
-    """An invalid domain of numbers or dates is refused, and the error names the entry or the rule."""
-    with pytest.raises(BadData, match=named):
+    """An invalid domain of numbers or dates is refused, and the error names the section, and the entry or the rule."""
+    with pytest.raises(BadData, match=rf"^\[domain\] .*{named}"):
         drafted(changed(VALUES, entries))
 
 
@@ -506,7 +506,8 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {nobody = 1.0}\ndefault = 2'), "nobody"),
         (changed('notion = "ldp"\nepsilon = 1.0',
                  'notion = "minid"\nbudgets = {none = 1.0}\ndefault = 2\npairs = [[1.0, 3]]'), "no value has"),
-        (changed('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"'), "numbers"),
+        (changed('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"'), "[privacy] metric 'numbers' does not apply"),
+        (changed('notion = "ldp"', 'notion = "geo"\nscale = 0'), "[privacy] scale, the distance at which"),
         (changed('notion = "ldp"', 'notion = "pufferfish"\nscenarios = "nowhere.json"'), "nowhere.json"),
         (changed('notion = "ldp"', 'notion = "lip"') + '[prior]\nestimate = "nowhere.json"', "nowhere.json"),
         (changed('notion = "ldp"', 'notion = "lip"') + '[prior]\ncounts = "nowhere.csv"',

@@ -81,6 +81,7 @@ def test_the_views_are_the_pairs_of_the_draft(tmp_path: Path, analysis: str, ask
         (FORM, '[analysis]\ngoal = "mean"\n', "unknown entry"),
         (FORM.replace("high = 19", "high = 33\nbins = 1"), "", "at least 2"),
         (FORM.replace("high = 19", 'high = 33\nbins = "few"'), "", "whole number"),
+        (FORM.replace("high = 19", "high = 19\nstep = 1.5"), "", r"^\[question age\] the step must divide"),
         (FORM.replace('"number"\nlow = 17\nhigh = 19', f'"buckets"\nedges = {list(range(17))}'), "", "at most 16"),
     ],
 )

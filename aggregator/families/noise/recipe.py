@@ -216,7 +216,7 @@ def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction 
         NotionError: the domain does not have this metric, ``scale`` is not above zero, or the level is out of range.
     """
     if scale <= 0:
-        raise NotionError(f"the distance at which the level is epsilon must be above zero, not {float(scale):g}")
+        raise NotionError(f"scale, the distance at which the level is epsilon, must be above 0, not {float(scale):g}")
     rows, columns, unit = _coordinates(domain, metric)
     factor = scale.denominator
     return Geo.between(
