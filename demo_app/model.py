@@ -185,7 +185,7 @@ class Model:
             BadData: at the stage that fails.
         """
         try:
-            with Path(path).expanduser().open("rb") as file:
+            with _file(path).open("rb") as file:
                 data = file.read(MOST_FILE_BYTES)
         except OSError as error:
             raise NotAFile(f"{path}: {error.strerror or error}") from None
@@ -422,7 +422,7 @@ class Model:
         Raises:
             NothingQueued, StoreError
         """
-        return self._device.outbox.export(Path(path).expanduser(), campaign_id)
+        return self._device.outbox.export(_file(path), campaign_id)
 
     def save_enrolment(self, path: str | os.PathLike[str], campaign_id: bytes) -> None:
         """Write this device's enrolment in a campaign to a new file.
@@ -433,8 +433,13 @@ class Model:
         """
         from edge_sdk.store.files import write_new
 
-        write_new(Path(path).expanduser(), self._device.enrolment(campaign_id))
+        write_new(_file(path), self._device.enrolment(campaign_id))
 
     def doctor(self) -> dict[str, str | int | float]:
         """Return technical information about the store."""
         return self._device.doctor()
+
+
+def _file(path: str | os.PathLike[str]) -> Path:
+    """Return a typed path; a ``~`` at its start means the home folder, if there is one."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  # Path.expanduser raises if there is no such folder

@@ -787,6 +787,17 @@ def test_the_outbox_names_the_code_only_if_the_study_refused_it(model, tmp_path,
     assert (upload.refused, upload.code_refused) == (True, of_code)
 
 
+def test_a_home_folder_that_does_not_exist_is_no_mistake_of_the_program(model, tmp_path):
+    """A typed name that begins with the home folder of an unknown user is refused as a name of no file."""
+    campaign_id = of(joined(model, tmp_path))
+    model.consent(campaign_id)
+    with pytest.raises(NotAFile):
+        model.read("~no such user/some.campaign")
+    for save in (model.export, model.save_enrolment):
+        with pytest.raises(StoreError, match="cannot write ~no such user"):
+            save("~no such user/file", campaign_id)
+
+
 def test_an_enrolment_is_saved_as_a_new_file(model, tmp_path, clock):
     """The outbox offers the enrolment of every campaign for enrolled devices, from consent until its end and unless a
     code waits to be redeemed. The file contains the enrolment, and no existing file is overwritten."""
