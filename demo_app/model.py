@@ -23,6 +23,7 @@ from demo_app.content.declaration import Statement
 from demo_app.error_messages import NotAFile, NotTrusted
 from demo_app.texts import spaced
 from edge_sdk import BudgetPolicy, Device
+from edge_sdk.campaigns.files import MOST_CAMPAIGN_BYTES
 
 if TYPE_CHECKING:  # imported at run time only when they are first shown
     from demo_app.content.answer import CampaignAnswers, History, Review
@@ -32,9 +33,6 @@ if TYPE_CHECKING:  # imported at run time only when they are first shown
     from edge_sdk.presentation import AuthorKey
     from edge_sdk.transport.download import Offer
     from edge_sdk.transport.exchange import Opener
-
-MOST_FILE_BYTES = 4 * 2**20 + 1024
-"""Maximum number of bytes to read from a file; no campaign is longer."""
 
 
 class Model:
@@ -186,7 +184,7 @@ class Model:
         """
         try:
             with _file(path).open("rb") as file:
-                data = file.read(MOST_FILE_BYTES)
+                data = file.read(MOST_CAMPAIGN_BYTES)
         except OSError as error:
             raise NotAFile(f"{path}: {error.strerror or error}") from None
         except ValueError:

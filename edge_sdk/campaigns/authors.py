@@ -8,7 +8,6 @@ Decisions depend on the key only; the name is shown to people.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_sdk.store.sqlite import Store
@@ -16,10 +15,6 @@ from edge_sdk.store.sqlite import Store
 # At run time, these are imported only with the first key.
 if TYPE_CHECKING:
     from protocol.keys import AuthorKey
-
-
-MOST_KEY_BYTES = 1024
-"""Maximum number of bytes read from a file; the line of a key is shorter."""
 
 
 class Authors:
@@ -50,21 +45,3 @@ class Authors:
     def remove(self, public: bytes) -> None:
         """Stop trusting a key."""
         self.store.execute("DELETE FROM trusted WHERE public = ?", public)
-
-
-def key_file(path: Path) -> AuthorKey:
-    """Return the author's key in a file, with its name.
-
-    Raises:
-        KeyRefused: the file does not contain the line of a key.
-        OSError: the file cannot be read.
-    """
-    from protocol.errors import KeyRefused
-    from protocol.keys import AuthorKey
-
-    with path.open("rb") as file:
-        text = file.read(MOST_KEY_BYTES).decode("utf-8", "replace")
-    try:
-        return AuthorKey.from_line(text)
-    except KeyRefused as error:
-        raise KeyRefused(f"{path}: {error}") from None

@@ -14,7 +14,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge_sdk.cli.joining import campaign_file, find, naming
+from edge_sdk.campaigns.files import campaign_file, naming
+from edge_sdk.cli.joining import find
 from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
 from edge_sdk.store.files import write_new

@@ -8,31 +8,23 @@ __main__ defines the parsers. The commands for joined campaigns are in the modul
 from __future__ import annotations
 
 import argparse
-import contextlib
 import string
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.authors import key_file
+from edge_sdk.campaigns.files import campaign_file, closing_file, key_file, naming
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
 from edge_sdk.cli.output import Incomplete, Printed, Usage
 from edge_sdk.device import Device
 from edge_sdk.errors import UnknownCampaign
 from protocol import keys
-from protocol.campaign import require_campaign
-from protocol.errors import BadData
 
 # At run time, these are imported only by the commands that need them.
 if TYPE_CHECKING:
     from protocol.link import Link
-
-MOST_NOTICE_BYTES = 1024
-MOST_CAMPAIGN_BYTES = 2**20 + 1024
-"""Maximum number of bytes read from a file; a campaign is shorter."""
 
 
 def join(options: argparse.Namespace) -> Printed:
@@ -140,8 +132,7 @@ def terms(options: argparse.Namespace) -> Printed:
 
 def close(options: argparse.Namespace) -> Printed:
     """``close FILE``: close a campaign early; return its id, title and closing time."""
-    with options.file.open("rb") as file:
-        notice = file.read(MOST_NOTICE_BYTES)
+    notice = closing_file(options.file)
     with Device.open(options.store) as device, naming(options.file):
         closed = device.close_early(notice)
         return {"campaign": closed.campaign_id.hex(), "title": closed.title, "closed_early": closed.closed_early}
@@ -202,21 +193,3 @@ def find(device: Device, beginning: str) -> bytes:
             f"the id of {which} with the given digits: give more or other digits; the command 'ledger' lists the ids"
         )
     return found[0]
-
-
-def campaign_file(path: Path) -> bytes:
-    """Return the bytes of a campaign file; refuse a file with other content."""
-    with path.open("rb") as file:
-        data = file.read(MOST_CAMPAIGN_BYTES)
-    with naming(path):
-        require_campaign(data)
-    return data
-
-
-@contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Context manager: begin the text of an error about a file's content with the name of the file."""
-    try:
-        yield
-    except BadData as error:
-        raise type(error)(f"{path}: {error}") from None

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from edge_sdk.campaigns.files import MOST_CAMPAIGN_BYTES, MOST_CLOSING_BYTES
 from edge_sdk.campaigns.invitation import Invitation, require_author
 from edge_sdk.transport.address import PATH, Address, address
 from edge_sdk.transport.exchange import Opener, ask, connect
@@ -34,12 +35,11 @@ if TYPE_CHECKING:
     from protocol.link import Link
 
 LIST_PATH, COUNTED_PATH = "/v1/campaigns", "/v1/counted"
-MOST_LIST_BYTES, MOST_CAMPAIGN_BYTES, MOST_COUNTED_BYTES = 2**20, 2**20 + 1024, 2**16
+MOST_LIST_BYTES, MOST_COUNTED_BYTES = 2**20, 2**16
 """Maximum number of bytes read from a response."""
 
 MOST_ASKED = 64
 """Maximum number of reports in one request."""
-MOST_CLOSING_BYTES = 1024
 MOST_OFFERS, MOST_TITLE = 1000, 200
 _ID = re.compile(r"[0-9a-f]{32}")
 

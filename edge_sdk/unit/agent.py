@@ -26,13 +26,14 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.answering import known_past
+from edge_sdk.campaigns.files import campaign_file
 from edge_sdk.campaigns.succession import followed
 from edge_sdk.cli.exit_codes import NOT_YET
 from edge_sdk.device import Device
 from edge_sdk.errors import ConsentMissing, QuotaReached, StoreDamaged, StoreRestored, UnknownCampaign
 from edge_sdk.timestamps import moment
 from edge_sdk.unit.config import Configuration, in_seconds
-from edge_sdk.unit.dry_run import campaign_file, require_own_address, trusted
+from edge_sdk.unit.dry_run import require_own_address, trusted
 from edge_sdk.unit.questions import SETTLE_SECONDS, Read, SourcedQuestion, fit, read_all
 from edge_sdk.unit.sensor import Child
 from protocol.errors import HalftruthError, OutsideSchedule
@@ -98,7 +99,7 @@ class Unit:
         self._urandom = urandom
         self._past = past
         self._now = clock()
-        self._data = campaign_file(configuration)
+        self._data = campaign_file(configuration.campaign)
         self.campaign_id = self.agreed_to = campaign_id(self._data)
         self._campaign: Campaign | None = None
         self._asked: tuple[SourcedQuestion, ...] = ()

@@ -14,13 +14,12 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.authors import key_file
+from edge_sdk.campaigns.files import campaign_file, key_file
 from edge_sdk.device import Device
 from edge_sdk.transport.address import address
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds
 from edge_sdk.unit.questions import SourcedQuestion, fit
 from edge_sdk.unit.sensor import NOTHING, Reader
-from protocol.errors import BadData
 
 if TYPE_CHECKING:
     from protocol.keys import AuthorKey
@@ -57,25 +56,6 @@ def trusted(configuration: Configuration) -> list[AuthorKey]:
     return [key_file(path) for path in configuration.trust]
 
 
-def campaign_file(configuration: Configuration) -> bytes:
-    """Return the bytes of the campaign's file; if the file is too long, only its start, which ``join`` refuses.
-
-    Raises:
-        BadData: the file does not begin with a campaign. The text names the file.
-        OSError
-    """
-    from protocol.campaign import require_campaign
-    from protocol.envelope import MAX_PAYLOAD, Kind
-
-    with configuration.campaign.open("rb") as file:
-        data = file.read(MAX_PAYLOAD[Kind.CAMPAIGN] + 1024)
-    try:
-        require_campaign(data)
-    except BadData as error:
-        raise type(error)(f"{configuration.campaign}: {error}") from None
-    return data
-
-
 def require_own_address(configuration: Configuration, signed: Sequence[str]) -> None:
     """Refuse a configured address that differs from the campaign's signed addresses.
 
@@ -102,7 +82,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
     # A dry run opens no store, so the remaining budget of an existing one is not checked.
     exists = (configuration.store / DATABASE_FILE).exists()
     with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MOST_NATS), clock=lambda: 0) as device:
-        terms = device.join(campaign_file(configuration), configuration.url)
+        terms = device.join(campaign_file(configuration.campaign), configuration.url)
         if not exists:
             device.lower_caps(configuration.budget)
             records, campaign_id = device.records, terms.campaign_id
@@ -136,7 +116,8 @@ def tried(configuration: Configuration) -> dict[str, object]:
     """
     from protocol.campaign import open_campaign
 
-    campaign = open_campaign(campaign_file(configuration), [one.public for one in trusted(configuration)]).campaign
+    authors = [one.public for one in trusted(configuration)]
+    campaign = open_campaign(campaign_file(configuration.campaign), authors).campaign
     questions = fit(configuration, campaign).questions
     if "" not in configuration.sources:
         return {"sources": [_tried_of_form(one) for one in questions]}

@@ -11,12 +11,12 @@ import pytest
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
 from aggregator.study import Study
+from edge_sdk.campaigns.files import MOST_CAMPAIGN_BYTES
 from edge_sdk.errors import AddressRefused
 from edge_sdk.presentation import given_answers
 from edge_sdk.transport import download
 from edge_sdk.transport.download import (
     MOST_ASKED,
-    MOST_CAMPAIGN_BYTES,
     MOST_LIST_BYTES,
     MOST_OFFERS,
     NoResponse,
