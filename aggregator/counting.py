@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -140,8 +140,7 @@ class Counting:
     def _tally(self, rows: str, *, grouped: bool) -> Tally:
         """Return the tally of the rows that the query part ``rows`` chooses."""
         if isinstance(self.campaign.notion, OwnPrior):
-            found = self._personal(rows)
-            return replace(found, groups=self._personal_groups(rows, found)) if grouped else found
+            return self._personal(rows, grouped=grouped)
         counts, reports = self._counted(rows)
         groups = self._groups(rows, reports) if grouped else [None] * len(counts)
         version, rejected = self.table.version(), MappingProxyType(self.study.rejected(self.signed))
@@ -236,28 +235,6 @@ class Counting:
             devices[row["view"]], most[row["view"]] = row["devices"], row["most"]
         return devices, most
 
-    def _personal_groups(self, rows: str, tally: PersonalTally) -> Groups:
-        """Return the counts of a tally of declared priors by group of devices."""
-        from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
-        from aggregator.estimate.personal import possible
-
-        devices, most = self._devices(rows, np.array([tally.reports]))
-        found = tables.query(self.table, f"{rows} {_OF_KEYS}")
-        key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
-        places = {tuple(one): place for place, one in enumerate(tally.declared.tolist())}
-        which = np.array([places[one] for one in self._declared(key)], dtype=np.int64)
-        kept = possible(self.campaign, tally.declared)[which, output]
-        at = which * self.campaign.channel.outputs + output
-        return Groups.of((key & (GROUPS - 1))[kept], at[kept], times[kept], int(devices[0]), int(most[0]))
-
-    def _declared(self, key: Integers) -> list[tuple[int, ...]]:
-        """Return the level and the prior that each key declared, as rows of a tally."""
-        registry = self.study.registry(self.id)
-        at, _ = registry.find(key)  # the key of every counted report is registered
-        written = [] if registry.prior is None else registry.prior[at].tolist()
-        found = {one: self._row_of(one) for one in set(written)}
-        return [found[one] for one in written]
-
     def _row_of(self, written: bytes) -> tuple[int, ...]:
         prior, level = enrolments.declaration_of(written)
         return (level or self.campaign.notion.level, *prior)
@@ -276,35 +253,41 @@ class Counting:
         rejected = MappingProxyType(self.study.rejected(self.signed))
         return TranscriptTally(counts, len(keys), rejected, self.table.version(), chains, lost, only, groups=groups)
 
-    def _personal(self, rows: str) -> PersonalTally:
-        """Return the counts of outputs by the prior that the key declared.
+    def _personal(self, rows: str, *, grouped: bool) -> PersonalTally:
+        """Return the counts of outputs by the prior that the key declared; if ``grouped``, also by group of devices.
 
         The possible outputs of a device depend on its declaration, so impossible outputs are refused here, as bad
         outputs.
         """
-        from aggregator.estimate.personal import (
-            PersonalTally,
-            possible,
-        )  # imported here because an ingest needs no estimators
+        # The imports are here because an ingest needs no estimators.
+        from aggregator.estimate.groups import GROUPS, Groups
+        from aggregator.estimate.personal import PersonalTally, possible
 
         found = tables.query(self.table, f"{rows} {_OF_KEYS}")
+        key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
         registry = self.study.registry(self.id)
-        at, _ = registry.find(found["key"].to_numpy())  # the key of every counted report is registered
+        at, _ = registry.find(key)  # the key of every counted report is registered
         declared = [] if registry.prior is None else registry.prior[at].tolist()
         # The order of rows is not fixed, so the declared priors are sorted.
         places = {written: place for place, written in enumerate(sorted(set(declared)))}
         which = np.array([places[written] for written in declared], dtype=np.int64)
-        size = self.campaign.domain.size
+        size, outputs = self.campaign.domain.size, self.campaign.channel.outputs
         rows_of = np.array([self._row_of(written) for written in places], dtype=np.int64).reshape(-1, 1 + size)
-        counts = np.zeros((len(rows_of), self.campaign.channel.outputs), dtype=np.int64)
-        np.add.at(counts, (which, found["output"].to_numpy()), found["n"].to_numpy())
+        counts = np.zeros((len(rows_of), outputs), dtype=np.int64)
+        np.add.at(counts, (which, output), times)
         allowed = possible(self.campaign, rows_of)
         rejected = Counter(self.study.rejected(self.signed))
         if bad := int(counts[~allowed].sum()):
             rejected["bad-output"] += bad
             counts[~allowed] = 0
+        reports, groups = int(counts.sum()), None
+        if grouped:
+            devices, most = self._devices(rows, np.array([reports]))
+            kept, cells = allowed[which, output], which * outputs + output
+            part = key & (GROUPS - 1)
+            groups = Groups.of(part[kept], cells[kept], times[kept], int(devices[0]), int(most[0]))
         refused = MappingProxyType(dict(rejected))
-        return PersonalTally(counts.ravel(), int(counts.sum()), refused, self.table.version(), rows_of)
+        return PersonalTally(counts.ravel(), reports, refused, self.table.version(), rows_of, groups=groups)
 
 
 def periods(table: DeltaTable, campaign: str) -> dict[int, int]:
