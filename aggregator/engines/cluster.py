@@ -37,7 +37,7 @@ from aggregator.engines.tallies import Chosen
 from aggregator.engines.workers import URGENT, Workers, WorkItem
 from aggregator.estimate.tally import Tally
 from aggregator.intake.enrolments import Introduction, admit
-from aggregator.intake.files import batch_files
+from aggregator.intake.files import batch_files, unread
 from aggregator.intake.ingest import IngestResult, IngestTotals
 from aggregator.intake.verified import Verified
 from aggregator.storage import tables
@@ -159,7 +159,7 @@ class Cluster:
             verified.add(found.verified)
             self.travelled += found.travel
             for path, reason in found.reasons.items():
-                warnings.setdefault(path, pieces.unread(reason, nothing=False))
+                warnings.setdefault(path, unread(reason, nothing=False))
             round_.append((item, found))
             if progress is not None:
                 progress(piece.size)

@@ -15,7 +15,7 @@ from aggregator.engines import steps
 from aggregator.engines.engine import EngineError
 from aggregator.engines.workers import Workers
 from aggregator.intake import ranges
-from aggregator.intake.files import size_of
+from aggregator.intake.files import size_of, unread
 from aggregator.intake.ingest import ALONE_BYTES
 from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.signatures import BLOCK_BYTES
@@ -119,11 +119,6 @@ def _guesses(files: Iterable[Place], most: int, warnings: dict[Place, str]) -> I
 def _absolute(path: Place) -> Place:
     """Return the absolute path, without resolving links, so that it is the same on every machine."""
     return Path(os.path.abspath(path)) if isinstance(path, Path) else path  # noqa: PTH100
-
-
-def unread(reason: str, *, nothing: bool) -> str:
-    """Return the end of a warning about a file: the reason, and whether any part of it was read."""
-    return f"could not be read{'' if nothing else ' to its end'}: {reason}"
 
 
 def sentences(files: Iterable[Place], warnings: Mapping[Place, str]) -> Iterator[str]:

@@ -136,6 +136,11 @@ def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | Non
     return b"".join(read), size > 0, None
 
 
+def unread(reason: str, *, nothing: bool) -> str:
+    """Return the end of a warning about a file: the reason, and whether any part of it was read."""
+    return f"could not be read{'' if nothing else ' to its end'}: {reason}"
+
+
 def size_of(paths: Iterable[str | Place]) -> int:
     """Return the total size in bytes of the files to read; files of unknown size are left out.
 

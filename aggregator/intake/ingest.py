@@ -19,7 +19,7 @@ import pyarrow as pa
 from aggregator.intake import validate
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
-from aggregator.intake.files import IntakeError, batch_files, contents, may_hold, size_of
+from aggregator.intake.files import IntakeError, batch_files, contents, may_hold, size_of, unread
 from aggregator.intake.framing import HEADS, frames
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
@@ -216,7 +216,7 @@ def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Itera
         if not before:
             warnings.append(f"{path} is empty")
     except OSError as error:
-        warnings.append(f"{path} could not be read{' to its end' if before else ''}: {error.strerror or error}")
+        warnings.append(f"{path} {unread(error.strerror or str(error), nothing=not before)}")
     if before:
         yield piece, True
 
