@@ -25,7 +25,7 @@ from aggregator.present.page_method import INTRODUCTION, weights_tables
 from aggregator.present.page_parts import scrolled
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, refused_section
-from aggregator.present.table import interval_text, percent
+from aggregator.present.shown_shares import interval_text, percent
 from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 from protocol.domain import Line, NumberRange

@@ -17,7 +17,7 @@ from aggregator.present.forms import PLACES
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.page_parts import scrolled
 from aggregator.present.shown_changes import between, points
-from aggregator.present.table import interval_text, percent
+from aggregator.present.shown_shares import interval_text, percent
 from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 

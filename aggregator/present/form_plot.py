@@ -18,7 +18,7 @@ from aggregator.estimate.form_result import FormEstimate
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import FADED, FAINT, INK, SHARE, TRUTH
-from aggregator.present.table import percent
+from aggregator.present.shown_shares import percent
 from aggregator.quantity import quantity
 
 LABEL = 26

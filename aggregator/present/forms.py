@@ -18,7 +18,8 @@ from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 from aggregator.present.shown_changes import between, points
-from aggregator.present.table import HALF_THE_SUM, interval_text, new_table, percent
+from aggregator.present.shown_shares import HALF_THE_SUM, interval_text, percent
+from aggregator.present.table import new_table
 from aggregator.quantity import quantity
 
 PLACES = 1

@@ -18,7 +18,7 @@ from scipy import ndimage
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.present.picture import plain
-from aggregator.present.table import decimals, percent, significant_districts
+from aggregator.present.shown_shares import decimals, percent, significant_districts
 from protocol.domain import MICRODEGREES, Grid
 from protocol.views import Districts
 

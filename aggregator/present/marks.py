@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from aggregator.estimate.result import Estimate
 from aggregator.present.markup import Html, tag
 from aggregator.present.regions import Regions, regions
-from aggregator.present.table import decimals, interval_text, percent
+from aggregator.present.shown_shares import decimals, interval_text, percent
 from protocol.domain import MICRODEGREES, Grid
 
 MARKED = 150

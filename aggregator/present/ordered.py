@@ -17,7 +17,8 @@ from aggregator.estimate.ordered_result import Ordered, RangeShare, ShownValue, 
 from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.table import ShareBar, interval_text, new_table, percent, query_texts, subtitle
+from aggregator.present.shown_shares import interval_text, percent, query_texts, subtitle
+from aggregator.present.table import ShareBar, new_table
 from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import Line, NumberRange

@@ -17,7 +17,8 @@ from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, rows_of, value_text
 from aggregator.present.shown_changes import MINUS, between, points
-from aggregator.present.table import new_table, percent, query_texts, significant
+from aggregator.present.shown_shares import percent, query_texts, significant
+from aggregator.present.table import new_table
 
 DIFFERENCE_COLUMNS = ("side", "less", "reports", *COLUMNS)
 

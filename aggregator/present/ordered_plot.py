@@ -15,7 +15,7 @@ from aggregator.estimate.ordered_result import Ordered, ShownValue
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
-from aggregator.present.table import subtitle
+from aggregator.present.shown_shares import subtitle
 from protocol.domain import Dates, Line, NumberRange
 
 INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"

@@ -36,7 +36,7 @@ from aggregator.present.page_numbers import missed, numbers_section, results_sec
 from aggregator.present.page_parts import pairs
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, forged_section, refused_section
-from aggregator.present.table import subtitle
+from aggregator.present.shown_shares import subtitle
 from protocol.campaign import Campaign
 
 STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")

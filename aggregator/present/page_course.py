@@ -15,7 +15,7 @@ from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.shown_changes import basis, between, dates, ends, foremost, places_of, points
 from aggregator.present.shown_changes import interval_name as interval_of_change
-from aggregator.present.table import district_name, percent
+from aggregator.present.shown_shares import district_name, percent
 
 
 def course_section(trend: Trend) -> list[Html]:

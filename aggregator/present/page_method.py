@@ -9,7 +9,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.estimate.weighting import Weighting
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import page_table
-from aggregator.present.table import percent, prior_comparison
+from aggregator.present.shown_shares import percent, prior_comparison
 from aggregator.quantity import quantity
 from protocol.domain import Items
 

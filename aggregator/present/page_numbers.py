@@ -15,7 +15,7 @@ from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.ordered import TrueOrdered, above_text, range_text, value_text
 from aggregator.present.page_parts import page_table, picture_of, scrolled
-from aggregator.present.table import (
+from aggregator.present.shown_shares import (
     MAY_BE_ZERO,
     decimals,
     distance,

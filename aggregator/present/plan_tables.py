@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.present.listing import FEW
-from aggregator.present.table import percent
+from aggregator.present.shown_shares import percent
 from aggregator.quantity import quantity
 from protocol import exact
 from protocol.domain import Items, Line

@@ -28,7 +28,7 @@ from aggregator.present.coast import lines
 from aggregator.present.map_names import list_largest, write_names
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.regions import Regions, regions
-from aggregator.present.table import (
+from aggregator.present.shown_shares import (
     decimals,
     district_name,
     ends,

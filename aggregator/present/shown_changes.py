@@ -15,7 +15,7 @@ from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
-from aggregator.present.table import FEW
+from aggregator.present.shown_shares import FEW
 from aggregator.utc import day_text, minute_text
 from protocol.campaign import Campaign
 

@@ -28,7 +28,7 @@ from aggregator.present.shown_changes import (
     points,
     selection_of_regions,
 )
-from aggregator.present.table import level_text, listed, significant_districts
+from aggregator.present.shown_shares import level_text, listed, significant_districts
 from aggregator.quantity import quantity
 
 PANELS = 12

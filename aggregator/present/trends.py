@@ -36,7 +36,7 @@ from aggregator.present.shown_changes import (
     selection,
     significant_regions,
 )
-from aggregator.present.table import (
+from aggregator.present.shown_shares import (
     MOST_DISTRICTS,
     ROWS,
     away,
@@ -45,9 +45,9 @@ from aggregator.present.table import (
     district_name,
     interval_text,
     level_text,
-    new_table,
     percent,
 )
+from aggregator.present.table import new_table
 from aggregator.quantity import quantity
 
 STEPS = "▁▂▃▄▅▆▇█"

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from aggregator import Estimate, Study, ingest
 from aggregator.cli.shell import halftruth
-from aggregator.present.table import decimals, percent
+from aggregator.present.shown_shares import decimals, percent
 from aggregator.storage.tables import StudyError
 from tests.aggregator.fleet import NOW, campaign, report, study
 

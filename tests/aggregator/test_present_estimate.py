@@ -19,7 +19,8 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import cell, csv_text, estimate_csv, query_csv
 from aggregator.present.plot import draw, figure
-from aggregator.present.table import ShareBar, estimate_table, percent, query_table
+from aggregator.present.shown_shares import percent
+from aggregator.present.table import ShareBar, estimate_table, query_table
 from aggregator.present.tallies import WRITERS
 from protocol.campaign import Campaign
 from protocol.channels import Table

@@ -17,7 +17,8 @@ from aggregator.present.coast import lines
 from aggregator.present.document import estimate_csv, estimates_arrow, estimates_geojson
 from aggregator.present.plot import draw, figure
 from aggregator.present.regions import regions
-from aggregator.present.table import district_name, estimate_table
+from aggregator.present.shown_shares import district_name
+from aggregator.present.table import estimate_table
 from demo_app.widgets.coast import coast
 from protocol.runs import runs_of
 from protocol.views import Coarse, Districts, Identity

@@ -12,7 +12,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.present.marks import MARKED, _rectangles, marks
 from aggregator.present.plot import figure
 from aggregator.present.regions import regions
-from aggregator.present.table import percent
+from aggregator.present.shown_shares import percent
 from protocol.domain import Grid
 from protocol.runs import runs_of
 from protocol.views import Coarse, Districts, Identity

@@ -30,7 +30,7 @@ from aggregator.present import page_method, page_numbers, page_reports
 from aggregator.present.markup import Html, tag
 from aggregator.present.page import digest, page
 from aggregator.present.page_promise import promise_section
-from aggregator.present.table import decimals, listed, percent
+from aggregator.present.shown_shares import decimals, listed, percent
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Blocks, Table

@@ -16,7 +16,7 @@ from aggregator.estimate.prior_test import ALPHA, prior_test
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import estimate_csv
-from aggregator.present.table import prior_comparison
+from aggregator.present.shown_shares import prior_comparison
 from aggregator.reproduce import crowd
 from protocol.notions import Information, Ldp, MutualInformation
 

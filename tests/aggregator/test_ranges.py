@@ -19,7 +19,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.present.ordered_plot import histogram_figure, ordered_figure
-from aggregator.present.table import query_texts, subtitle
+from aggregator.present.shown_shares import query_texts, subtitle
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
 from protocol.domain import Dates, NumberRange, OrderedValues

@@ -16,7 +16,7 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.present.shown_changes import foremost
-from aggregator.present.table import FEW
+from aggregator.present.shown_shares import FEW
 from aggregator.present.trends import change_table
 from protocol.campaign import SignedCampaign
 from protocol.exact import NANONATS

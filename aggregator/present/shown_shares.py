@@ -1,0 +1,210 @@
+"""The values of an estimate that are shown, and the texts beside them, for tables, pictures and pages alike.
+
+If not all values fit, values whose simultaneous interval lies above zero come first. A few of the other values, which
+may be noise, are shown with a mark.
+
+``table`` makes tables for a terminal, ``plot`` pictures, and ``page_numbers`` a section of a page. ``shown_changes`` is
+the counterpart for changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from aggregator.estimate.distribution import total_variation
+from aggregator.estimate.query import QueryResult
+from aggregator.estimate.resolutions import FINEST, Resolution
+from aggregator.estimate.result import Estimate
+from aggregator.families.decoder import Floats
+from aggregator.present.items import numbering
+from aggregator.quantity import quantity
+from protocol.domain import Domain, Grid, Items
+from protocol.notions import Classes
+
+ROWS = 25
+"""Maximum number of values shown."""
+
+FEW = 10
+"""Minimum number of values in a selection, even if fewer are significantly above zero."""
+
+MOST_DISTRICTS = 12
+"""Maximum number of districts shown of a coarser resolution."""
+
+HALF_THE_SUM = " (half the sum of the absolute differences)"
+"""The definition of the total variation distance, as texts give it."""
+
+MAY_BE_ZERO = "may be zero"
+
+ROUNDING = 1e-7
+"""Standard errors of at most this part of a number are float rounding, and zero in fact."""
+
+
+def significant_districts(each: Resolution) -> list[int]:
+    """Return the districts of a resolution whose shares are significantly above zero: at most ``MOST_DISTRICTS``, the
+    largest first."""
+    order = np.argsort(-each.share, kind="stable")
+    return [int(z) for z in order[each.above_zero[order]][:MOST_DISTRICTS]]
+
+
+def district_words(found: Estimate, each: Resolution) -> str:
+    """Return a phrase that describes the districts of a resolution: their size, their number, and the number of them
+    with a share significantly above zero."""
+    name = district_name(found.campaign.domain, each.name, each.size)
+    return f"{each.size:,} {name}: {int(each.above_zero.sum()):,} above zero"
+
+
+def district_name(domain: Domain, resolution: str, number: int) -> str:
+    """Return the name of ``number`` districts of a resolution, in the singular for one."""
+    s = "" if number == 1 else "s"
+    if not resolution.isdecimal():
+        return f"{resolution.removesuffix('s')}{s}"
+    if isinstance(domain, Grid):
+        return f"cell{s}" if resolution == FINEST else f"square{s} of {resolution} x {resolution}"
+    return f"value{s}" if resolution == FINEST else f"group{s} of {resolution} values"
+
+
+def query_texts(result: QueryResult) -> tuple[str, str, str, str]:
+    """Return the texts of estimate, standard error, low and high end, to two digits of the standard error.
+
+    Shares are percentages, and days are written YYYY-MM-DD.
+    """
+    estimate, se, low, high = in_result_units(result, [result.estimate, result.se, result.low, result.high])
+    if days := result.days:
+        return days["estimate"], f"{se} days", days["low"], days["high"]
+    return f"{estimate} {result.unit}".strip(), se, low, high
+
+
+def in_result_units(result: QueryResult, numbers: Sequence[float]) -> list[str]:
+    """Return numbers in the unit of a query result as text, to two digits of its standard error; shares in percent."""
+    if not result.is_share:
+        return significant(numbers, result.se)
+    texts = significant([100 * number for number in numbers], 100 * result.se)
+    return [text if text == "-" else f"{text}%" for text in texts]
+
+
+def away(found: Estimate, truth: Floats) -> float:
+    """Return the distance between the shares and the truth of a rehearsal, in the measure of ``distance_name``."""
+    # These shares are not a distribution, because people have several items or none.
+    if isinstance(found.campaign.domain, Items):
+        return float(np.abs(found.share - truth).mean())
+    return total_variation(found.share, truth)
+
+
+def distance_name(domain: Domain) -> str:
+    """Return the name of the distance that ``away`` computes."""
+    return "mean absolute difference" if isinstance(domain, Items) else "total variation distance"
+
+
+def distance(found: Estimate, truth: Floats) -> str:
+    """Return a phrase that states the distance of an estimate from the true shares."""
+    far = percent(away(found, truth), 2)
+    if isinstance(found.campaign.domain, Items):
+        return f"{distance_name(found.campaign.domain)} of an item's share from the truth: {far}"
+    return f"distance from the truth{HALF_THE_SUM}: {far}"
+
+
+def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
+    """Return the values to show: all in domain order, or a selection.
+
+    A selection has at most ``rows`` values whose shares are significantly above zero, in order of share. If these are
+    fewer than ``fewest``, it also has other values, up to ``fewest`` in total. If no intervals are known, it has the
+    ``rows`` values with the largest shares.
+    """
+    if found.size <= rows:
+        return list(range(found.size))
+    order = np.lexsort((-np.nan_to_num(found.raw), -found.share, ~found.above_zero))
+    most = rows if np.isnan(found.simultaneous_low).all() else min(rows, max(fewest, int(found.above_zero.sum())))
+    return [int(x) for x in order[:most]]
+
+
+def selection(found: Estimate, shown: int) -> str:
+    """Return a description of the values that ``listed`` selects."""
+    if np.isnan(found.simultaneous_low).all():
+        return f"the {shown:,} largest of {found.size:,} values"
+    count = int(found.above_zero.sum())
+    confidence = f"{100 * found.confidence:.4g}%"
+    are = "is" if count == 1 else "are"
+    words = f"{count:,} of {found.size:,} values {are} significantly above zero, by the {confidence} intervals"
+    words += " for all together"
+    if count > shown:
+        return f"{words}: the {shown:,} largest of them"
+    return words if count == shown else f"{words}; {shown - count:,} more are shown that may be zero"
+
+
+def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
+    """Return whether a value's share may be zero, by its simultaneous interval; False if all values are shown."""
+    return shown < found.size and not found.above_zero[x] and not math.isnan(found.simultaneous_low[x])
+
+
+def ends(found: Estimate, shown: int) -> tuple[Floats, Floats]:
+    """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
+    return (found.low, found.high) if shown == found.size else (found.simultaneous_low, found.simultaneous_high)
+
+
+def interval_name(found: Estimate, shown: int) -> str:
+    """Return the name of the intervals that ``ends`` returns."""
+    kind = "" if shown == found.size else "simultaneous "
+    return f"{kind}{100 * found.confidence:.4g}% interval"
+
+
+def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:
+    """Return the decimal places of percentages, 1 to 4: enough for two digits of the smallest standard error shown.
+
+    A standard error that is zero up to float rounding, because all reports are equal, does not count.
+    """
+    errors = [float(found.se[x]) for x in shown if found.se[x] > ROUNDING]
+    if not errors:
+        return 1
+    return min(max(1, 1 - math.floor(math.log10(100 * min(errors)))), 4)
+
+
+def percent(share: float, places: int) -> str:
+    """Return a share as text in percent; an unknown share is a dash."""
+    return "-" if math.isnan(share) else f"{100 * share:.{places}f}%"
+
+
+def interval_text(low: float, high: float, places: int) -> str:
+    """Return an interval of a share in percent; a dash if the interval is unknown."""
+    return "-" if math.isnan(low) else f"{percent(low, places)} to {percent(high, places)}"
+
+
+def significant(numbers: Sequence[float], error: float) -> list[str]:
+    """Return numbers as text, to two digits of their standard error; to three decimal places if it is zero up to float
+    rounding."""
+    size = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
+    places = max(0, 1 - math.floor(math.log10(error))) if error > ROUNDING * size else 3
+    return ["-" if math.isnan(number) else f"{number:,.{min(places, 9)}f}" for number in numbers]
+
+
+def level_text(found: Estimate) -> str:
+    """Return the privacy level of an estimate's campaign, with its notion; the largest level for people of several
+    classes."""
+    notion = found.campaign.notion
+    if isinstance(notion, Classes):
+        return f"epsilon up to {found.epsilon:g} (by class)"
+    return f"epsilon {found.epsilon:g} ({notion.name})"
+
+
+def subtitle(found: Estimate, shown: int) -> str:
+    """Return the subtitle of an estimate: number of reports, privacy level, confidence."""
+    devices = "" if found.devices in (None, found.reports) else f" of {quantity(found.devices, 'device')}"
+    numbered = numbering(found.campaign.domain)
+    items = f" · items {numbered}" if numbered else ""
+    weighted = "" if found.weighting is None else f" · weighted by {found.weighting.by}"
+    intervals = f"{interval_name(found, shown)}s"
+    return f"{quantity(found.reports, 'report')}{devices} · {level_text(found)} · {intervals}{items}{weighted}"
+
+
+def prior_comparison(found: Estimate) -> str:
+    """Return a text on how far the estimate is from the prior, and whether the reports contradict the prior; empty
+    without a prior."""
+    if found.added is None:
+        return ""
+    words = f"distance from the prior{HALF_THE_SUM}: {percent(found.added, 2)}"
+    if found.prior_test is None:
+        return words
+    contradict = "contradict" if found.prior_test.rejected else "do not contradict"
+    return f"{words}; the reports {contradict} the prior (p-value {found.prior_test.p_value:.2g})"
