@@ -317,9 +317,9 @@ class Estimates(Holdings):
         from aggregator.estimate.ordered import ordered
         from aggregator.estimate.ordered_course import by_class
 
-        def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
+        def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
             return ordered(
-                side,
+                signed,
                 tally,
                 quantiles=quantiles,
                 cdf=cdf,

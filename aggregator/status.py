@@ -80,19 +80,19 @@ class CampaignStatus:
 
 
 def campaign_status(
-    known: Known, reports: DeltaTable, registry: Registry, rejected: Mapping[str, int], now: int
+    known: Known, table: DeltaTable, registry: Registry, rejected: Mapping[str, int], now: int
 ) -> CampaignStatus:
     """Return the status of a campaign.
 
     Args:
-        reports: the counted reports of the study.
+        table: the counted reports of the study.
         registry: the campaign's keys.
         rejected: its refused envelopes, by reason.
         now: the current time, UTC seconds.
     """
     campaign, name, early = known.signed.campaign, known.signed.id.hex(), known.closes
-    views, warnings = _views(reports, known.signed)
-    counted = periods(reports, name)
+    views, warnings = _views(table, known.signed)
+    counted = periods(table, name)
     since, keys = np.unique(registry.since[registry.revoked], return_counts=True)
     return CampaignStatus(
         name=known.name,
@@ -113,14 +113,14 @@ def campaign_status(
     )
 
 
-def _views(reports: DeltaTable, signed: SignedCampaign) -> tuple[tuple[ViewStatus, ...], tuple[str, ...]]:
+def _views(table: DeltaTable, signed: SignedCampaign) -> tuple[tuple[ViewStatus, ...], tuple[str, ...]]:
     """Return the status of each view of a campaign with several views, and warnings about their numbers."""
     campaign = signed.campaign
     if len(campaign.views) == 1:
         return (), ()
     from aggregator.estimate.view_balance import find_view_imbalance  # a status of plain campaigns needs no estimators
 
-    devices = devices_by_view(reports, signed)
+    devices = devices_by_view(table, signed)
     found = find_view_imbalance([view.weight for view in campaign.views], devices)
     total = sum(view.weight for view in campaign.views)
     named = zip(campaign.views, devices.tolist(), strict=True)

@@ -30,10 +30,10 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ["---"] * len(heads), *rows))
 
 
-def write(name: str, text: Path, **figures: object) -> None:
+def write(name: str, template: Path, **figures: object) -> None:
     """Fill ``figures`` into the text of a file, and write it between the marks of the section ``name`` of
     docs/BENCHMARKS.md."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, rest = PAGE.read_text(encoding="utf-8").split(begin, 1)
-    filled = text.read_text(encoding="utf-8").format(**figures)
+    filled = template.read_text(encoding="utf-8").format(**figures)
     PAGE.write_text(f"{before}{begin}\n{filled}{end}{rest.split(end, 1)[1]}", encoding="utf-8")

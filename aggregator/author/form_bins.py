@@ -52,21 +52,21 @@ def with_bins(domain: NumberRange, most: int) -> NumberRange:
 
 
 def form_with_bins(
-    form: Form, asked: Sequence[tuple[int, ...]], reports: int, channel: Callable[[int], Channel]
+    form: Form, asked: Sequence[tuple[int, ...]], reports: int, channel_for: Callable[[int], Channel]
 ) -> Form:
     """Return the form in which numeric questions in pairs have few enough values.
 
     Args:
         asked: the positions of the questions of each view; all views have the same number of devices.
         reports: the expected number of reports of the whole form.
-        channel: a function that returns the channel of a view with the given number of answers.
+        channel_for: a function that returns the channel of a view with the given number of answers.
     """
     pairs = [places for places in asked if len(places) == 2]
     many = [place for pair in pairs for place in pair if _many(form.questions[place].domain)]
     if not many:
         return form
     sizes = [MOST_BINS + 1 if place in many else form.questions[place].size for pair in pairs for place in pair]
-    cells = _most_cells(channel, reports / len(asked), max(sizes) * (MOST_BINS + 1))
+    cells = _most_cells(channel_for, reports / len(asked), max(sizes) * (MOST_BINS + 1))
     questions = list(form.questions)
     for place in sorted(set(many)):
         others = [other for pair in pairs if place in pair for other in pair if other != place]
@@ -96,12 +96,12 @@ def _many(domain: Domain) -> bool:
     return isinstance(domain, NumberRange) and domain.size > MOST_BINS
 
 
-def _most_cells(channel: Callable[[int], Channel], reports: float, most: int) -> int:
+def _most_cells(channel_for: Callable[[int], Channel], reports: float, most: int) -> int:
     """Return the largest number of cells of a table, up to ``most``, at which the standard error of a cell is at most
     its share."""
 
     def holds(cells: int) -> bool:
-        decoder = decoder_of(channel(cells))
+        decoder = decoder_of(channel_for(cells))
         variance = decoder.variances(decoder.forward(np.full(cells, 1 / cells))).mean()
         return bool(math.sqrt(variance / reports) <= 1 / cells)
 

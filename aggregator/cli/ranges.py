@@ -148,8 +148,8 @@ def estimate_course(
     from aggregator.estimate.ordered_course import by_class, by_period
     from aggregator.estimate.ordered_result import NotOrdered
 
-    def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-        return estimate_ranges(ranges, side, tally, method, confidence, name)
+    def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
+        return estimate_ranges(ranges, signed, tally, method, confidence, name)
 
     try:
         if request.by == "class":
@@ -167,8 +167,8 @@ def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, co
     from aggregator.estimate.ordered_course import of_sides
     from aggregator.estimate.ordered_result import NotOrdered
 
-    def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-        return estimate_ranges(ranges, side, tally, method, confidence, name)
+    def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
+        return estimate_ranges(ranges, signed, tally, method, confidence, name)
 
     try:
         return of_sides(sides, ask)

@@ -33,9 +33,9 @@ from protocol.campaign import SignedCampaign
 class _StudyShard(Study):
     """A study that is limited to the reports of one shard of the keys."""
 
-    def __init__(self, whole: Pinned, reports: Slice) -> None:
+    def __init__(self, whole: Pinned, slice_: Slice) -> None:
         super().__init__(whole.path)
-        self._whole, self._slice = whole, reports
+        self._whole, self._slice = whole, slice_
 
     def listed(self) -> list[Listed]:
         """Return all campaigns."""

@@ -54,8 +54,8 @@ class Workers:
         threads: Mapping[str, int] = self.client.nthreads()
         return max(1, sum(threads.values()))
 
-    def ask_each(self, question: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call ``question`` on every worker, and return the result or the exception by worker; at least one worker
+    def ask_each(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Call ``function`` on every worker, and return the result or the exception by worker; at least one worker
         answers.
 
         Raises:
@@ -63,7 +63,7 @@ class Workers:
         """
         deadline = time.monotonic() + ANSWER_SECONDS
         while True:
-            answers: Mapping[str, Any] = self.client.run(question, *arguments, on_error="return")
+            answers: Mapping[str, Any] = self.client.run(function, *arguments, on_error="return")
             # For a worker that was lost meanwhile, the answer is an OSError; other workers do its work.
             found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
             if found:

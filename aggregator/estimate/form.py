@@ -163,26 +163,26 @@ class Margin(SharesEstimate):
         return np.asarray(self.weights**2 @ np.array(found))
 
 
-def margin(views: Sequence[FormView], question: int) -> Margin:
+def margin(views: Sequence[FormView], place: int) -> Margin:
     """Return the shares of one question's values, pooled over all views that ask the question.
 
     Args:
         views: the form's views that have reports.
-        question: the position of the question in the form.
+        place: the position of the question in the form.
     Raises:
         NotAsked: no view asks the question, or no such view distinguishes single values.
         NotInvertible
     """
-    holding = views_with(views, question)
+    holding = views_with(views, place)
     if not holding:
-        if any(question in view.questions for view in views):
+        if any(place in view.questions for view in views):
             raise NotAsked(
                 "the mechanisms with which this question was asked do not distinguish its values: choose other "
                 "mechanisms in a new campaign"
             )
         raise NotAsked("there are no reports on this question: ingest more")
-    precision = np.array([view.tally.reports / view.variances[question].even.mean() for view in holding])
-    return Margin(question, tuple(holding), precision / precision.sum())
+    precision = np.array([view.tally.reports / view.variances[place].even.mean() for view in holding])
+    return Margin(place, tuple(holding), precision / precision.sum())
 
 
 def shares_of(ratio: Ratio, share: Floats, confidence: float) -> Shares:

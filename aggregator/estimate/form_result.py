@@ -260,7 +260,7 @@ class _ReportedForm:
             found = weighted = weighted_question(self.calibration, place)
             weighting = weighted.weighting
         else:
-            find = partial(margin, question=place)
+            find = partial(margin, place=place)
             found = self._estimate_from_views(find, [place])
             if self.by_class:
                 weighting = class_weighting(self.everybody, self.margins, found, find)

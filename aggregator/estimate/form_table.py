@@ -225,10 +225,10 @@ class CrossTable:
         found: Floats = self.unrelated.ravel() + errors
         return found
 
-    def _margins(self, one: Margin, question: int, own: Floats, rng: np.random.Generator) -> Floats:
+    def _margins(self, one: Margin, place: int, own: Floats, rng: np.random.Generator) -> Floats:
         """Return the pooled margins of the simulated tables, (TABLES, a), with normal errors for the other views."""
         part = float(sum(w for w, view in zip(one.weights, one.views, strict=True) if view is self.view))
-        mine = part**2 * self.view.variances[question].shown / self.view.reports
+        mine = part**2 * self.view.variances[place].shown / self.view.reports
         errors = rng.normal(size=own.shape) * np.sqrt(np.maximum(one.variances - mine, 0))
         return one.share + part * (own - one.share) + errors
 
@@ -253,25 +253,25 @@ class CrossTable:
         return Shares(linear.raw, linear.se, *intervals, share)
 
     def within(
-        self, question: int, value: int, *, skippable: tuple[bool, bool] = (False, False), confidence: float = 0.95
+        self, place: int, value: int, *, skippable: tuple[bool, bool] = (False, False), confidence: float = 0.95
     ) -> Shares:
-        """Return the shares of the other question's values among the people who gave ``value`` for ``question``.
+        """Return the shares of the other question's values among the people who gave ``value`` for question ``place``.
 
         Args:
-            question: one of the two questions of the view.
+            place: one of the two questions of the view.
             value: a value of this question.
             skippable: see ``cells``.
             confidence: the confidence level of the intervals.
         """
-        kept = self.kept_within(question, value, skippable=skippable)
+        kept = self.kept_within(place, value, skippable=skippable)
         return shares_of(self.in_rows.among(kept), part_of(self.share.ravel(), kept), confidence)
 
-    def kept_within(self, question: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
+    def kept_within(self, place: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
         """Return an indicator of the cells with one value of a question where the other is answered, shape (k,)."""
-        place = self.view.questions.index(question)
+        axis = self.view.questions.index(place)
         of_value = np.zeros(self.view.shape)
-        where = (value, slice(None)) if place == 0 else (slice(None), value)
-        of_value[where] = answered(self.view.shape[1 - place], skippable[1 - place])
+        where = (value, slice(None)) if axis == 0 else (slice(None), value)
+        of_value[where] = answered(self.view.shape[1 - axis], skippable[1 - axis])
         return of_value.ravel()
 
     def kept(self, skippable: tuple[bool, bool]) -> Floats:

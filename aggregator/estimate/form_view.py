@@ -106,28 +106,28 @@ class FormView:
         most = 1 if self.tally.groups is None else self.tally.groups.most
         return apart * most / self.tally.reports
 
-    def lift(self, question: int, v: Floats) -> Floats:
+    def lift(self, place: int, v: Floats) -> Floats:
         """Return a query on one question as a query on the view's inputs.
 
         Args:
-            question: one of ``questions``.
+            place: one of ``questions``.
             v: (a,) the weight of each value of the question.
         Returns:
             (k,) the weight of each input.
         """
-        first = len(self.questions) > 1 and question == self.questions[0]
+        first = len(self.questions) > 1 and place == self.questions[0]
         return np.broadcast_to(v[:, np.newaxis] if first else v, self.shape).ravel()
 
-    def margin(self, question: int, numbers: Floats) -> Floats:
+    def margin(self, place: int, numbers: Floats) -> Floats:
         """Return for each value of one question the sum of the numbers of the inputs with this value.
 
         Args:
-            question: one of ``questions``.
+            place: one of ``questions``.
             numbers: (k,) a number for each input.
         Returns:
             (a,) the sums.
         """
-        others = tuple(axis for axis, each in enumerate(self.questions) if each != question)
+        others = tuple(axis for axis, each in enumerate(self.questions) if each != place)
         summed: Floats = numbers.reshape(self.shape).sum(axis=others)
         return summed
 

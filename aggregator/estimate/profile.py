@@ -68,15 +68,15 @@ class Profile:
         effect: the design effect of dependent reports, at least 1.
     """
 
-    def __init__(self, reports: Merged, effect: float = 1.0) -> None:
-        self._channel, self._classes = reports.channel, reports.classes
-        self._reports = int(reports.counts.sum())
-        self._weights = reports.counts / self._reports
+    def __init__(self, merged: Merged, effect: float = 1.0) -> None:
+        self._channel, self._classes = merged.channel, merged.classes
+        self._reports = int(merged.counts.sum())
+        self._weights = merged.counts / self._reports
         self._effect = effect
         rows = len(self._channel)
-        self._class_shares = np.ones(1) if reports.weights is None else reports.weights
+        self._class_shares = np.ones(1) if merged.weights is None else merged.weights
         self._share_index = np.arange(rows) * len(self._class_shares) // rows
-        self._class_of_row = np.arange(rows) // reports.blocks
+        self._class_of_row = np.arange(rows) // merged.blocks
 
     @cached_property
     def share(self) -> Floats:

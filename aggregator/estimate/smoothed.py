@@ -58,31 +58,31 @@ class Smoothed:
     strength: float
 
 
-def smoothed(reports: Merged) -> Smoothed:
+def smoothed(merged: Merged) -> Smoothed:
     """Return the distribution of ordered numbers, smoothed with the strength that cross-validation selects.
 
     The same counts always give the same result.
     """
-    (found,) = smoothed_sets(reports.channel, reports.counts[np.newaxis])
+    (found,) = smoothed_sets(merged.channel, merged.counts[np.newaxis])
     return found
 
 
-def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
+def smoothed_sets(matrix: Floats, counts: Integers) -> list[Smoothed]:
     """Return the smoothed distribution of each of several sets of reports of one channel, computed together.
 
     Args:
-        channel: (K, M) the probability of each block of outputs, above zero for blocks with reports.
+        matrix: (K, M) the probability of each block of outputs, above zero for blocks with reports.
         counts: (R, M) the number of reports of each set in each block of outputs.
     """
     sets, strengths = len(counts), np.array(STRENGTHS)
     # For each set of reports, every strength is fitted to the first half and to the second half.
     each = np.stack([_halved(one) for one in counts])
-    fitted = _fits(channel, np.repeat(each.reshape(2 * sets, -1), len(strengths), axis=0), np.tile(strengths, 2 * sets))
-    log_distribution = np.log(fitted @ channel).reshape(sets, 2, len(strengths), -1)
+    fitted = _fits(matrix, np.repeat(each.reshape(2 * sets, -1), len(strengths), axis=0), np.tile(strengths, 2 * sets))
+    log_distribution = np.log(fitted @ matrix).reshape(sets, 2, len(strengths), -1)
     held_out = np.einsum("rfsm,rfm->rs", log_distribution, each[:, ::-1])
     good = held_out >= held_out.max(axis=1, keepdims=True) - ENOUGH
     chosen = np.where(good, strengths, 0).max(axis=1)
-    found = _fits(channel, counts, chosen)
+    found = _fits(matrix, counts, chosen)
     return [Smoothed(share, float(strength)) for share, strength in zip(found, chosen, strict=True)]
 
 
@@ -105,19 +105,19 @@ def halves(counts: Integers) -> tuple[Integers, Integers]:
     return half, counts - half
 
 
-def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
+def _fits(matrix: Floats, counts: Integers, strengths: Floats) -> Floats:
     """Return the fixed points of expectation maximisation with smoothing, for R sets of reports together.
 
     Rounds of two steps are accelerated (SQUAREM: Varadhan, Roland 2008).
 
     Args:
-        channel: (K, M) the probability of each block of outputs.
+        matrix: (K, M) the probability of each block of outputs.
         counts: (R, M) the number of reports in each block of outputs; a set without reports gets equal shares.
         strengths: (R,) the strength of the smoothing of each set.
     Returns:
         (R, K) the distributions.
     """
-    found = np.full((len(counts), len(channel)), 1 / len(channel))
+    found = np.full((len(counts), len(matrix)), 1 / len(matrix))
     reports = counts.sum(axis=1)
     left = np.flatnonzero(reports)  # with very few reports, one half may be empty
     for _ in range(MOST_STEPS // 3):
@@ -125,14 +125,14 @@ def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
             break
         p, total, strength = found[left], reports[left], strengths[left]
         weights = counts[left] / total[:, np.newaxis]
-        first, _ = _step(channel, p, weights, strength)
-        second, value = _step(channel, first, weights, strength)
+        first, _ = _step(matrix, p, weights, strength)
+        second, value = _step(matrix, first, weights, strength)
         bend = second - 2 * first + p
         curvature = np.linalg.norm(bend, axis=1)
         moved = np.linalg.norm(first - p, axis=1)
         length = np.maximum(1, np.divide(moved, curvature, out=np.ones_like(moved), where=curvature > 0))[:, np.newaxis]
         far = np.maximum(p + 2 * length * (first - p) + length**2 * bend, LEAST_STEP * second)
-        after, far_value = _step(channel, far / far.sum(axis=1, keepdims=True), weights, strength)
+        after, far_value = _step(matrix, far / far.sum(axis=1, keepdims=True), weights, strength)
         better = total * far_value >= total * value - SLACK
         reached = np.where(better[:, np.newaxis], after, second)
         still = np.abs(np.cumsum(reached - p, axis=1)).max(axis=1) * np.sqrt(total) < STILL
@@ -141,10 +141,10 @@ def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
     return found
 
 
-def _step(channel: Floats, p: Floats, weights: Floats, strengths: Floats) -> tuple[Floats, Floats]:
+def _step(matrix: Floats, p: Floats, weights: Floats, strengths: Floats) -> tuple[Floats, Floats]:
     """Return the next distributions, shape (R, K), and the log-likelihoods of ``p`` in nats per report, (R,)."""
-    distribution = p @ channel
-    moved = p * ((weights / distribution) @ channel.T)
+    distribution = p @ matrix
+    moved = p * ((weights / distribution) @ matrix.T)
     moved /= moved.sum(axis=1, keepdims=True)
     return _smooth(moved, strengths), (weights * np.log(distribution)).sum(axis=1)
 

@@ -179,10 +179,10 @@ class _Verdicts:
         verdicts.check_keys(verifier)
         return verdicts
 
-    def undecided(self, campaign: int | None = None) -> Integers:
-        """Return the rows without a verdict, of one campaign or of all."""
+    def undecided(self, index: int | None = None) -> Integers:
+        """Return the rows without a verdict, of the campaign with this index or of all campaigns."""
         undecided = self.verdict == _NONE
-        return np.flatnonzero(undecided if campaign is None else undecided & (self.campaign == campaign))
+        return np.flatnonzero(undecided if index is None else undecided & (self.campaign == index))
 
     def refuse(self, rows: Integers, failed: Mask, reject: Reject) -> None:
         """Give a verdict to those of ``rows`` that failed a check and have no verdict yet."""

@@ -41,13 +41,13 @@ class Verified:
     _written: bytes = b""
 
     @classmethod
-    def of(cls, study: Place, size: int = -1) -> Verified:
+    def of(cls, study_path: Place, size: int = -1) -> Verified:
         """Return the stored digests of a study; an empty set if they cannot be read, because they only save time.
 
         Args:
             size: bytes to read from the beginning of the file; -1 to read all. In a bucket everything is read.
         """
-        path = study / NAME
+        path = study_path / NAME
         known: set[bytes] = set()
         for line in _read(path, size).split(b"\n"):
             with suppress(ValueError):  # a crash can leave a partial line
@@ -102,9 +102,9 @@ class DigestCollector(Verified):
         self.collected += [digest for digest in digests if digest not in self]
 
 
-def size_of(study: Place) -> int:
+def size_of(study_path: Place) -> int:
     """Return the size of a study's stored digests in bytes."""
-    path = study / NAME
+    path = study_path / NAME
     with suppress(OSError):
         return sum(file.size for file in below(path)) if isinstance(path, Remote) else path.stat().st_size
     return 0

@@ -33,18 +33,18 @@ _CSS = (
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def draw_poster(content: PosterContent, form: str) -> bytes:
+def draw_poster(content: PosterContent, file_format: str) -> bytes:
     """Return a poster as the bytes of a file; the same content gives the same bytes.
 
     Args:
-        form: svg, pdf, png or html.
+        file_format: svg, pdf, png or html.
     Raises:
         TextsTooLong
     """
     figure = _figure(page_of(content), content.link)
     title = " - ".join(part for part in (content.title, content.head) if part)
-    if form != "html":
-        return _saved(figure, form, title)
+    if file_format != "html":
+        return _saved(figure, file_format, title)
     drawn = _saved(figure, "svg", title).decode("utf-8")
     # This markup is safe: matplotlib draws the author's texts as outlines or escapes them.
     picture = Html(drawn[drawn.index("<svg") :])
@@ -123,11 +123,11 @@ def outline(link: str, left: float, top: float, side: float) -> Path:
     return Path(corners, codes)
 
 
-def _saved(figure: Figure, form: str, title: str) -> bytes:
-    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
+def _saved(figure: Figure, file_format: str, title: str) -> bytes:
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format, {})
     file = io.BytesIO()
     settings = {"svg.fonttype": "path", "svg.hashsalt": "halftruth", "pdf.fonttype": 42, "text.hinting": "none"}
     with rc_context(settings), warnings.catch_warnings():  # type: ignore[arg-type]
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box is drawn instead of a missing letter
-        figure.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata={"Title": title, **undated})
+        figure.savefig(file, format=file_format, dpi=DOTS_PER_INCH, metadata={"Title": title, **undated})
     return file.getvalue()

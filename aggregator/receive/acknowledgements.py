@@ -141,7 +141,7 @@ class CountedQuery:
         campaigns = tuple(ids.tobytes().hex() if valid else "" for ids, valid in named)
         return cls(chunk, sealed, reports, chunk.keys(sealed), campaigns)
 
-    def counted(self, known: Mapping[str, CampaignSnapshot], verifier: Verifier) -> list[bool]:
+    def counted(self, snapshots: Mapping[str, CampaignSnapshot], verifier: Verifier) -> list[bool]:
         """Return, for each report in order, whether the study has counted it.
 
         A report with an invalid signature gets False. For other reports, False means only that the outputs are not in
@@ -149,18 +149,18 @@ class CountedQuery:
         not reveal whether the key is registered in the study.
         """
         verdicts = np.zeros(len(self.sealed), dtype=np.bool_)
-        for campaign in set(self.campaigns) & known.keys():
+        for campaign in set(self.campaigns) & snapshots.keys():
             mine = np.array([one == campaign for one in self.campaigns])
-            self._in_campaign(known[campaign], np.flatnonzero(mine), verifier, verdicts)
+            self._in_campaign(snapshots[campaign], np.flatnonzero(mine), verifier, verdicts)
         return [bool(verdict) for verdict in verdicts]
 
-    def _in_campaign(self, known: CampaignSnapshot, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
-        at, found = known.registry.find(self.keys[rows])
-        rows, publics = rows[found], known.registry.public[at[found]]
+    def _in_campaign(self, snapshot: CampaignSnapshot, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
+        at, found = snapshot.registry.find(self.keys[rows])
+        rows, publics = rows[found], snapshot.registry.public[at[found]]
         # A report with an invalid signature gets False; otherwise anybody could try all outputs of a key.
         kept = verifier.verify(self.sealed.rows(rows), publics)
         rows = rows[kept]
-        channels, view = ViewChannels.of(known.signed.campaign), views_of(known.signed, publics[kept])
+        channels, view = ViewChannels.of(snapshot.signed.campaign), views_of(snapshot.signed, publics[kept])
         alike = channels.of_view[view] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
         for shape in np.unique(alike).tolist():
             place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
@@ -169,8 +169,10 @@ class CountedQuery:
             unpacked = unpack(self.chunk.octets, packed, length, count, channels.channels[place], channels.width)
             period, key = (np.repeat(column[some], count) for column in (self.reports.period, self.keys))
             slot = (self.reports.slot[some][:, np.newaxis] + np.arange(count)).ravel()
-            prints = fingerprints(known.counted.secret, period, key, slot, _octets(unpacked, channels.channels[place]))
-            verdicts[some] = unpacked.good & known.counted.holds(prints).reshape(-1, count).all(axis=1)
+            prints = fingerprints(
+                snapshot.counted.secret, period, key, slot, _octets(unpacked, channels.channels[place])
+            )
+            verdicts[some] = unpacked.good & snapshot.counted.holds(prints).reshape(-1, count).all(axis=1)
 
 
 def _octets(unpacked: Unpacked, channel: Channel) -> Bytes:

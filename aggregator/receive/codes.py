@@ -75,15 +75,15 @@ def grouped(code: str) -> str:
 class Codes:
     """The codes of one study, in a separate file beside its tables."""
 
-    def __init__(self, study: Place) -> None:
+    def __init__(self, study_path: Place) -> None:
         """Set the path; the file is opened or created when it is first needed.
 
         Raises:
             NoInbox: the study is in a bucket; codes need a transaction on a disk, so that each is redeemed once.
         """
-        if isinstance(study, Remote):
-            raise NoInbox(f"{study} is in a bucket, but codes need a study in a folder")
-        self._path: Path = study / _FILE
+        if isinstance(study_path, Remote):
+            raise NoInbox(f"{study_path} is in a bucket, but codes need a study in a folder")
+        self._path: Path = study_path / _FILE
 
     def make(self, campaign_id: bytes, count: int, urandom: Callable[[int], bytes] = os.urandom) -> list[str]:
         """Make new codes; only their hashes are stored, durably when this returns.

@@ -47,39 +47,41 @@ class NoInbox(HalftruthError):
     acknowledged."""
 
 
-def inbox_of(study: Place) -> Path:
+def inbox_of(study_path: Place) -> Path:
     """Return the folder in which a study's uploads wait.
 
     Raises:
         NoInbox
     """
-    if isinstance(study, Remote):
-        raise NoInbox(f"{study} is in a bucket and has no inbox: name the files, folders or s3:// locations to ingest")
-    return study / "inbox"
+    if isinstance(study_path, Remote):
+        raise NoInbox(
+            f"{study_path} is in a bucket and has no inbox: name the files, folders or s3:// locations to ingest"
+        )
+    return study_path / "inbox"
 
 
-def done_of(study: Place) -> Path:
+def done_of(study_path: Place) -> Path:
     """Return the folder of archived batches."""
-    return inbox_of(study) / "done"
+    return inbox_of(study_path) / "done"
 
 
-def admitted_of(study: Place) -> Path:
+def admitted_of(study_path: Place) -> Path:
     """Return the folder of enrolments that were admitted by codes and are not yet registered."""
-    return inbox_of(study).parent / "admitted"
+    return inbox_of(study_path).parent / "admitted"
 
 
-def prepare(study: Place) -> None:
+def prepare(study_path: Place) -> None:
     """Create the folders that do not exist.
 
     Raises:
         OSError
     """
-    for folder in _folders(study):
+    for folder in _folders(study_path):
         folder.mkdir(mode=0o700, exist_ok=True)  # a file with reports of several campaigns links a device's keys
         sync_path(folder.parent)
 
 
-def sweep(study: Place, now: float) -> None:
+def sweep(study_path: Place, now: float) -> None:
     """Delete partial files that were left by a crash.
 
     Args:
@@ -87,44 +89,44 @@ def sweep(study: Place, now: float) -> None:
     Raises:
         OSError
     """
-    for folder in _folders(study):
+    for folder in _folders(study_path):
         for part in folder.glob(f".*{UNFINISHED}"):
             with suppress(FileNotFoundError):
                 if part.stat().st_ctime < now - ABANDONED:
                     part.unlink()
 
 
-def require_room(study: Place, size: int) -> None:
+def require_room(study_path: Place, size: int) -> None:
     """Check that the disk has room for an upload of ``size`` bytes.
 
     Raises:
         InboxFull: the disk has too little room.
         OSError
     """
-    if shutil.disk_usage(inbox_of(study)).free < ROOM + size:
+    if shutil.disk_usage(inbox_of(study_path)).free < ROOM + size:
         raise InboxFull("the disk has no room for the upload")
 
 
-def put(study: Place, body: bytes) -> Path:
+def put(study_path: Place, body: bytes) -> Path:
     """Store an upload on the disk and return its file; the file is durable when this returns.
 
     Raises:
         InboxFull, OSError: nothing was stored.
     """
-    return _put(study, inbox_of(study), body)
+    return _put(study_path, inbox_of(study_path), body)
 
 
-def admit(study: Place, enrolment: bytes) -> Path:
+def admit(study_path: Place, enrolment: bytes) -> Path:
     """Store the enrolment of a key that a code admitted and return its file; the file is durable when this returns.
 
     Raises:
         InboxFull, OSError: nothing was stored.
     """
-    return _put(study, admitted_of(study), enrolment)
+    return _put(study_path, admitted_of(study_path), enrolment)
 
 
-def _put(study: Place, folder: Path, body: bytes) -> Path:
-    require_room(study, len(body))
+def _put(study_path: Place, folder: Path, body: bytes) -> Path:
+    require_room(study_path, len(body))
     try:
         return _write(folder, body)
     except OSError as error:
@@ -133,27 +135,27 @@ def _put(study: Place, folder: Path, body: bytes) -> Path:
         raise
 
 
-def waiting(study: Place) -> list[Path]:
+def waiting(study_path: Place) -> list[Path]:
     """Return the uploads that wait to be ingested, and other batches that were copied into the inbox."""
-    return sorted(path for path in inbox_of(study).glob(f"[!.]*{ENDING}") if path.is_file())
+    return sorted(path for path in inbox_of(study_path).glob(f"[!.]*{ENDING}") if path.is_file())
 
 
-def admitted(study: Place) -> list[Path]:
+def admitted(study_path: Place) -> list[Path]:
     """Return the files of enrolments that were admitted by codes and are not yet registered."""
-    if isinstance(study, Remote):
+    if isinstance(study_path, Remote):
         return []
-    return sorted(admitted_of(study).glob(f"[!.]*{ENDING}"))
+    return sorted(admitted_of(study_path).glob(f"[!.]*{ENDING}"))
 
 
-def kept_enrolments(study: Place) -> list[Path]:
+def kept_enrolments(study_path: Place) -> list[Path]:
     """Return the files of all enrolments that were admitted by codes: archived batches of registered enrolments, and
     the enrolments not yet registered."""
-    if isinstance(study, Remote):
+    if isinstance(study_path, Remote):
         return []
-    return [*sorted((admitted_of(study) / "done").glob(f"[!.]*{ENDING}")), *admitted(study)]
+    return [*sorted((admitted_of(study_path) / "done").glob(f"[!.]*{ENDING}")), *admitted(study_path)]
 
 
-def archive_admitted(study: Place, files: Iterable[Path]) -> None:
+def archive_admitted(study_path: Place, files: Iterable[Path]) -> None:
     """Archive registered enrolments as one sorted batch, so that the next ingest does not read them.
 
     After a crash the enrolments still wait, and may be archived too; registering them again changes nothing.
@@ -161,22 +163,22 @@ def archive_admitted(study: Place, files: Iterable[Path]) -> None:
     Raises:
         OSError
     """
-    prepare(study)
+    prepare(study_path)
     taken = list(files)
     if taken:
-        _write(admitted_of(study) / "done", b"".join(sorted(file.read_bytes() for file in taken)))
+        _write(admitted_of(study_path) / "done", b"".join(sorted(file.read_bytes() for file in taken)))
     for file in taken:
         file.unlink(missing_ok=True)
-    sync_path(admitted_of(study))
+    sync_path(admitted_of(study_path))
 
 
-def kept(study: Place) -> list[Path]:
+def kept(study_path: Place) -> list[Path]:
     """Return a list with the folder of archived batches; empty if the folder does not exist, or the study is in a
     bucket."""
-    return [done_of(study)] if isinstance(study, Path) and done_of(study).is_dir() else []
+    return [done_of(study_path)] if isinstance(study_path, Path) and done_of(study_path).is_dir() else []
 
 
-def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
+def archive(study_path: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
     """Archive ingested uploads as mixed batches, so that the next ingest does not read them.
 
     Files above ``PILE_BYTES`` and files with other bytes are not uploads of a device, and are archived as they are.
@@ -189,7 +191,7 @@ def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -
     Raises:
         OSError
     """
-    prepare(study)
+    prepare(study_path)
     named = "\n".join(warnings)
     pile: set[bytes] = set()
     taken: list[Path] = []
@@ -199,21 +201,21 @@ def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -
             continue
         with suppress(FileNotFoundError):  # another ingest has archived it
             if file.stat().st_size > PILE_BYTES:  # not an upload of a single device
-                _archive_whole(study, file)
+                _archive_whole(study_path, file)
                 continue
             data = file.read_bytes()
             found = frames(data, final=True)
             if found.malformed_items:
-                _archive_whole(study, file)
+                _archive_whole(study_path, file)
                 continue
             pile.update(data[begin:end] for begin, end in zip(found.begin, found.end, strict=True))
             taken.append(file)
             size += len(data)
         if size > PILE_BYTES:
-            _archive_mixed(study, pile, taken)
+            _archive_mixed(study_path, pile, taken)
             pile, taken, size = set(), [], 0
-    _archive_mixed(study, pile, taken)
-    sync_path(inbox_of(study))
+    _archive_mixed(study_path, pile, taken)
+    sync_path(inbox_of(study_path))
 
 
 def copy(old: Path, new: Path) -> None:
@@ -228,24 +230,24 @@ def copy(old: Path, new: Path) -> None:
             shutil.copy2(file, there / file.name)
 
 
-def _folders(study: Place) -> tuple[Path, ...]:
-    return inbox_of(study), done_of(study), admitted_of(study), admitted_of(study) / "done"
+def _folders(study_path: Place) -> tuple[Path, ...]:
+    return inbox_of(study_path), done_of(study_path), admitted_of(study_path), admitted_of(study_path) / "done"
 
 
-def _archive_mixed(study: Place, pile: set[bytes], taken: list[Path]) -> None:
+def _archive_mixed(study_path: Place, pile: set[bytes], taken: list[Path]) -> None:
     if pile:
-        _write(done_of(study), b"".join(sorted(pile)))
+        _write(done_of(study_path), b"".join(sorted(pile)))
     for file in taken:
         file.unlink(missing_ok=True)
 
 
-def _archive_whole(study: Place, file: Path) -> None:
+def _archive_whole(study_path: Place, file: Path) -> None:
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
         os.fsync(opened.fileno())
     file.chmod(0o600)
-    file.replace(done_of(study) / (digest + ENDING))
-    sync_path(done_of(study))
+    file.replace(done_of(study_path) / (digest + ENDING))
+    sync_path(done_of(study_path))
 
 
 def _write(folder: Path, body: bytes) -> Path:

@@ -81,13 +81,17 @@ class BudgetScreen(PageScreen):
         )
 
     def _lowered(
-        self, budget: BudgetContent, lifetime: float | None, campaign: float | None, window: tuple[int, float] | None
+        self,
+        budget: BudgetContent,
+        lifetime: float | None,
+        per_campaign: float | None,
+        window: tuple[int, float] | None,
     ) -> None:
         """Show the caps in force, and at its field each typed cap that changes nothing because a lower one was set."""
         self.show(budget)
         seconds, nats = window or (0, None)
         window_cap = budget.windows.get(seconds)
-        typed = (self._lifetime, lifetime, budget.cap), (self._campaign, campaign, budget.per_campaign)
+        typed = (self._lifetime, lifetime, budget.cap), (self._campaign, per_campaign, budget.per_campaign)
         for field, wanted, cap in (*typed, (self._window, nats, window_cap)):
             if wanted is not None and cap is not None and wanted - cap > ROUNDED:
                 field.error = say("budget.kept", cap=cap)

@@ -66,7 +66,7 @@ def give(
     longest = joined.longest_report
     # The bytes are drawn before the value is used, and even if they are not needed, so that draws do not depend on it.
     rand = urandom(joined.rand_bytes)
-    with records.store.transaction(answer=True):
+    with records.store.transaction(answering=True):
         conditions = require_answerable(records, joined, now)
         number, joined = conditions.number, conditions.joined
         if collects:

@@ -53,16 +53,16 @@ class _Transaction:
     It is a class, because a context manager from a generator takes as long as two SQL statements.
     """
 
-    __slots__ = ("_answer", "_store")
+    __slots__ = ("_answering", "_store")
 
-    def __init__(self, store: Store, answer: bool) -> None:
+    def __init__(self, store: Store, answering: bool) -> None:
         self._store = store
-        self._answer = answer
+        self._answering = answering
 
     def __enter__(self) -> None:
         self._store._lock.acquire()
         try:
-            self._store._begin(self._answer)
+            self._store._begin(self._answering)
         except BaseException:
             self._store._lock.release()
             raise
@@ -121,25 +121,25 @@ class Store:
             self._closed = True
             self._connection.close()
 
-    def transaction(self, *, answer: bool = False) -> _Transaction:
+    def transaction(self, *, answering: bool = False) -> _Transaction:
         """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
         Args:
-            answer: True if the transaction writes only the rows of one answer. Then ``cache`` keeps its values, unless
-                any other transaction, of this device or of another process, was committed since the previous answer.
-                Every other transaction begins with an empty cache.
+            answering: True if the transaction writes only the rows of one answer. Then ``cache`` keeps its values,
+                unless any other transaction, of this device or of another process, was committed since the previous
+                answer. Every other transaction begins with an empty cache.
         Raises:
             StoreRestored: this store is an old copy; the transaction is on the disk nevertheless.
             StoreError
         """
-        return _Transaction(self, answer)
+        return _Transaction(self, answering)
 
-    def _begin(self, answer: bool) -> None:
+    def _begin(self, answering: bool) -> None:
         """Begin a transaction, under the lock of the threads."""
         self._require_open()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._refresh_cache(answer)
+            self._refresh_cache(answering)
         except BaseException as error:
             self._undo(error)
             raise
@@ -176,10 +176,10 @@ class Store:
         if isinstance(error, REFUSALS):
             raise explanation(error, self.folder) from None
 
-    def _refresh_cache(self, answer: bool) -> None:
+    def _refresh_cache(self, answering: bool) -> None:
         # SQLite changes this number, which is never 0, whenever another connection commits.
-        [version] = self._connection.execute("PRAGMA data_version").fetchone() if answer else [0]
-        if version != self._version or not answer:
+        [version] = self._connection.execute("PRAGMA data_version").fetchone() if answering else [0]
+        if version != self._version or not answering:
             self.cache.clear()
         self._version = version
 

@@ -236,14 +236,14 @@ class Unit:
                 )
         return max(0.0, min(self._now + MOST_PAUSE, self._next_interval) - self._clock())
 
-    def _direct(self, signed: Sequence[str]) -> None:
+    def _direct(self, addresses: Sequence[str]) -> None:
         """Store the configured address, if the campaign names none.
 
         Raises:
             ConfigurationRefused: the campaign names another address.
         """
-        require_own_address(self._configuration, signed)
-        if self._configuration.url is not None and not signed:
+        require_own_address(self._configuration, addresses)
+        if self._configuration.url is not None and not addresses:
             self._device.set_address(self.campaign_id, self._configuration.url)
 
     def _drawn_phase(self) -> int:

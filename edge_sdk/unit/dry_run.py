@@ -56,16 +56,16 @@ def trusted(configuration: Configuration) -> list[AuthorKey]:
     return [key_file(path) for path in configuration.trust]
 
 
-def require_own_address(configuration: Configuration, signed: Sequence[str]) -> None:
+def require_own_address(configuration: Configuration, addresses: Sequence[str]) -> None:
     """Refuse a configured address that differs from the campaign's signed addresses.
 
     Raises:
         ConfigurationRefused
         AddressRefused: the configured text is not an address.
     """
-    if configuration.url is not None and signed and address(configuration.url).text not in signed:
+    if configuration.url is not None and addresses and address(configuration.url).text not in addresses:
         raise ConfigurationRefused(
-            f"[send] url is not one of the campaign's signed addresses: {' or '.join(signed)}; leave url out"
+            f"[send] url is not one of the campaign's signed addresses: {' or '.join(addresses)}; leave url out"
         )
 
 

@@ -88,9 +88,9 @@ class UnitSchedule:
     timeout: float
     questions: tuple[SourcedQuestion, ...]
 
-    def asked(self, view: Map, domain: Domain) -> tuple[SourcedQuestion, ...]:
+    def asked(self, map_: Map, domain: Domain) -> tuple[SourcedQuestion, ...]:
         """Return the questions that a view asks."""
-        names = _names(view, domain)
+        names = _names(map_, domain)
         return tuple(one for one in self.questions if one.name in names)
 
 
@@ -151,11 +151,11 @@ def read_all(questions: Iterable[SourcedQuestion], read: Read) -> tuple[Answer |
     return found.get("", form), ""
 
 
-def _names(view: Map, domain: Domain) -> tuple[str, ...]:
+def _names(map_: Map, domain: Domain) -> tuple[str, ...]:
     """Return the names of the questions that a view asks; ("",) if the campaign is not a form."""
     from protocol.views import Questions
 
-    return tuple(one.name for one in view.asked(domain)) if isinstance(view, Questions) else ("",)
+    return tuple(one.name for one in map_.asked(domain)) if isinstance(map_, Questions) else ("",)
 
 
 def _parts(domain: Domain) -> list[tuple[str, Domain, bool]]:

@@ -187,7 +187,7 @@ def test_a_failed_transaction_does_not_change_the_cache(place, monkeypatch):
         patch.setattr(store.hooks, "before_commit", refuse)
         with pytest.raises(StoreError, match="disk is full"):
             device.answer(asked, "primary")
-    with store.transaction(answer=True):
+    with store.transaction(answering=True):
         assert device.outbox._size_now() == device.outbox._size()
         assert store.cache.get(CheckpointWriter, stored_checkpoint(store)) == stored_checkpoint(store)
     device.close()

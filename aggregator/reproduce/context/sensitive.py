@@ -87,8 +87,8 @@ def _findings(
     """
     panels = {case: f"{case[0]} sensitive, {case[1]:.0%} of the people" for case in HIGH_LOW}
 
-    def ratios(case: tuple[int, float], channel: str, other: str, digits: int) -> str:
-        return by_level((f"{error[*case, channel, eps] / error[*case, other, eps]:.{digits}f}" for eps in FEW), FEW)
+    def ratios(case: tuple[int, float], mechanism: str, other: str, digits: int) -> str:
+        return by_level((f"{error[*case, mechanism, eps] / error[*case, other, eps]:.{digits}f}" for eps in FEW), FEW)
 
     worth = max(error[s, p, "projective", eps] / error[s, p, "order", eps] for s, p in HIGH_LOW for eps in LEVELS)
     return (
