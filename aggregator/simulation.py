@@ -72,28 +72,6 @@ class SimulatedUpload:
     people: int
 
 
-def population(
-    campaign: Campaign,
-    campaign_id: bytes,
-    truth: Truth,
-    period: int,
-    seed: int | None = None,
-    processes: int = 1,
-) -> Iterator[SimulatedUpload]:
-    """Simulate one answer of every person of ``truth``, in random order.
-
-    Args:
-        period: the period of the answers.
-        seed: for experiments; None uses the operating system's randomness. With transcripts and a seed, everybody
-            answered in all earlier periods; without a seed, in none.
-        processes: number of processes; the result of a seed does not depend on it. A script that asks for several must
-            begin its work under ``if __name__ == "__main__"``, because each process imports the script.
-    Returns:
-        An iterator over the uploads, each from a part of the devices.
-    """
-    return simulate(campaign, campaign_id, truth, range(period, period + 1), seed=seed, processes=processes)
-
-
 def simulate(
     campaign: Campaign,
     campaign_id: bytes,
@@ -104,7 +82,8 @@ def simulate(
     seed: int | None = None,
     processes: int = 1,
 ) -> Iterator[SimulatedUpload]:
-    """Simulate an answer of every person of ``truth`` in each of ``periods``, always with the same device.
+    """Simulate an answer of every person of ``truth`` in each of ``periods``, in random order of the people and always
+    with the same device.
 
     From one period to the next a person keeps their answer with probability 1 - ``change``; otherwise they draw one,
     which may be the same, from the true answers of the people of the same class and declaration. So each period has the
@@ -114,8 +93,10 @@ def simulate(
     Args:
         periods: at least one, consecutive.
         change: probability of drawing a new answer, 0 to 1.
-        seed: for experiments; see ``population``.
-        processes: number of processes; see ``population``.
+        seed: for experiments; None uses the operating system's randomness. With transcripts and a seed, everybody
+            answered in all earlier periods; without a seed, in none.
+        processes: number of processes; the result of a seed does not depend on it. A script that asks for several must
+            begin its work under ``if __name__ == "__main__"``, because each process imports the script.
     Returns:
         An iterator over the uploads, each from a part of the devices; their ``reports`` can be ingested.
     Raises:

@@ -28,7 +28,7 @@ from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection
 from aggregator.intake.ingest import ingest
 from aggregator.planner.choice import AUTO, chosen
-from aggregator.simulation import population
+from aggregator.simulation import simulate
 from aggregator.study import Study
 from aggregator.truth_file import Truth
 from edge_sdk import BudgetPolicy, Device
@@ -124,7 +124,7 @@ class Auto(OwnMechanism):
         signed = open_campaign(seal_campaign(self.campaign, AUTHOR), [AUTHOR.public])
         counts = np.bincount(np.arange(REPORTS) % self.k, minlength=self.k)
         truth = Truth(self.domain.labels, tuple(counts.tolist()))
-        sent = list(population(self.campaign, signed.id, truth, 0, 1, processes=1))
+        sent = list(simulate(self.campaign, signed.id, truth, range(1), seed=1))
         (folder / "batch.htr").write_bytes(b"".join(one.reports for one in sent))
         study = Study.create(folder / "study")
         study.import_campaign(signed.data, [AUTHOR.public], "peers")

@@ -23,7 +23,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.intake import columns, enrolments
 from aggregator.intake.ingest import ingest
-from aggregator.simulation import classes_of, population, shuffled
+from aggregator.simulation import classes_of, shuffled
 from aggregator.truth_file import Truth, read_truth
 from protocol import codec, envelope, personal
 from protocol.campaign import Campaign
@@ -38,6 +38,7 @@ from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
+from tests.aggregator.simulated import population
 from tests.altered import flipped
 
 NAT = 10**9

@@ -15,7 +15,6 @@ from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.method import MethodRefused
 from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
-from aggregator.simulation import population
 from aggregator.study import Study
 from aggregator.truth_file import read_truth
 from protocol.campaign import open_campaign, seal_campaign
@@ -23,6 +22,7 @@ from protocol.domain import Form, NumberRange
 from protocol.errors import BadData
 from protocol.keys import SigningKey
 from protocol.views import Questions
+from tests.aggregator.simulated import population
 
 KEY = SigningKey(bytes(range(32)))
 HEAD = 'title = "Town"\norganisation = "Town library"\n'

@@ -32,6 +32,7 @@ from protocol.errors import Uncertified
 from protocol.notions import Graded, Matrix
 from tests.aggregator.fleet import AUTHOR
 from tests.aggregator.matrix import dense
+from tests.aggregator.simulated import population
 from tests.families.graded import graded
 
 NAT = exact.NANONATS
@@ -245,7 +246,7 @@ def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path
     study = Study.create(tmp_path / "study")
     study.import_campaign(signed.data, [AUTHOR.public], "words")
     truth = Truth(("v0", "v500"), (240, 160))
-    sent = simulation.population(campaign, signed.id, truth, 0, 1, 1)
+    sent = population(campaign, signed.id, truth, 0, 1, 1)
     (tmp_path / "all.htr").write_bytes(b"".join(part.reports for part in sent))
     assert ingest(study, [tmp_path / "all.htr", tmp_path / "one.htr"], now=campaign.opens).accepted == 401
     found = estimate(signed, study.tally(signed), confidence=0.999)

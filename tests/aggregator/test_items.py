@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator import simulation
 from aggregator.author.draft import DraftError, campaign_of
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate import query
@@ -21,6 +20,7 @@ from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Items
 from protocol.errors import BadData, NotInDomain
 from tests.aggregator.fleet import AUTHOR
+from tests.aggregator.simulated import population
 
 ITEMS = ("bread", "cheese", "wine", "fish", "figs")
 PEOPLE = 1500
@@ -79,7 +79,7 @@ def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechani
     study.import_campaign(signed.data, [AUTHOR.public], "basket")
     truth = baskets(1)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(b"".join(sent.reports for sent in simulation.population(campaign, signed.id, truth, 0, 1, 1)))
+    batch.write_bytes(b"".join(sent.reports for sent in population(campaign, signed.id, truth, 0, 1, 1)))
     assert ingest(study, [batch], now=campaign.opens).accepted == PEOPLE
     assert ingest(study, [batch], now=campaign.opens).rejected == {"replayed": PEOPLE}
 

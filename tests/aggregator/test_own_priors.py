@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator import simulation
 from aggregator.estimate.classes import pooled
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally, takes_offered
@@ -22,6 +21,7 @@ from protocol.notions import OwnPrior
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
+from tests.aggregator.simulated import population
 
 NAT, K, OPENS = 10**9, 10, 1_700_000_000
 NOTION = OwnPrior(NAT, K)
@@ -96,7 +96,7 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     priors, levels = zip(*declared, strict=True)
     truth = Truth(("v0", "v1", "v2", "v0"), (400, 200, 300, 300), priors=priors, levels=levels)
     batch = tmp_path / "batch.htr"
-    sent = b"".join(one.reports for one in simulation.population(signed.campaign, signed.id, truth, 0, seed=3))
+    sent = b"".join(one.reports for one in population(signed.campaign, signed.id, truth, 0, seed=3))
     forger = SigningKey.for_campaign(bytes(32), signed.id)
     sent += Enrolment(signed.id, forger.public, personal.canonical_prior(STEEP), half).seal(forger)
     sent += Report.of(signed.id, signed.campaign, 0, 0, [K + 1]).seal(
@@ -145,7 +145,7 @@ def test_simulated_reports_of_offered_channels_are_estimated(tmp_path):
     study.import_campaign(signed.data, [key.public], "crops")
     truth = Truth(("v0", "v1"), (400, 200), priors=(FLAT, STEEP))
     batch = tmp_path / "batch.htr"
-    sent = b"".join(one.reports for one in simulation.population(signed.campaign, signed.id, truth, 0, seed=1))
+    sent = b"".join(one.reports for one in population(signed.campaign, signed.id, truth, 0, seed=1))
     forger = SigningKey.for_campaign(bytes(32), signed.id)
     sent += Enrolment(signed.id, forger.public, personal.canonical_prior(FLAT)).seal(forger)
     sent += Report.of(signed.id, signed.campaign, 0, 0, [K + 1]).seal(forger)

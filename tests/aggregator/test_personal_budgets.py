@@ -8,7 +8,6 @@ from itertools import permutations
 
 import pytest
 
-from aggregator import simulation
 from aggregator.author.draft import read_draft
 from aggregator.author.toml_section import DraftError
 from aggregator.estimate.estimator import estimate
@@ -20,6 +19,7 @@ from protocol import exact
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.keys import SigningKey
 from protocol.notions.classes import class_channels
+from tests.aggregator.simulated import population
 
 NAT, OPENS = exact.NANONATS, 1_767_225_600
 LABELS = ("none", "cold", "diabetes", "HIV")
@@ -89,9 +89,7 @@ def test_devices_are_charged_by_the_certificate_of_their_class(tmp_path) -> None
     counts, places = (300, 100, 180, 40, 20), (0, 0, 1, 1, 1)
     truth = Truth(("none", "cold", "none", "diabetes", "HIV"), counts, places)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(
-        b"".join(one.reports for one in simulation.population(signed.campaign, signed.id, truth, 0, seed=1))
-    )
+    batch.write_bytes(b"".join(one.reports for one in population(signed.campaign, signed.id, truth, 0, seed=1)))
     assert ingest(study, [batch], now=OPENS).accepted == sum(counts)
     found = estimate(signed, study.tally(signed), confidence=0.999)
     shares = truth.shares(signed.campaign.domain)

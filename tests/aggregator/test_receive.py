@@ -49,7 +49,6 @@ from aggregator.receive.server import (
     url,
 )
 from aggregator.receive.snapshot import StudySnapshot
-from aggregator.simulation import population
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS, snapshot
 from aggregator.truth_file import Truth
@@ -65,6 +64,7 @@ from protocol.views import plain_views
 from tests.aggregator import fleet
 from tests.aggregator.fault_proxy import PATIENCE, Fault, fault_proxy
 from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
+from tests.aggregator.simulated import population
 from tests.altered import flipped
 from tests.edge_sdk.certificates import self_signed
 

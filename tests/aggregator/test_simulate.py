@@ -7,7 +7,7 @@ from aggregator import simulation
 from aggregator.author.value_table import ValueTableError
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import randomized_response
-from aggregator.simulation import population, simulate
+from aggregator.simulation import simulate
 from aggregator.truth_file import Truth, read_truth
 from protocol import envelope, exact
 from protocol.campaign import Campaign
@@ -19,6 +19,7 @@ from protocol.notions import Ldp
 from protocol.notions.classes import Classes
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
+from tests.aggregator.simulated import population
 
 ID = bytes(range(16))
 

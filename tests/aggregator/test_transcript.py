@@ -28,6 +28,7 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
+from tests.aggregator.simulated import population
 
 NAT = 10**9
 AUTHOR = SigningKey(bytes(range(32)))
@@ -313,7 +314,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
     made, signed = study_of(campaign())
     truth = Truth(LABELS, (10, 10, 10))
     for period in (0, 2, 3):
-        (sent,) = simulation.population(signed.campaign, signed.id, truth, period, seed=1)
+        (sent,) = population(signed.campaign, signed.id, truth, period, seed=1)
         (tmp_path / f"{period}.htr").write_bytes(sent.reports)
         ingest(made, [tmp_path / f"{period}.htr"], now=OPENS + 3 * WEEK)
     tally = made.tally(signed)
@@ -321,7 +322,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
     [warning] = [warning for warning in estimate(signed, tally).warnings if "left out" in warning]
     assert warning.startswith("reports that are left out: 60,")
     assert (made.tally(signed, period=2).reports, made.tally(signed, period=2).lost) == (0, 30)
-    (sent,) = simulation.population(signed.campaign, signed.id, truth, 1, seed=1)
+    (sent,) = population(signed.campaign, signed.id, truth, 1, seed=1)
     (tmp_path / "1.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "1.htr"], now=OPENS + 3 * WEEK)
     tally = made.tally(signed)
@@ -332,7 +333,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
 def test_people_simulated_without_a_seed_are_new_in_each_period(study_of, tmp_path) -> None:
     """Without a seed the people of a later period are new, and their first reports can be decoded."""
     made, signed = study_of(campaign())
-    (sent,) = simulation.population(signed.campaign, signed.id, Truth(LABELS, (3, 3, 3)), 2)
+    (sent,) = population(signed.campaign, signed.id, Truth(LABELS, (3, 3, 3)), 2)
     (tmp_path / "2.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "2.htr"], now=OPENS + 2 * WEEK)
     assert (made.tally(signed).reports, made.tally(signed).lost) == (9, 0)
@@ -345,9 +346,7 @@ def test_a_device_with_the_same_random_bytes_sends_the_same_bytes(notion, tmp_pa
     signed = open_campaign(seal_campaign(campaign(notion), AUTHOR), [AUTHOR.public])
     truth = Truth(LABELS, (2, 1, 1))
     order, now = simulation.shuffled(truth, seed=7), [0]
-    sent = [
-        next(simulation.population(signed.campaign, signed.id, truth, period, seed=7)).reports for period in range(3)
-    ]
+    sent = [next(population(signed.campaign, signed.id, truth, period, seed=7)).reports for period in range(3)]
     written = [b"", b"", b""]
     for person, which in enumerate(order):
         dice, now[0] = simulation.dice(7, person), OPENS

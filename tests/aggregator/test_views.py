@@ -35,7 +35,6 @@ from aggregator.present.listing import status_table
 from aggregator.present.tallies import tallies_table
 from aggregator.receive.acknowledgements import CountedQuery
 from aggregator.receive.snapshot import StudySnapshot
-from aggregator.simulation import population
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS
 from aggregator.truth_file import Truth
@@ -47,6 +46,7 @@ from protocol.report import Report, pack, unpack
 from protocol.views import Coarse, Identity, View
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, device, enrolment
+from tests.aggregator.simulated import population
 
 GRID = Grid(0, 600_000, 0, 600_000, 100_000)
 """A grid of 6 x 6 cells."""

@@ -15,11 +15,12 @@ from playwright.sync_api import Error, Page
 
 from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
-from aggregator.simulation import dice, population, shuffled
+from aggregator.simulation import dice, shuffled
 from aggregator.study import Study
 from aggregator.truth_file import Truth
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
+from tests.aggregator.simulated import population
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 from tests.vectors import generate
 from tests.web import twin
