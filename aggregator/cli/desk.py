@@ -49,7 +49,8 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     """
     data = file.read_bytes()
     if is_closing(data):
-        closed = Study.open(shell.study_folder(ctx)).close_early(data)
+        with shell.verifying(file):
+            closed = Study.open(shell.study_folder(ctx)).close_early(data)
         if as_json:
             shell.print_json({"name": closed.name, "id": closed.signed.id.hex(), "closed_early": closed.closes})
         else:
@@ -59,7 +60,9 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     if not trust:
         raise click.UsageError("Missing option '--trust': a campaign is verified under its author's public key")
     study = Study.create(shell.study_folder(ctx))
-    signed = study.import_campaign(data, [shell.public_key(path) for path in trust], name or file.stem)
+    authors = [shell.public_key(path) for path in trust]
+    with shell.verifying(file):
+        signed = study.import_campaign(data, authors, name or file.stem)
     # A campaign that the study already has keeps its name.
     name = next(listed.name for listed in study.listed() if listed.id == signed.id.hex())
     if as_json:

@@ -21,7 +21,7 @@ from aggregator.storage.places import Place, is_remote, place
 from aggregator.storage.remote import PlaceError, Remote
 from aggregator.whole_file import whole_file
 from protocol import keys
-from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet, SignatureRefused
 from protocol.spelling import suggestion
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ class CommandGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if any("\0" in word for word in args):
-            raise click.UsageError("an argument has the character U+0000, which no file name can contain", ctx)
+            raise click.UsageError(
+                "an argument has the character U+0000, which no file name can contain: leave it out", ctx
+            )
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -287,6 +289,15 @@ def secret_key(path: Path) -> keys.SigningKey:
         return keys.SigningKey.from_line(path.read_bytes().decode("ascii"))
     except (UnicodeDecodeError, BadData):
         raise Failure(f"{path} is not a secret key file: name the author's NAME.key", BAD_DATA) from None
+
+
+@contextlib.contextmanager
+def verifying(path: Path) -> Iterator[None]:
+    """Context manager: name the file if its signature does not verify, and say what to do."""
+    try:
+        yield
+    except SignatureRefused as error:
+        raise Failure(f"{path}: {error}; ask its author for the file again", BAD_DATA) from None
 
 
 def campaign_file(path: Path) -> bytes:

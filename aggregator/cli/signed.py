@@ -23,7 +23,10 @@ def named_campaign(ctx: click.Context, what: str, trust: Path | None) -> Known:
         what: a file if ``trust`` is given; otherwise the name or id of a campaign of the study.
     """
     if trust is not None:
-        return Known(Path(what).stem, open_campaign(shell.campaign_file(Path(what)), [shell.public_key(trust)]))
+        path = Path(what)
+        data = shell.campaign_file(path)
+        with shell.verifying(path):
+            return Known(path.stem, open_campaign(data, [shell.public_key(trust)]))
     if ctx.obj is None:
         raise click.UsageError(
             "neither --study nor --trust is given: a campaign of a study needs --study, a signed file needs --trust"

@@ -61,8 +61,8 @@ def ordered(
         raise NotOrdered(f"the p of a quantile must be between 0 and 1, such as 0.5, not {wrong[0]:g}")
     if not unsigned.domain.ordered:
         raise NotOrdered(
-            f"the values of {unsigned.title!r} have no order (domain kind {unsigned.domain.kind!r}), and quantiles and "
-            "ranges need one: estimate the shares"
+            f"the values of {unsigned.title!r} have no order (domain kind {unsigned.domain.kind!r}), and quantiles, "
+            "ranges and means need one: estimate the shares"
         )
     found = estimate(campaign, tally, method=method, confidence=confidence, where=where, margins=margins)
     average = query.mean(unsigned, tally, confidence=confidence, margins=margins) if mean else None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from protocol.errors import BadData
+from protocol.errors import BadData, SignatureRefused
 
 # At run time, this is imported only with the first key.
 if TYPE_CHECKING:
@@ -69,4 +69,5 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except BadData as error:
-        raise type(error)(f"{path}: {error}") from None
+        advice = "; ask its author for the file again" if isinstance(error, SignatureRefused) else ""
+        raise type(error)(f"{path}: {error}{advice}") from None

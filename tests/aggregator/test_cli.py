@@ -293,6 +293,17 @@ def test_invalid_input_causes_a_short_message(session, tmp_path, words, code):
     require_one_clear_line(words, code, places, tmp_path)
 
 
+def test_a_campaign_whose_signature_does_not_verify_is_named(session, tmp_path):
+    """`import` and `invite` name the changed file, and say to ask the author for it."""
+    data = (session / "education.campaign").read_bytes()
+    (tmp_path / "bent").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    trust = "--trust", session / "analyst.pub"
+    for words in (("--study", tmp_path / "new", "import", tmp_path / "bent"), ("invite", tmp_path / "bent")):
+        error = " ".join(run(*words, *trust, code=65).stderr.split())
+        assert f"{tmp_path / 'bent'}: the signature does not verify" in error
+        assert error.endswith("; ask its author for the file again")
+
+
 @pytest.mark.parametrize("content", [b"", b"no envelope"])
 def test_a_command_names_the_files_that_it_takes(tmp_path, content):
     """For a file without an envelope, `audit` asks for a campaign, and `inspect` for any file that it can read."""

@@ -135,6 +135,8 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
     assert run("join", "c.campaign", *trust)[0] == 0
     assert run("join", "later.campaign", *trust)[0] == 0
     ident, later = (campaign_id((tmp_path / name).read_bytes()).hex() for name in ("c.campaign", "later.campaign"))
+    data = (tmp_path / "c.campaign").read_bytes()
+    (tmp_path / "bent.campaign").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     # The consent is missing.
     assert run("answer", ident, "none")[0] == 1
     assert run("consent", ident)[0] == 0
@@ -168,6 +170,12 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (1, "up to 12 nats", ("join", "dear.campaign", *trust)),
         (1, "closed", ("join", "over.campaign", *trust)),
         (65, "empty.campaign: this is not a campaign file", ("join", "empty.campaign", *trust)),
+        (
+            65,
+            "bent.campaign: the signature does not verify: altered bytes or another key; ask its author for the "
+            "file again",
+            ("join", "bent.campaign", *trust),
+        ),
         (65, "analyst.pub: this is not a campaign file", ("join", "analyst.pub")),
         (65, "analyst.pub: this is not a closing notice", ("close", "analyst.pub")),
         (65, "contains an envelope of kind report, not a campaign", ("join", "batch.htr", *trust)),
