@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from deltalake import DeltaTable
 
+from aggregator.campaign_facts import view_name
 from aggregator.counting import devices_by_view, periods
 from aggregator.holdings import Known
-from aggregator.inspection import view_name
 from aggregator.intake.registry import Registry
 from protocol.campaign import SignedCampaign
 

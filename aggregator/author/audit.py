@@ -16,10 +16,10 @@ from fractions import Fraction
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
+from aggregator.campaign_facts import certificate_facts
 from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound, view_worths
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
-from aggregator.inspection import certificate_facts
 from protocol import levels
 from protocol.campaign import Campaign
 from protocol.channels import Channel

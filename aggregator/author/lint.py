@@ -14,13 +14,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from aggregator.campaign_facts import view_name
 from aggregator.estimate.error import campaign_error, view_worths
 from aggregator.estimate.ordered_campaign import is_wave
 from aggregator.estimate.query import expected_variance
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.registry import decoder_of
-from aggregator.inspection import view_name
 from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign

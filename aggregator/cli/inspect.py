@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from aggregator.campaign_facts import certificate_facts, study_facts
 from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
-from aggregator.inspection import CampaignFile, ClosingFile, certificate_facts, read_content, study_facts
+from aggregator.inspection import CampaignFile, ClosingFile, read_content
 from aggregator.present.listing import batch_table, certificate_table
 from aggregator.utc import second_text
 from protocol import keys

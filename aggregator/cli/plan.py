@@ -14,12 +14,12 @@ from aggregator.author.draft import read_bins, read_classes, read_form, read_que
 from aggregator.author.form_section import DraftForm
 from aggregator.author.value_table import read_prior
 from aggregator.author.views_section import DEVICES
+from aggregator.campaign_facts import view_name
 from aggregator.cli import options, shell
 from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
 from aggregator.families.mechanism import REPORTS, Question
-from aggregator.inspection import view_name
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.class_plan import plan_classes
 from aggregator.planner.form_plan import FormPlan, plan_form

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from aggregator.campaign_facts import view_name
 from aggregator.estimate.advice import NOTHING_FINEST, ONE_DEVICE
 from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.method import MethodRefused
@@ -13,7 +14,6 @@ from aggregator.estimate.resolutions import Views, resolutions
 from aggregator.estimate.result import Estimate, Influence
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.view_balance import find_view_imbalance
-from aggregator.inspection import view_name
 from protocol.campaign import Campaign
 
 

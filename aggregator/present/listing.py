@@ -14,7 +14,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.inspection import BatchFile, study_facts, view_facts, view_name
+from aggregator.campaign_facts import study_facts, view_facts, view_name
+from aggregator.inspection import BatchFile
 from aggregator.present.items import numbering
 from aggregator.quantity import quantity
 from aggregator.utc import day_text

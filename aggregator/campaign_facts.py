@@ -1,0 +1,103 @@
+"""The facts about a campaign that commands print: its certificate, its views and its study.
+
+``author.audit`` adds the expected errors, which need the estimators.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol import exact
+from protocol.campaign import Campaign
+from protocol.domain import Domain, Grid
+from protocol.notions import Information
+from protocol.notions.information import RADIUS_UNITS
+from protocol.views import Coarse, Identity, Questions, View, is_plain
+
+
+def view_name(domain: Domain, view: View) -> str:
+    """Return a short description of the answer that devices with a view are asked for."""
+    map_ = view.map
+    if isinstance(map_, Identity):
+        return "the answer itself"
+    inputs = map_.inputs(domain)
+    if isinstance(map_, Questions):
+        return f"{inputs:,} answers to {' and '.join(question.name for question in map_.asked(domain))}"
+    if isinstance(map_, Coarse) and isinstance(domain, Grid):
+        return f"{inputs:,} squares of {map_.factor} x {map_.factor} cells"
+    if isinstance(map_, Coarse):
+        return f"{inputs:,} groups of {map_.factor} neighbouring values"
+    return f"{inputs:,} {map_.name}"
+
+
+def view_facts(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return each view with its certificate, levels in nats; empty for a campaign without views."""
+    if is_plain(campaign.views):
+        return []
+    total = sum(view.weight for view in campaign.views)
+    return [
+        {
+            "view": view_name(campaign.domain, view),
+            "map": view.map.name,
+            "values": view.map.inputs(campaign.domain),
+            "weight": view.weight,
+            "share": view.weight / total,
+            "family": view.channel.family,
+            "audited": exact.nats(certificate.audited),
+            "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
+            "worst_case": exact.nats(certificate.cost * campaign.draws_of(place)),
+        }
+        for place, (view, certificate) in enumerate(zip(campaign.views, campaign.view_certificates, strict=True))
+    ]
+
+
+def study_facts(campaign: Campaign) -> dict[str, Any]:
+    """Return the facts about the study in a campaign: addresses, contact, retention, legal notice, languages, goal."""
+    return {
+        "addresses": list(campaign.addresses),
+        "contact": campaign.contact,
+        "retention": campaign.retention,
+        "notice": campaign.notice,
+        "language": campaign.language,
+        "translations": [one.language for one in campaign.translations],
+        "goal": campaign.goal,
+    }
+
+
+def certificate_facts(campaign: Campaign) -> dict[str, Any]:
+    """Return the certificate of a campaign in the machine-readable form.
+
+    Returns:
+        Levels, cost and worst case in nats, each rounded up to a nanonat; null where infinite.
+    """
+    certificate = campaign.certificate
+    channel = campaign.views[certificate.view].channel  # the witness belongs to this view
+    named: dict[str, float | None] = {
+        "declared": exact.nats(certificate.declared),
+        "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
+        campaign.notion.name: exact.nats(certificate.audited),
+    }
+    declared: dict[str, float] = {}
+    if isinstance(campaign.notion, Information) and certificate.ball is not None:
+        named["lip-ball"] = exact.nats(certificate.ball)
+        declared["ball"] = campaign.notion.radius / RADIUS_UNITS
+    return {
+        "mechanism": campaign.mechanism,
+        "family": ", ".join(dict.fromkeys(view.channel.family for view in campaign.views)),
+        "values": max(1, len(campaign.classes)) * campaign.domain.size,
+        "output_bits": campaign.output_bits,
+        "views": view_facts(campaign),
+        "notion": campaign.notion.name,
+        "levels": named,
+        "certified": True,  # a campaign that is not certified cannot be constructed
+        "witness": {
+            "view": certificate.view,
+            "input": certificate.witness.x,
+            "other": certificate.witness.other,
+            "output": channel.spelled(certificate.witness.y),
+        },
+        "study": study_facts(campaign),
+        "cost": exact.nats(certificate.cost),
+        "worst_case": exact.nats(campaign.worst_case),
+        **declared,
+    }
