@@ -280,7 +280,7 @@ def _in_order(
 
 def _drawn(ranges: Ranges, chosen: EstimateOptions) -> Ranges:
     """Return the ranges, with the distribution function if it is printed, drawn or put on a page."""
-    return replace(ranges, cdf=ranges.cdf or chosen.cdf or chosen.plot is not None or chosen.report is not None)
+    return replace(ranges, cdf=ranges.cdf or chosen.plot is not None or chosen.report is not None)
 
 
 def _distribution(

@@ -129,7 +129,7 @@ def estimate_ranges(
             where=where,
             margins=margins,
         )
-    except (NotInDomain, NotOrdered) as error:
+    except NotOrdered as error:
         raise Failure(str(error), BAD_DATA) from None
 
 
@@ -165,15 +165,11 @@ def estimate_course(
 def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, confidence: float) -> OrderedCourse:
     """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
     from aggregator.estimate.ordered_course import of_sides
-    from aggregator.estimate.ordered_result import NotOrdered
 
     def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
         return estimate_ranges(ranges, signed, tally, method, confidence, name)
 
-    try:
-        return of_sides(sides, ask)
-    except NotOrdered as error:
-        raise Failure(str(error), BAD_DATA) from None
+    return of_sides(sides, ask)
 
 
 def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot: Path | None = None) -> None:
