@@ -71,11 +71,11 @@ def campaign(readings: int) -> bytes:
     numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
     channel = RandomizedResponse(domain.size, (-(-(one << 64) // (numerator + (domain.size - 1) * one)),))
     closes = OPENS + (readings // A_WEEK + 2) * A_WEEK * HOUR
-    campaign = Campaign(
+    made = Campaign(
         "Load", "How busy is this machine?", "", "Town", domain, Ldp(10**9), "randomized-response",
         plain_views(channel), OPENS, closes, A_WEEK * HOUR, A_WEEK, 1, "open",
     )  # fmt: skip
-    return seal_campaign(campaign, AUTHOR)
+    return seal_campaign(made, AUTHOR)
 
 
 def unit(readings: int) -> dict[str, float]:

@@ -42,7 +42,7 @@ def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
     numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
     channel = Hadamard((numerator << 64) // (numerator + one), DOMAIN.size)
     closes = opens + PERIOD * PERIODS
-    campaign = Campaign(
+    made = Campaign(
         "Where",
         "Where are you?",
         "",
@@ -58,7 +58,7 @@ def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
         1,
         "open",
     )
-    return seal_campaign(campaign, AUTHOR)
+    return seal_campaign(made, AUTHOR)
 
 
 def seconds(work: Callable[[], object]) -> float:

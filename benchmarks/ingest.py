@@ -57,11 +57,11 @@ def campaign(answers: int = 1) -> SignedCampaign:
     """Return a campaign over 43,750 cells of a map with ``answers`` answers a period; its outputs have 16 bits."""
     author = SigningKey(bytes(range(32)))
     channel = RandomizedResponse(US_GRID.size, (2**64 // (US_GRID.size + 1),))
-    campaign = Campaign(
+    made = Campaign(
         "Map", "Where?", "", "Town", US_GRID, Ldp(exact.NANONATS), "randomized-response", plain_views(channel),
         OPENS, OPENS + WEEK, WEEK, answers, 1, "enrolled",
     )  # fmt: skip
-    return open_campaign(seal_campaign(campaign, author), [author.public])
+    return open_campaign(seal_campaign(made, author), [author.public])
 
 
 def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> tuple[bytes, bytes]:

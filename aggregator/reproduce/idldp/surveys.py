@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import erf
 
 from aggregator.estimate.bayes import empirical_bayes
-from aggregator.estimate.distribution import project
+from aggregator.estimate.distribution import project, total_variation
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.reported import Reported
 from aggregator.families.bits.idue import item_budgets
@@ -277,8 +277,8 @@ def relative(found: Floats, people: ItemHolders, most: int) -> float:
 
 
 def count_variation(found: Floats, people: ItemHolders) -> float:
-    """Return the total variation distance: half the sum of the absolute errors, as shares of the people."""
-    return float(np.abs(found - people.counts).sum() / 2 / len(people))
+    """Return the total variation distance of estimated counts from the true counts, as a share of the people."""
+    return total_variation(found / len(people), people.counts / len(people))
 
 
 def precision(found: Floats, people: ItemHolders, most: int) -> float:
