@@ -86,8 +86,8 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *,
     values with equal estimates, regardless of their order, so it is worse for ordered values. In measurements (k = 16,
     32, 64, n = 2,000 and 50,000, eps = 1; the shapes Beta(2, 5), two peaks, a spike on a hill, exponential), the
     Wasserstein distance of the projection is .39 to 1.02 times that of empirical Bayes. It is at most 1.00 times that
-    of expectation maximisation (geometric means). The projection is worse than empirical Bayes on equal
-    shares, and if all people have one value.
+    of expectation maximisation (geometric means). The projection is worse than empirical Bayes on equal shares, and
+    if all people have one value.
 
     Args:
         decoder: the decoder of the campaign.

@@ -46,8 +46,8 @@ class Problem(ABC):
 
     @abstractmethod
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
-        """Return value, gradient and Hessian of ``weight`` times the objective, minus the logarithms of
-        the slacks of the nonlinear inequalities.
+        """Return value, gradient and Hessian of ``weight`` times the objective, minus the logarithms of the slacks of
+        the nonlinear inequalities.
 
         If such a slack is not above zero, the value is infinite, and gradient and Hessian have no meaning.
         """

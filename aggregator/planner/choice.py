@@ -289,16 +289,17 @@ def _by_order(choice: Candidate, short: Sequence[Candidate], question: Question)
 def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -> str:
     if len(short) == 1:
         return "the only usable mechanism"
+    among = f"among {len(short)} usable mechanisms"
+    exact = f"smallest error, computed exactly, {among}"
     if isinstance(question.notion, HighLow):
-        what = "all values are equally common"
-        if question.part is not None:
-            what = f"{question.part:g} of the people hold a sensitive value"
-        return f"smallest error, computed exactly, among {len(short)} usable mechanisms, if {what}"
+        if question.part is None:
+            return f"{exact}, if all values are equally common"
+        return f"{exact}, if {question.part:g} of the people hold a sensitive value"
     if not isinstance(question.notion, Information):
-        return f"smallest error, computed exactly, among {len(short)} usable mechanisms"
+        return exact
     if choice.person_mse is not None and math.isnan(choice.person_mse):
-        return f"smallest error, computed exactly, among {len(short)} usable mechanisms, all with bit vectors"
-    reason = f"least error of one person's posterior under the prior, among {len(short)} usable mechanisms"
+        return f"{exact}, all with bit vectors"
+    reason = f"least error of one person's posterior under the prior, {among}"
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so there are no intervals"
     unbiased = [
