@@ -21,7 +21,7 @@ from aggregator.families.decoder import Floats, NotInvertible
 from aggregator.families.mechanism import LIP, Mechanism, Question
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.ordered_error import simulated_error
-from aggregator.quantity import quantity
+from aggregator.quantity import quantity, rounded
 from protocol import notions
 from protocol.channels import Channel
 from protocol.domain import Line
@@ -115,16 +115,14 @@ class Candidate:
         if goal == "mean" and self.mean_variance is not None and choice.mean_variance is not None:
             if math.isnan(self.mean_variance):
                 return "has no unbiased estimate of the mean"
-            ratio = self.mean_variance / choice.mean_variance
-            return "the same error of the mean" if abs(ratio - 1) < SAME else f"{_times(ratio)} the error of the mean"
+            return f"{_times(self.mean_variance / choice.mean_variance)} error of the mean"
         if choice.mechanism.name == WAVE:
             return "only the best mechanism for single values is compared with wave"
         if self.person_mse is not None and math.isnan(self.person_mse):
             return "bit vectors: the error of the posterior is not computed"
         if math.isnan(self.error) or math.isnan(choice.error):
             return "has no unbiased estimate"
-        ratio = self.error / choice.error
-        return "the same error" if abs(ratio - 1) < SAME else f"{_times(ratio)} the error"
+        return f"{_times(self.error / choice.error)} error"
 
 
 def candidates(
@@ -151,8 +149,7 @@ def candidates(
 
 
 def _times(ratio: float) -> str:
-    """Return a ratio of errors in words, with four significant digits and no exponent."""
-    return f"{float(f'{ratio:.4g}'):,.15g} times"
+    return "the same" if abs(ratio - 1) < SAME else f"{rounded(ratio, 4)} times the"
 
 
 def _listed(families: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from aggregator.present.forms import PLACES
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.page import html_page, source_section
 from aggregator.present.page_method import INTRODUCTION, weights_tables
-from aggregator.present.page_parts import scrolled
+from aggregator.present.page_parts import scrolled, warning_boxes
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, refused_section
 from aggregator.present.shown_shares import interval_text, percent
@@ -114,12 +114,7 @@ def _each(
 
 def _warnings(found: Iterable[FormEstimate], missing: Iterable[tuple[str, Exception]]) -> list[Html]:
     errors = (f"{name}: {reason}" for name, reason in missing)
-    texts = dict.fromkeys([*(text for one in found for text in one.warnings), *errors])
-    if not texts:
-        return []
-    heading = tag("h2", "Read this first", id="warnings-title")
-    listed = tag("ul", *(tag("li", f"{text[:1].upper()}{text[1:]}.") for text in texts))
-    return [tag("section", heading, listed, class_="warning", aria_labelledby="warnings-title")]
+    return warning_boxes(dict.fromkeys([*(text for one in found for text in one.warnings), *errors]))
 
 
 def _question(found: FormEstimate, form: Form) -> list[Html]:

@@ -33,7 +33,7 @@ from aggregator.present.markup import Html, tag
 from aggregator.present.page_course import course_section, ordered_course_section
 from aggregator.present.page_method import method_section
 from aggregator.present.page_numbers import missed, numbers_section, results_section, values_section
-from aggregator.present.page_parts import pairs
+from aggregator.present.page_parts import pairs, warning_boxes
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, forged_section, refused_section
 from aggregator.present.shown_shares import subtitle
@@ -208,12 +208,7 @@ def _counts(tally: Tally) -> dict[str, Any]:
 
 
 def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
-    boxes = []
-    texts = found.warnings if read is None else read.warnings
-    if texts:
-        heading = tag("h2", "Read this first", id="warnings-title")
-        warnings = tag("ul", *(tag("li", f"{text[:1].upper()}{text[1:]}.") for text in texts))
-        boxes.append(tag("section", heading, warnings, class_="warning", aria_labelledby="warnings-title"))
+    boxes = warning_boxes(found.warnings if read is None else read.warnings)
     if truth is not None:
         words = "This is a rehearsal with simulated reports: the true shares are known and shown beside the estimate."
         if read is None:

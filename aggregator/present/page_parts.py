@@ -29,6 +29,15 @@ def page_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]
     return scrolled(caption, names, lines)
 
 
+def warning_boxes(texts: Iterable[str]) -> list[Html]:
+    """Return the box with warnings, for the top of a page; empty without warnings."""
+    listed = [tag("li", f"{text[:1].upper()}{text[1:]}.") for text in texts]
+    if not listed:
+        return []
+    heading = tag("h2", "Read this first", id="warnings-title")
+    return [tag("section", heading, tag("ul", *listed), class_="warning", aria_labelledby="warnings-title")]
+
+
 def scrolled(caption: str, heads: Sequence[str], rows: Iterable[Html], **style: str) -> Html:
     """Return a table that a narrow screen scrolls.
 

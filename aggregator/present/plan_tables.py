@@ -15,7 +15,7 @@ from rich.text import Text
 
 from aggregator.present.listing import FEW
 from aggregator.present.shown_shares import percent
-from aggregator.quantity import quantity
+from aggregator.quantity import quantity, rounded
 from protocol import exact
 from protocol.domain import Items, Line
 from protocol.notions import Information
@@ -57,7 +57,7 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
         wanted = [f"{error:.4g}" if one.goal != "ranges" else percent(error, 1) for error in one.people_for]
         found = one.errors
         numbers = [found.decile, *([found.mean] if means else [])]
-        cells = ["-" if number is None else _two_digits(number) for number in numbers]
+        cells = ["-" if number is None else rounded(number, 2) for number in numbers]
         cells.append("-" if found.in_range is None else percent(found.in_range, 1))
         lines = [f"{of[one.goal]} \u00b1 {error}" for error in wanted]
         table.add_row(*map(Text, [one.goal, "\n".join(people), "\n".join(lines), *cells, _chosen(one)]))
@@ -106,7 +106,7 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
             meanings[name] = words
             for row, number in zip(rows, numbers, strict=True):
                 in_range = name == "range"
-                row.append("-" if number is None else percent(number, 1) if in_range else _two_digits(number))
+                row.append("-" if number is None else percent(number, 1) if in_range else rounded(number, 2))
     if any(one.se is not None for one in plans):
         columns.append(("standard error", "right"))
         for row, one in zip(rows, plans, strict=True):
@@ -137,11 +137,6 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
         )
     table.caption = Text(words)
     return table
-
-
-def _two_digits(number: float) -> str:
-    """Return a number with two significant digits, without an exponent."""
-    return f"{float(f'{number:.2g}'):,.10g}"
 
 
 def _chosen(one: GoalPlan) -> str:
@@ -193,7 +188,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
             cells.append("-" if one.person_mse is None or math.isnan(one.person_mse) else f"{one.person_mse:.5f}")
         if bits:
             cells.append("-" if one.report_mae is None else f"{one.report_mae:.5f}")
-        cells.append("-" if math.isnan(one.people_per_report) else f"{float(f'{one.people_per_report:.3g}'):,.10g}")
+        cells.append("-" if math.isnan(one.people_per_report) else rounded(one.people_per_report, 3))
         table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
     return table
 

@@ -1,10 +1,10 @@
-"""Numbers with their nouns, and lists of names."""
+"""Numbers, numbers with their nouns, and lists of names."""
 
 from __future__ import annotations
 
 import pytest
 
-from aggregator.quantity import named, quantity
+from aggregator.quantity import named, quantity, rounded
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,13 @@ def test_a_noun_is_in_the_singular_after_one_only(number, text):
 def test_a_plural_without_s_is_given():
     """A noun whose plural is another word has this word after every number except 1."""
     assert [quantity(number, "person", "people") for number in (0, 1, 2)] == ["0 people", "1 person", "2 people"]
+
+
+def test_a_rounded_number_has_no_exponent():
+    """A rounded number has the requested significant digits, separators of thousands, and never an exponent."""
+    assert [rounded(number, 2) for number in (0.0123456, 1.25e7, 3, 0.5)] == ["0.012", "12,000,000", "3", "0.5"]
+    assert [rounded(number, 2) for number in (1.23e-6, 1.2e15)] == ["0.0000012", "1,200,000,000,000,000"]
+    assert rounded(123_456.7, 4) == "123,500"
 
 
 def test_a_long_list_has_five_names_and_the_number_of_the_others():
