@@ -177,31 +177,32 @@ def _try_addresses(
     Returns:
         (number of envelopes left, the attempt that failed); the attempt is None if no envelope is left.
     """
-    left = upload
-    said, wait, unknown_campaign, permanent, trouble = [], 0, False, True, Trouble.REFUSED
+    left, said, wait = upload, [], 0
+    troubles: set[Trouble] = set()
     for where in to:
         try:
             not_accepted = _exchange(where, left, opener, now)
         except _UploadRefused as error:
             said.append(str(error))
-            # An address that refused only the code may accept the bytes with another code.
-            if error.trouble is Trouble.CODE_REFUSED:
-                trouble = error.trouble
+            troubles.add(error.trouble)
         except _Failed as error:
             said.append(str(error))
-            wait, permanent = max(wait, error.wait), False
+            troubles.add(Trouble.NONE)
+            wait = max(wait, error.wait)
         else:
             left = queue.acknowledged(left, not_accepted)
             if not left.envelopes:
                 return 0, None
             said.append(f"the study at {where.host} does not have this campaign")
-            unknown_campaign, permanent = True, False
+            troubles.add(Trouble.UNKNOWN_CAMPAIGN)
     reason = "; ".join(said)
-    if permanent:
-        queue.refuse(left, trouble)
-        until = "until another code is given" if trouble is Trouble.CODE_REFUSED else "and not sent again"
-        reason += f"; the envelopes are kept {until}"
+    if all(trouble.permanent for trouble in troubles):
+        # An address that refused only the code may accept the bytes with another code.
+        of_code = Trouble.CODE_REFUSED in troubles
+        queue.refuse(left, Trouble.CODE_REFUSED if of_code else Trouble.REFUSED)
+        reason += f"; the envelopes are kept {'until another code is given' if of_code else 'and not sent again'}"
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
+    unknown_campaign = Trouble.UNKNOWN_CAMPAIGN in troubles
     again = queue.postpone(left, math.ceil(now) + wait, unknown_campaign)
     outcome = Outcome.UNKNOWN_CAMPAIGN if unknown_campaign else Outcome.FAILED
     return left.envelopes, Attempt(left.campaign_id, left.envelopes, outcome, reason, again)

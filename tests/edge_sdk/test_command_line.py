@@ -287,6 +287,15 @@ def test_a_single_parser_has_the_help_of_the_full_parser():
     assert sorted(listed) == sorted(COMMANDS)
 
 
+def test_the_value_of_an_option_is_not_the_command():
+    """After every option before the command that takes a value, the next word is this value."""
+    before = [action for action in _parser(None)._actions if action.option_strings and action.nargs != 0]
+    options = [action.option_strings[0] for action in before]
+    assert "--checkpoint" in options
+    for option in options:
+        assert command_in([option, "answer", "ledger"]) == "ledger", option
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
