@@ -35,7 +35,7 @@ export function termsOf(joined, kept, now, language) {
   const { consent } = kept;
   const { opens, periodSeconds, answersPerPeriod } = campaign;
   const cost = consent?.commitment.cost ?? campaign.cost;
-  const closes = Math.min(kept.closes ?? Infinity, campaign.closes);
+  const ends = kept.closes ?? campaign.closes;
   const period = periodNear(campaign, now);
   const next = opens + (period + Number(now >= opens)) * periodSeconds;
   const proved = campaign.views.map((_, place) => campaign.certificateOf(place, consent?.classIndex ?? 0));
@@ -56,14 +56,15 @@ export function termsOf(joined, kept, now, language) {
     worstCase: consent ? worstCase(consent.commitment) : campaign.worstCase,
     opens,
     closes: campaign.closes,
-    closedEarly: kept.closes,
+    /** The time from which no answer is taken: the early closing, which is before `closes`, or else `closes`. */
+    ends,
     periodSeconds,
     periods: campaign.periods,
     answersPerPeriod,
     /** Number of answers left in this period. */
-    left: now < opens || now >= closes ? 0 : answersPerPeriod - nextSlot(kept, period),
+    left: now < opens || now >= ends ? 0 : answersPerPeriod - nextSlot(kept, period),
     /** Start of the next period; null from the last period on. */
-    nextPeriod: next < closes ? next : null,
+    nextPeriod: next < ends ? next : null,
     enrolled: campaign.enrolled,
     coded: kept.code !== "" || kept.admitted,
     classes: campaign.classes,

@@ -15,8 +15,8 @@ import { spelled } from "./review.js";
  * The state of a campaign, in one sentence; an end is shown as the last open day.
  * @param {any} campaign @returns {string}
  */
-export function stateOf({ opens, closes, closedEarly, left, nextPeriod }) {
-  const [now, ends] = [Date.now() / 1000, Math.min(closes, closedEarly ?? Infinity)];
+export function stateOf({ opens, closes, ends, left, nextPeriod }) {
+  const now = Date.now() / 1000;
   if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends - 1) });
   if (now < opens) return say("state.upcoming", { day: day(opens) });
   if (left > 0) return say("state.open", { day: day((nextPeriod ?? ends) - 1) });
