@@ -34,7 +34,7 @@ from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.weighting import CLASS
 from aggregator.families.decoder import Decoder
-from aggregator.families.mechanism import REPORTS, Question
+from aggregator.families.mechanism import EXPECTED_REPORTS, Question
 from aggregator.planner.choice import AUTO
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.padding import choose_padding, read_sets
@@ -265,7 +265,7 @@ def _require_form(document: dict[str, Any]) -> None:
 
 def _reports(section: Section) -> int:
     """Return the expected number of reports."""
-    reports = count(section, "reports", REPORTS)
+    reports = count(section, "reports", EXPECTED_REPORTS)
     if reports > MOST_REPORTS:
         raise DraftError(f"[analysis] reports must be at most {MOST_REPORTS:,}, not {reports:,}")
     return reports

@@ -19,7 +19,7 @@ from aggregator.cli import options, shell
 from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
-from aggregator.families.mechanism import REPORTS, Question
+from aggregator.families.mechanism import EXPECTED_REPORTS, Question
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.class_plan import plan_classes
 from aggregator.planner.form_plan import FormPlan, plan_form
@@ -49,7 +49,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
 @click.option(
     "--reports",
     type=WholeNumber(1, options.MOST),
-    help=f"Expected number of reports. [default: from the draft, else {REPORTS:,}]",
+    help=f"Expected number of reports. [default: from the draft, else {EXPECTED_REPORTS:,}]",
 )
 @click.option("--sensitive-values", type=WholeNumber(min=1), help="RealNumber of sensitive values.")
 @click.option("--block-size", type=WholeNumber(min=2), help="RealNumber of values in each block.")

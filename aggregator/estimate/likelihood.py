@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 
 from aggregator.families.decoder import Decoder, Floats
 
-NATS = 0.5
+CONVERGED_NATS = 0.5
 """The fit has converged if the log-likelihood of all reports is within this many nats of its maximum."""
 
 SLACK = 1e-4
-"""A longer step may lose this part of ``NATS``: near the maximum, rounding hides which of two steps is better."""
+"""A longer step may lose this part of ``CONVERGED_NATS``: near the maximum, rounding hides which of two steps is
+better."""
 
 MAX_STEPS = 1500
 """The largest number of steps of expectation maximisation; a round takes up to three steps."""
@@ -67,7 +68,7 @@ class Fit:
     @property
     def settled(self) -> bool:
         """True if the gap is too small for the reports to detect it."""
-        return self.gap <= NATS
+        return self.gap <= CONVERGED_NATS
 
 
 def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: int = MAX_STEPS) -> Fit:
@@ -108,7 +109,7 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
         raise ValueError("a likelihood needs counts of whole outputs, and here bits are counted one by one")
     whole = 1 + pull.sum()
     seen = share > 0
-    slack = SLACK * NATS / reports
+    slack = SLACK * CONVERGED_NATS / reports
 
     def evaluate(p: Floats) -> tuple[float, float, Floats]:
         """Return the objective at ``p``, its gap, and the next step of expectation maximisation."""
@@ -125,9 +126,9 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
     p = (1 - LEAST_START) * start + LEAST_START / decoder.inputs
     _, gap, first = evaluate(p)
     taken = 1
-    while gap * reports > NATS and taken < steps:
+    while gap * reports > CONVERGED_NATS and taken < steps:
         second_value, second_gap, second = evaluate(first)
-        if second_gap * reports <= NATS:
+        if second_gap * reports <= CONVERGED_NATS:
             return Fit(first, second_gap * reports, taken + 1)
         far = _extrapolate(p, first, second)
         far_value, far_gap, after = evaluate(far)

@@ -31,7 +31,7 @@ from aggregator.families.decoder import Floats
 
 Mask = NDArray[np.bool_]
 
-NATS = 0.01
+CONVERGED_NATS = 0.01
 """The search has converged if the log-likelihood is within this many nats of its maximum."""
 
 MOST_ROUNDS = 60
@@ -181,7 +181,7 @@ class Profile:
         sides = [(inside, t), (~inside, 1 - t)]
         for _ in range(MOST_ROUNDS):
             slope = self._slope(p)
-            if (self._highest(slope, inside, t) - 1) * self._reports < NATS:
+            if (self._highest(slope, inside, t) - 1) * self._reports < CONVERGED_NATS:
                 break
             target = self._newton(p, slope, sides)
             aim, value, part = float(slope @ (target - p)), self._log_likelihood(p), 1.0

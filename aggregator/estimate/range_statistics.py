@@ -32,7 +32,7 @@ from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Line
 from protocol.views import is_plain
 
-BLOCKS = 256
+INTERVAL_BLOCKS = 256
 """Maximum number of blocks of values that intervals distinguish."""
 
 ROWS, LEAST_BLOCKS = 1024, 32
@@ -64,16 +64,16 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
             "shares, or the mean alone. Mechanism wave is made for quantiles"
         )
     inner = decoder.decoders if isinstance(decoder, ClassesDecoder) else [decoder]
-    if decoder.inputs > BLOCKS and any(one.by_value for one in inner):
+    if decoder.inputs > INTERVAL_BLOCKS and any(one.by_value for one in inner):
         raise NotOrdered(
-            f"quantiles and ranges of {decoder.inputs} values, more than {BLOCKS}, need mechanism wave: estimate "
-            "the shares, or the mean alone"
+            f"quantiles and ranges of {decoder.inputs} values, more than {INTERVAL_BLOCKS}, need mechanism wave: "
+            "estimate the shares, or the mean alone"
         )
     if not isinstance(decoder, ClassesDecoder):
-        return Merged.of(decoder, tally.counts, BLOCKS)
+        return Merged.of(decoder, tally.counts, INTERVAL_BLOCKS)
     weights = raked(decoder.members, margins) if margins else None
     counts = decoder.of_classes(tally.counts)
-    most = max(LEAST_BLOCKS, min(BLOCKS, ROWS // len(counts)))
+    most = max(LEAST_BLOCKS, min(INTERVAL_BLOCKS, ROWS // len(counts)))
     parts = zip(decoder.decoders, counts, strict=True)
     # Classes without reports are left out.
     found = [Merged.of(inner, part, most) for inner, part in parts if part.any()]

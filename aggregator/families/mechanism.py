@@ -27,7 +27,7 @@ COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log 
 """Cost of decoding n reports of k values. COUNT: outputs are counted. WALSH and POINTS: a transform of K points. BITS:
 bits are counted. DENSE: a matrix of k x m cells. TRIPLES: triples."""
 
-REPORTS = 10_000
+EXPECTED_REPORTS = 10_000
 """Default number of expected reports."""
 
 Build: TypeAlias = Callable[[int, int], Channel]
@@ -53,7 +53,7 @@ class Question:
     part: float | None = None
     bundled: bool = False
     goal: str = ""
-    reports: int = REPORTS
+    reports: int = EXPECTED_REPORTS
     families: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:

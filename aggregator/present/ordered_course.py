@@ -20,7 +20,7 @@ from aggregator.present.shown_changes import MINUS, between, points
 from aggregator.present.shown_shares import percent, query_texts, significant
 from aggregator.present.table import new_table
 
-DIFFERENCE_COLUMNS = ("side", "less", "reports", *COLUMNS)
+SIDE_COLUMNS = ("side", "less", "reports", *COLUMNS)
 
 
 def course_tables(course: OrderedCourse) -> list[Table]:
@@ -117,7 +117,7 @@ def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
 
 def course_csv(course: OrderedCourse) -> str:
     """Return CSV with a row for each statistic of each side, and a row for each difference."""
-    return csv_text(DIFFERENCE_COLUMNS, _csv_rows(course))
+    return csv_text(SIDE_COLUMNS, _csv_rows(course))
 
 
 def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:

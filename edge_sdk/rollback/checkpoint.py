@@ -31,7 +31,7 @@ STORE_BYTES = 32
 HEAD_BYTES = 32
 CHECK_BYTES = 16
 MOST_CAPS = 32
-MOST_BYTES = 1024
+MOST_CHECKPOINT_BYTES = 1024
 """Maximum length of a checkpoint."""
 
 _HEADER = struct.Struct(f">{len(MAGIC)}s{STORE_BYTES}sQ{HEAD_BYTES}sQQB")

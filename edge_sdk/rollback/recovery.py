@@ -26,7 +26,7 @@ from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
 from edge_sdk.rollback.store_identity import checked, fingerprint, host_identity_of, key_store_given, settle
 from edge_sdk.store.files import sync
-from edge_sdk.store.sqlite import DATABASE_FILE, QUARANTINE, SECRET_BYTES, UNATTRIBUTED, Store
+from edge_sdk.store.sqlite import DATABASE_FILE, DEVICE_SECRET_BYTES, QUARANTINE, UNATTRIBUTED, Store
 from edge_sdk.store.sqlite_errors import explained, ledger_mismatch, wrong_secret
 
 STAYS = ("setting", "cap", "trusted", "known", "used", "closing", "declared", "ledger")
@@ -66,7 +66,7 @@ def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, given: KeySt
             made = store.make_tables()
             key_store = key_store_given(store, folder, given)
             found = _secret_left(key_store, folder, store.setting("secret"))
-            secret = found or urandom(SECRET_BYTES)
+            secret = found or urandom(DEVICE_SECRET_BYTES)
             checkpoint = replace(_take_over(store, made, key_store, found, now), store=fingerprint(secret))
             # A crash after this write leaves a store that is behind its checkpoint, and a crash after the commit leaves
             # a store without its secret. Both stores can be adopted again.
@@ -144,7 +144,7 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
         found = key_store.secret()
     except StoreRestored:
         return None
-    if found is None or len(found) != SECRET_BYTES:
+    if found is None or len(found) != DEVICE_SECRET_BYTES:
         return None
     if written not in (None, fingerprint(found)):
         raise wrong_secret(folder)

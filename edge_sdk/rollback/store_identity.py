@@ -22,7 +22,7 @@ from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity
 from edge_sdk.rollback.key_store import KeyStore, require_later
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
-from edge_sdk.store.sqlite import DATABASE_FILE, SECRET_BYTES, Store
+from edge_sdk.store.sqlite import DATABASE_FILE, DEVICE_SECRET_BYTES, Store
 from edge_sdk.store.sqlite_errors import ledger_mismatch, wrong_secret
 
 
@@ -68,7 +68,7 @@ def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], b
         raise ledger_mismatch(folder)
     elif fingerprint(found) != known:
         raise wrong_secret(folder)
-    secret = found if found and len(found) == SECRET_BYTES else urandom(SECRET_BYTES)
+    secret = found if found and len(found) == DEVICE_SECRET_BYTES else urandom(DEVICE_SECRET_BYTES)
     checkpoint = checked(store, fingerprint(secret), made)
     here = None
     if made:

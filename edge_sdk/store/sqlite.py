@@ -35,7 +35,7 @@ MEMORY = ":memory:"
 """Given in place of a folder for a store in memory, which is deleted when its process ends."""
 
 APPLICATION = int.from_bytes(b"htru", "big")
-SECRET_BYTES = 32
+DEVICE_SECRET_BYTES = 32
 DATABASE_FILE = "store.db"
 WAIT_SECONDS = 10
 PAGE_BYTES = 1024
@@ -112,7 +112,7 @@ class Store:
         store = cls.connect(None)
         with store.transaction():
             store.make_tables()
-            store.secret = urandom(SECRET_BYTES)
+            store.secret = urandom(DEVICE_SECRET_BYTES)
         return store
 
     def close(self) -> None:

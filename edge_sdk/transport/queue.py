@@ -19,7 +19,7 @@ from edge_sdk.errors import OutboxFull
 from edge_sdk.store.sqlite import Store
 
 MOST_ENVELOPES = 200
-MOST_BYTES = 256 * 1024
+MOST_QUEUED_BYTES = 256 * 1024
 """Limits of the queue, over all campaigns; also the limits of one upload."""
 
 SealedEnvelope: TypeAlias = bytes
@@ -128,10 +128,10 @@ class UploadQueue:
             OutboxFull
         """
         count, total = self._size_now()
-        if count + 1 > MOST_ENVELOPES or total + size > MOST_BYTES:
+        if count + 1 > MOST_ENVELOPES or total + size > MOST_QUEUED_BYTES:
             raise OutboxFull(
                 f"{count} envelopes with {total} bytes in all wait to be sent, and the limit is {MOST_ENVELOPES} "
-                f"envelopes with {MOST_BYTES} bytes: nothing was drawn or charged; send or export them first"
+                f"envelopes with {MOST_QUEUED_BYTES} bytes: nothing was drawn or charged; send or export them first"
             )
 
     def enqueue(self, number: int, envelope: SealedEnvelope) -> None:

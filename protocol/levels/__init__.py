@@ -9,7 +9,7 @@ The SoK is Wang, Qin, Qiu 2023 (docs/MECHANISMS.md).
 from __future__ import annotations
 
 from protocol.channels import structure_of
-from protocol.channels.structure import MOST_STEPS, OutputClass, Structure, TooLarge
+from protocol.channels.structure import OutputClass, Structure, TooLarge
 from protocol.levels.leakage import bits_above, maximal_leakage, mutual_information
 from protocol.levels.level import Delta, Level, above, log_above
 from protocol.levels.metric import METRICS, Metric
@@ -26,7 +26,6 @@ from protocol.levels.table import DeltaRow, LevelsRequest, LevelTable, as_json, 
 
 __all__ = [
     "METRICS",
-    "MOST_STEPS",
     "Delta",
     "DeltaRow",
     "Distinction",

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from aggregator.estimate.distribution import posterior_mean
 from aggregator.estimate.interval import normal
-from aggregator.estimate.likelihood import NATS, PRIOR_REPORTS, em, identified_values, posterior_mode
+from aggregator.estimate.likelihood import CONVERGED_NATS, PRIOR_REPORTS, em, identified_values, posterior_mode
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import in_blocks
 from aggregator.families.hadamard.recipe import hadamard
@@ -59,7 +59,7 @@ def test_no_other_distribution_is_more_likely_by_more_than_the_gap(channel, rng)
     share = drawn(rng, decoder, p / p.sum(), n)
     fit = em(decoder, share, n, even(channel.inputs))
     assert fit.settled
-    assert fit.gap <= NATS
+    assert fit.gap <= CONVERGED_NATS
     assert fit.share.min() >= 0
     assert fit.share.sum() == pytest.approx(1)
     best = n * log_likelihood(decoder, share, fit.share) + fit.gap
@@ -86,7 +86,7 @@ def test_the_posterior_mode_is_the_optimum_of_its_objective(rng):
     best = np.exp(np.append(free, 0))
     np.testing.assert_allclose(fit.share, best / best.sum(), atol=0.02)
     value = -objective(np.log(fit.share[:2] / fit.share[2]))
-    assert n * (-objective(free) - value) <= fit.gap <= NATS
+    assert n * (-objective(free) - value) <= fit.gap <= CONVERGED_NATS
 
 
 def test_a_search_of_one_step_has_not_converged(rng):

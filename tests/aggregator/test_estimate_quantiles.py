@@ -13,8 +13,8 @@ import pytest
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.ordered import ordered
 from aggregator.estimate.ordered_result import NotOrdered, Ordered
-from aggregator.estimate.profile import NATS, SHORTER, Profile
-from aggregator.estimate.range_statistics import BLOCKS
+from aggregator.estimate.profile import CONVERGED_NATS, SHORTER, Profile
+from aggregator.estimate.range_statistics import INTERVAL_BLOCKS
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.bits.recipe import oue
 from aggregator.families.registry import decoder_of
@@ -58,7 +58,7 @@ def test_the_statistic_equals_that_of_slow_maximisation() -> None:
     profile, chosen = Profile(on), np.arange(20) < 8
     here = float(profile.share[chosen].sum())
     best = slowly(on, chosen, here)
-    assert profile.root(chosen, here) == pytest.approx(0, abs=math.sqrt(2 * NATS))
+    assert profile.root(chosen, here) == pytest.approx(0, abs=math.sqrt(2 * CONVERGED_NATS))
     roots = []
     for t in (0.05, 0.2, 0.35, 0.6, 0.9):
         roots.append(profile.root(chosen, t))
@@ -179,7 +179,7 @@ def test_many_values_are_read_in_blocks() -> None:
     found = estimated(NumberRange.of(0, 2999), quantiles=(0.25,), above=700)
     (quarter,) = found.quantiles
     assert quarter.low <= quarter.value <= quarter.high
-    assert quarter.high - quarter.low >= 3000 // BLOCKS - 1
+    assert quarter.high - quarter.low >= 3000 // INTERVAL_BLOCKS - 1
     assert found.above.low <= found.above.estimate <= found.above.high
 
 

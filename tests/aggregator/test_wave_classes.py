@@ -17,7 +17,7 @@ from aggregator.estimate.classes import within
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.ordered import ordered, summary
-from aggregator.estimate.profile import NATS, Profile
+from aggregator.estimate.profile import CONVERGED_NATS, Profile
 from aggregator.estimate.shared import NotShared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin
@@ -146,7 +146,7 @@ def test_the_statistic_of_classes_equals_that_of_slow_maximisation():
         ways = np.interp(fine, grid, lost[0])[inside] + np.interp(other[inside], grid, lost[1])
         assert known.root(chosen, t) ** 2 == pytest.approx(ways.min(), abs=0.15)
         assert (known.root(chosen, t) > 0) == (t > here)
-    assert known.root(chosen, here) == pytest.approx(0, abs=math.sqrt(2 * NATS))
+    assert known.root(chosen, here) == pytest.approx(0, abs=math.sqrt(2 * CONVERGED_NATS))
 
 
 def test_shares_of_0_and_1_are_the_ends_of_the_statistic():
