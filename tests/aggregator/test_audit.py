@@ -471,7 +471,7 @@ def test_no_error_of_a_release_quotes_a_row(tmp_path, content, message):
     assert not [cell for cell in ("Jones", "Smith", "40", "flu", "extra") if cell in str(refused.value)]
 
 
-def test_k_of_reports_is_the_count_of_the_rarest_output(tmp_path):
+def test_k_of_reports_is_the_count_of_the_rarest_output():
     """k of reports is the smallest count of an observed output; l is the smallest number of answers that can produce an
     observed output."""
     everyone = anonymity_of_reports(response(4), Tally.of(np.array([5, 0, 3, 9])))
@@ -537,7 +537,7 @@ def test_the_anonymity_of_some_reports_cannot_be_computed():
 
 
 @pytest.mark.parametrize("notion", [Ldp(NAT), Information(3 * NAT, (2,) + (1,) * 16_470)])
-def test_a_witness_of_many_bits_is_printed_in_hexadecimal(tmp_path, notion):
+def test_a_witness_of_many_bits_is_printed_in_hexadecimal(notion):
     """The output of a unary channel is printed with as many hexadecimal digits as its number of bits needs."""
     channel = oue(16_471, NAT)
     campaign = unsigned_campaign(channel, notion, Items(1, 16_470))

@@ -336,17 +336,12 @@ def test_invalid_numbers_are_refused_with_their_entry(entries, named):
 
 
 def test_a_goal_is_signed_and_has_to_fit():
-    """The goal in [analysis] is signed in the campaign. Labels without an order have no mean and no ranges; unknown
-    goals are refused."""
+    """The goal in [analysis] is signed in the campaign. Labels without an order have no mean and no ranges."""
     assert drafted(DRAFT).goal == ""
     assert drafted(DRAFT + '\n[analysis]\ngoal = "Top"').goal == "top"
     assert drafted(NUMBERS + '\n[analysis]\ngoal = "mean"').goal == "mean"
-    for goal, named in (
-        ("mean", "needs numbers"),
-        ("ranges", "needs numbers"),
-        ("median", "must be one of distribution"),
-    ):
-        with pytest.raises(DraftError, match=named):
+    for goal in ("mean", "ranges"):
+        with pytest.raises(DraftError, match="needs numbers"):
             drafted(DRAFT + f'\n[analysis]\ngoal = "{goal}"')
 
 

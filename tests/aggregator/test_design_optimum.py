@@ -246,10 +246,10 @@ def test_a_matrix_with_zero_levels_or_too_many_values_is_refused():
 # Mutual information
 
 
-def blahut_arimoto(distribution, d, price, rounds=3000):
+def blahut_arimoto(distribution, d, price):
     """Return the rate-distortion optimum at a price, by the classical iteration (Cover, Thomas 2006, sec. 10.8)."""
     r, worth = np.full(len(distribution), 1 / len(distribution)), np.exp(-price * d)
-    for _ in range(rounds):
+    for _ in range(3000):
         r = r * ((distribution / (worth @ r)) @ worth)
     return worth * r / (worth @ r)[:, np.newaxis]
 

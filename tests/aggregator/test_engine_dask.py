@@ -547,11 +547,11 @@ def test_the_tally_of_the_cluster_equals_the_tally_of_the_study(dask, tmp_path):
 # Faults
 
 
-def many(study, tmp_path, number=200):
-    """Enrol half of ``number`` new devices of ``PLAIN``, and return a file with one report of each."""
-    study.enrol(b"".join(enrolment(n, PLAIN) for n in range(100, 100 + number // 2)))
+def many(study, tmp_path):
+    """Enrol half of 200 new devices of ``PLAIN``, and return a file with one report of each."""
+    study.enrol(b"".join(enrolment(n, PLAIN) for n in range(100, 200)))
     file = tmp_path / "many.htr"
-    file.write_bytes(b"".join(report(n, PLAIN, n % 16) for n in range(100, 100 + number)))
+    file.write_bytes(b"".join(report(n, PLAIN, n % 16) for n in range(100, 300)))
     return file
 
 

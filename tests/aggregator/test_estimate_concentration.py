@@ -11,13 +11,13 @@ from aggregator.estimate.concentration import Children
 from aggregator.estimate.tree import Tree, ViewEstimate, combine, consistent, project_inside
 
 
-def random_children(rng, noise=0.02):
-    """Return parents of two to seven districts each, with estimates that have an error of about ``noise``, and the true
+def random_children(rng):
+    """Return parents of two to seven districts each, with estimates that have an error of about 2%, and the true
     shares."""
     fans = rng.integers(2, 8, int(rng.integers(1, 6)))
     parent = np.repeat(np.arange(len(fans)), fans)
     above = rng.dirichlet(np.ones(len(fans)))
-    variances = noise**2 * rng.uniform(0.5, 2, len(parent))
+    variances = 0.02**2 * rng.uniform(0.5, 2, len(parent))
     truth = above[parent] * np.concatenate([rng.dirichlet(np.full(fan, 0.5)) for fan in fans])
     return children(truth + rng.normal(0, np.sqrt(variances)), variances, parent, above), truth
 

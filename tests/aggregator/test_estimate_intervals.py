@@ -132,17 +132,16 @@ def people_of(given, n=REPORTS):
     return people
 
 
-def drawn_people(given, people, batches, seed=11):
+def drawn_people(given, people, batches):
     """Return counts, (batches, m); every batch has new people."""
     distribution = people / people.sum() @ given.distribution
-    return counted(
-        given, np.random.default_rng(seed).multinomial(people.sum(), distribution / distribution.sum(), batches)
-    )
+    rng = np.random.default_rng(11)
+    return counted(given, rng.multinomial(people.sum(), distribution / distribution.sum(), batches))
 
 
-def fixed_people(given, people, batches, seed=12):
+def fixed_people(given, people, batches):
     """Return counts, (batches, m); every batch has the same people."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(12)
     rows = zip(people, given.distribution, strict=True)
     return counted(given, sum(rng.multinomial(count, row / row.sum(), batches) for count, row in rows))
 

@@ -28,12 +28,12 @@ TRIPLES = triples(40, NANONATS)
 GEOMETRY = ProjectiveGeometry(200, 7, 4, outside_weight(ONE, 57, 343, 2 * NANONATS))
 
 
-def attacked(channel, forged, rng, targets=10):
-    """Return the decoder, counts of honest people and of a maximal-gain attack on chosen values, and the people's
+def attacked(channel, forged, rng):
+    """Return the decoder, counts of honest people and of a maximal-gain attack on ten values, and the people's
     shares."""
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     chosen = np.zeros(channel.inputs)
-    chosen[rng.choice(channel.inputs, targets, replace=False)] = 1
+    chosen[rng.choice(channel.inputs, 10, replace=False)] = 1
     counts = honest(channel, p / p.sum(), N - forged, rng)
     counts[int(np.argmax(decoder.adjoint(chosen)))] += forged
     return decoder, counts, p / p.sum()

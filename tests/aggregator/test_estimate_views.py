@@ -294,11 +294,11 @@ def block():
     return replace(campaign, views=tuple(views))
 
 
-def panel(campaign, rng, devices, moves, both=0.8):
+def panel(campaign, rng, devices, moves):
     """Return tallies of two periods, and the true change of each cell.
 
     The devices keep their view, and repeat their output while their district stays the same. The fraction ``moves`` of
-    all people move to the last cell. Nine in ten devices are in each period if ``both`` is 0.8.
+    all people move to the last cell. Nine in ten devices are in each period, and eight in both.
     """
     view = rng.choice(
         len(campaign.views),
@@ -316,7 +316,7 @@ def panel(campaign, rng, devices, moves, both=0.8):
         first = (rng.random((devices, 1)) > distributions[was]).sum(axis=1)
         second = np.where(was == now, first, (rng.random((devices, 1)) > distributions[now]).sum(axis=1))
         parts.append([])
-        for output, here in ((first, there < (1 + both) / 2), (second, there >= (1 - both) / 2)):
+        for output, here in ((first, there < 0.9), (second, there >= 0.1)):
             device = np.flatnonzero(here & (view == place))
             parts[-1].append(sent_once(np.eye(one.channel.outputs, dtype=np.int64)[output[device]], device, key))
     change = moves * (np.eye(len(LIVED))[-1] - LIVED)

@@ -65,9 +65,9 @@ def rows(study):
     return found
 
 
-def sealed_by(signed, number, payload, kind=Kind.REPORT):
-    """Return any payload in an envelope that a device signs."""
-    return envelope.seal(kind, device(number, signed), payload)
+def sealed_by(signed, payload, kind=Kind.REPORT):
+    """Return any payload in an envelope that the first device signs."""
+    return envelope.seal(kind, device(0, signed), payload)
 
 
 def one_of_each():
@@ -75,7 +75,7 @@ def one_of_each():
     good = report(1, PLAIN, 3)
     forged = flipped(good)
     cases = {
-        Reject.MALFORMED: sealed_by(PLAIN, 0, codec.encode([PLAIN.id, 0, 0, 1])),
+        Reject.MALFORMED: sealed_by(PLAIN, codec.encode([PLAIN.id, 0, 0, 1])),
         Reject.UNKNOWN_CAMPAIGN: report(0, FOREIGN),
         Reject.UNKNOWN_KEY: report(77, PLAIN),
         Reject.REVOKED_KEY: report(9, PLAIN),
@@ -83,7 +83,7 @@ def one_of_each():
         Reject.EARLY: report(0, PLAIN, period=2),
         Reject.LATE: report(0, PLAIN, period=4),
         Reject.OVER_QUOTA: report(0, PLAIN, slot=1),
-        Reject.BAD_OUTPUT: sealed_by(PLAIN, 0, Report(PLAIN.id, 0, 0, 1, b"\x01").encode()),
+        Reject.BAD_OUTPUT: sealed_by(PLAIN, Report(PLAIN.id, 0, 0, 1, b"\x01").encode()),
         Reject.REPLAYED: report(1, PLAIN, 5),
     }
     assert list(cases) == list(Reject)
@@ -268,7 +268,7 @@ def test_an_envelope_of_a_changed_kind_is_refused(study):
     assert rows(study) == {}
 
 
-def test_empty_noisy_and_foreign_batches_are_refused_one_by_one(study, tmp_path):
+def test_empty_noisy_and_foreign_batches_are_refused_one_by_one(study):
     """An empty file causes a warning, and a run of noise is one refusal; truncated, foreign and misplaced envelopes
     are refused one by one."""
     assert take(study, b"").warnings[0].endswith("is empty")
@@ -360,7 +360,7 @@ def test_enrolments_that_fail_are_counted(study):
     result = take(
         study,
         flipped(good) + forged_weak + other_key + enrolment(0, FOREIGN)
-        + sealed_by(OPEN, 0, b"\x90", Kind.ENROLMENT),
+        + sealed_by(OPEN, b"\x90", Kind.ENROLMENT),
     )  # fmt: skip
     assert result.rejected == {"bad-signature": 2, "malformed": 2, "unknown-campaign": 1}
     assert (result.enrolments, result.keys_added) == (0, 0)

@@ -45,9 +45,9 @@ def signed_campaign(notion=None, channel=None, classes=(), domain=None, periods=
     return open_campaign(seal_campaign(campaign, KEY), [KEY.public])
 
 
-def distribution(middle, width=3.0):
+def distribution(middle):
     """Return shares of K numbers, highest at ``middle``."""
-    p = np.exp(-(((np.arange(K) - middle) / width) ** 2))
+    p = np.exp(-(((np.arange(K) - middle) / 3) ** 2))
     return p / p.sum()
 
 
@@ -130,14 +130,14 @@ CLASSES = Classes.of((Ldp(NANONATS), Ldp(2 * NANONATS)))
 CHANNELS = tuple(randomized_response(K, one.level) for one in CLASSES.notions)
 
 
-def between_classes(surveys, generator, people=1000):
-    """Return the coverage of each interval of a difference between two classes."""
+def between_classes(surveys, generator):
+    """Return the coverage of each interval of a difference between two classes of 1,000 people each."""
     signed = signed_campaign(CLASSES, Blocks(0, ((1, K), (2, K)), CHANNELS), ("staff", "guests"))
     distributions = distribution(5), distribution(8)
     truth, hits = changes(*distributions), np.zeros(4)
     for _ in range(surveys):
         pairs = zip(CHANNELS, distributions, strict=True)
-        counts = [generator.multinomial(people, decoder_of(channel).forward(one)) for channel, one in pairs]
+        counts = [generator.multinomial(1000, decoder_of(channel).forward(one)) for channel, one in pairs]
         (found,) = by_class(signed, Tally.of(np.concatenate(counts)), read).differences
         hits += covers(found, truth)
     return hits / surveys

@@ -40,8 +40,8 @@ from tests.aggregator.matrix import dense
 NAT = 10**9
 
 
-def random_prior(generator, size, most=10**6):
-    return tuple((1 + generator.dirichlet(np.ones(size)) * most).astype(int).tolist())
+def random_prior(generator, size):
+    return tuple((1 + generator.dirichlet(np.ones(size)) * 10**6).astype(int).tolist())
 
 
 def local_mse(share, eps):

@@ -122,7 +122,7 @@ def test_keys_of_small_order_are_not_enrolled(study):
             assert (result.added, result.refused) == (0, {"bad-signature": 1})
 
 
-def test_a_key_id_belongs_to_its_first_key(study, monkeypatch):
+def test_a_key_id_belongs_to_its_first_key(study):
     """A second public key with the id of a registered key is not registered, even if both are in the same batch."""
     import numpy as np
 

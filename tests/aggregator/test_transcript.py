@@ -340,7 +340,7 @@ def test_people_simulated_without_a_seed_are_new_in_each_period(study_of, tmp_pa
 
 
 @pytest.mark.parametrize("notion", [STILL, DRIFTING], ids=["still", "drifting"])
-def test_a_device_with_the_same_random_bytes_sends_the_same_bytes(notion, tmp_path) -> None:
+def test_a_device_with_the_same_random_bytes_sends_the_same_bytes(notion) -> None:
     """A real device with the same random numbers sends, in each of three periods, the bytes that the simulation
     wrote."""
     signed = open_campaign(seal_campaign(campaign(notion), AUTHOR), [AUTHOR.public])

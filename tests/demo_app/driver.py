@@ -41,6 +41,8 @@ KEYS = {
 SETTLED = 3.0
 """Seconds after which an animation is no longer waited for."""
 
+SMALLEST = 48.0
+"""The smallest width and height of a touch target, in dp."""
 
 LOOKS = 10
 """The largest number of checks of a screen, at least two frames apart, until all texts fit."""
@@ -331,12 +333,12 @@ class Driver:
         readable.sort(key=lambda pair: (-round(pair[1][1] + pair[1][3]), round(pair[1][0])))
         return [widget.text for widget, _ in readable]
 
-    def small(self, least: float) -> Play:
+    def small(self) -> Play:
         yield from self._settle()
         found = []
         for widget, box in self._shown():
             touchable = hasattr(widget, "on_press") or hasattr(widget, "on_touchable") or hasattr(widget, "select_all")
-            if touchable and min(box[2], box[3]) < least * Metrics.density - 0.5:
+            if touchable and min(box[2], box[3]) < SMALLEST * Metrics.density - 0.5:
                 found.append(f"{_called(widget)}: {box[2] / Metrics.density:.0f} x {box[3] / Metrics.density:.0f} dp")
         return found
 

@@ -46,14 +46,14 @@ class ScreenError(AssertionError):
 
 
 @contextmanager
-def display(width: int = 1280, height: int = 1600) -> Iterator[str]:
+def display() -> Iterator[str]:
     """Context manager: a new X display on a free number, such as ``":7"``; it ends afterwards."""
     program = shutil.which("Xvfb")
     if program is None:
         raise ScreenError(f"Xvfb is not installed, and the app's tests need it: {NEEDED}")
     reading, writing = os.pipe()
     server = subprocess.Popen(
-        [program, "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp", "-noreset"],
+        [program, "-displayfd", str(writing), "-screen", "0", "1280x1600x24", "-nolisten", "tcp", "-noreset"],
         pass_fds=(writing,),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -217,23 +217,23 @@ class Screen:
         """Wait until a widget of that name or text is visible."""
         self._ask("wait", what=what, seconds=seconds, patience=seconds)
 
-    def gone(self, what: str, seconds: float = PATIENCE) -> None:
+    def gone(self, what: str) -> None:
         """Wait until no widget of that name or text is visible."""
-        self._ask("gone", what=what, seconds=seconds, patience=seconds)
+        self._ask("gone", what=what, seconds=PATIENCE, patience=PATIENCE)
 
-    def lasts(self, expression: str, what: str, seconds: float = PATIENCE) -> float:
+    def lasts(self, expression: str, what: str) -> float:
         """Evaluate an expression as ``call`` does; return the seconds until the widget that it shows closes by itself.
 
         The seconds pass on the program's clock only, so the test does not wait for them.
 
         Raises:
-            ScreenError: the widget is not shown, or does not close within ``seconds``.
+            ScreenError: the widget is not shown, or does not close within ``PATIENCE`` seconds.
         """
-        return float(self._ask("lasts", expression=expression, what=what, seconds=seconds))
+        return float(self._ask("lasts", expression=expression, what=what, seconds=PATIENCE))
 
-    def idle(self, seconds: float = PATIENCE) -> None:
+    def idle(self) -> None:
         """Wait until the app reports that no task runs and the screen is complete."""
-        self._ask("idle", seconds=seconds, patience=seconds)
+        self._ask("idle", seconds=PATIENCE, patience=PATIENCE)
 
     def seen(self, what: str) -> bool:
         """Return whether a widget of that name or text is visible now."""
@@ -252,9 +252,9 @@ class Screen:
         """Return all visible texts, from the top left."""
         return list(self._ask("texts"))
 
-    def small(self, least: float = 48.0) -> list[str]:
-        """Return all visible touch targets whose width or height is below ``least`` dp; tests expect none."""
-        return list(self._ask("small", least=least))
+    def small(self) -> list[str]:
+        """Return all visible touch targets whose width or height is below 48 dp; tests expect none."""
+        return list(self._ask("small"))
 
     def cut(self) -> list[str]:
         """Return all visible texts that do not fit their widget or the window; tests expect none."""

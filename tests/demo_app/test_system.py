@@ -188,7 +188,7 @@ def test_a_desktop_has_no_links_insets_or_lock(tmp_path: Path) -> None:
     assert all("\n" not in line and len(line) <= 75 for line in lines)
 
 
-def test_calendar_entries_have_different_ids(tmp_path: Path) -> None:
+def test_calendar_entries_have_different_ids() -> None:
     """Two calendar entries have different ids, so a calendar keeps both."""
     one, other = (next(line for line in entry("t", 0).split("\r\n") if line.startswith("UID:")) for _ in range(2))
     assert one != other

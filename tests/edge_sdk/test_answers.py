@@ -30,7 +30,7 @@ def test_a_report_verifies_and_contains_its_period_and_slot(open_device, clock):
     assert (report.campaign_id, report.period, report.slot, report.count) == (campaign_id, 2, 0, 1)
 
 
-def test_an_answer_is_the_draw_of_the_channel_from_the_given_bytes(open_device, clock):
+def test_an_answer_is_the_draw_of_the_channel_from_the_given_bytes(open_device):
     """With given random bytes, an answer is exactly the channel's draw from them."""
     data = campaign()
     signed = open_campaign(data, [AUTHOR.public])
@@ -77,7 +77,7 @@ def test_a_queued_report_is_signed_once_and_a_preview_never(open_device, clock, 
 
 
 @pytest.mark.parametrize(("answers", "reading"), [(1, None), (1, 0), (4, 0), (4, 3)])
-def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, answers, reading):
+def test_asking_for_one_reading_200_times_yields_one_report(open_device, answers, reading):
     """If one reading is requested 200 times, the device returns the same bytes each time, and charges and queues them
     once."""
     device = open_device()
@@ -91,7 +91,7 @@ def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, 
     assert device.history(campaign_id) == {"master": 1}
 
 
-def test_200_readings_of_one_answer_cost_one_charge(open_device, clock):
+def test_200_readings_of_one_answer_cost_one_charge(open_device):
     """Every reading of an unchanged answer gives a separate report; all reports have one output and cost one charge."""
     device = open_device()
     data = campaign(answers=200, enrolment="enrolled")
@@ -122,7 +122,7 @@ def test_an_unchanged_answer_repeats_its_output_across_periods(open_device, cloc
     assert device.budget.spent == 1.0
 
 
-def test_the_memo_survives_a_restart(open_device, clock, place):
+def test_the_memo_survives_a_restart(open_device, place):
     """A retry after a restart sends the same bytes at no cost."""
     with open_device(place) as device:
         campaign_id = agreed(device, campaign())
@@ -134,7 +134,7 @@ def test_the_memo_survives_a_restart(open_device, clock, place):
 
 
 @pytest.mark.parametrize("value", LABELS)
-def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock, value):
+def test_the_manner_of_answering_is_the_same_for_every_value(open_device, value):
     """For every answer, the device requests random bytes in the same sizes and order (secret, dither, draw), and the
     report has the same length and cost."""
     dice = Dice()
@@ -180,7 +180,7 @@ def test_a_repeated_answer_draws_as_many_bytes_as_a_new_one(open_device, clock):
 
 
 @pytest.mark.parametrize("answered", [*itertools.product(("none", "master"), repeat=3)])
-def test_the_number_of_reports_is_the_number_of_answers(open_device, clock, answered):
+def test_the_number_of_reports_is_the_number_of_answers(open_device, answered):
     """Equal and different values give the same number of reports, in the same slots; then every value is refused."""
     dice = Dice()
     device = open_device(urandom=dice)
@@ -209,7 +209,7 @@ def test_the_quota_of_a_period_is_kept(open_device, clock):
 
 
 @pytest.mark.parametrize("value", ["BACHELOR-SECRET", "", 7, 3.5, (1, 2), None, b"bytes"])
-def test_a_value_outside_the_domain_is_refused_and_never_repeated(open_device, clock, value):
+def test_a_value_outside_the_domain_is_refused_and_never_repeated(open_device, value):
     """A value outside the domain, also one of another type, is refused by an error without the value, and nothing is
     charged or remembered."""
     device = open_device()
@@ -299,7 +299,7 @@ def test_an_answer_dated_before_its_consent_is_refused(open_device, clock):
         device.answer(campaign_id, "none")
 
 
-def test_the_first_envelope_of_an_open_campaign_is_the_enrolment(open_device, clock, tmp_path):
+def test_the_first_envelope_of_an_open_campaign_is_the_enrolment(open_device, tmp_path):
     """If anyone may answer a campaign, the first envelope is the enrolment; otherwise the person hands the enrolment
     over."""
     device = open_device()
@@ -317,7 +317,7 @@ def test_the_first_envelope_of_an_open_campaign_is_the_enrolment(open_device, cl
     assert Enrolment.open(envelope.decode(device.enrolment(closed))).campaign_id == closed
 
 
-def test_envelopes_of_two_campaigns_share_no_bytes(open_device, clock):
+def test_envelopes_of_two_campaigns_share_no_bytes(open_device):
     """The enrolments for two campaigns have different keys and key ids; neither the enrolments nor the reports share
     eight adjacent bytes of their payloads."""
     device = open_device()
@@ -343,7 +343,7 @@ def test_an_unchanged_number_has_one_input(open_device, clock):
     assert sum(device.history(campaign_id).values()) == 50
 
 
-def test_a_preview_leaves_no_trace(open_device, clock):
+def test_a_preview_leaves_no_trace(open_device):
     """A preview states the length and cost of the next report, and leaves no trace."""
     dice = Dice()
     device = open_device(urandom=dice)
@@ -358,7 +358,7 @@ def test_a_preview_leaves_no_trace(open_device, clock):
     assert device.preview(campaign_id).cost == 1.0
 
 
-def test_a_receipt_and_a_device_never_show_an_answer(open_device, clock):
+def test_a_receipt_and_a_device_never_show_an_answer(open_device):
     """The reprs of a receipt, a device and its budget, which may end in a log by accident, contain neither the value
     nor the store's secret."""
     device = open_device()

@@ -33,7 +33,7 @@ def test_a_cap_is_rounded_down():
     assert BudgetPolicy(lifetime=0.1234567899).caps()[0].nanonats == 123456789
 
 
-def test_without_caps_of_the_owner_a_device_has_a_lifetime_cap(open_device, clock):
+def test_without_caps_of_the_owner_a_device_has_a_lifetime_cap(open_device):
     """If its owner names no cap, a device has a lifetime cap of eight nats, and refuses a campaign that may cost
     more."""
     device = open_device(budget=None)
@@ -43,7 +43,7 @@ def test_without_caps_of_the_owner_a_device_has_a_lifetime_cap(open_device, cloc
         device.join(campaign("Too much", level=2 * 10**9))
 
 
-def test_consent_reserves_the_worst_case_and_charges_reduce_it(open_device, clock):
+def test_consent_reserves_the_worst_case_and_charges_reduce_it(open_device):
     """Consent moves the worst case from the remaining to the reserved amount; answers move it to the spent amount."""
     device = open_device(lifetime=10)
     campaign_id = device.join(campaign()).campaign_id
@@ -55,7 +55,7 @@ def test_consent_reserves_the_worst_case_and_charges_reduce_it(open_device, cloc
     assert (device.budget.spent, device.budget.reserved, device.budget.remaining) == (1, 5, 4)
 
 
-def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
+def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device):
     """Two campaigns that do not fit together can both be joined; the second consent is refused, although the first
     campaign has no answers yet."""
     device = open_device(lifetime=10)
@@ -66,7 +66,7 @@ def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
     assert not device.consented(second)
 
 
-def test_forgetting_is_advised_only_if_it_may_release_something(open_device, clock):
+def test_forgetting_is_advised_only_if_it_may_release_something(open_device):
     """A campaign that exceeds the lifetime cap may fit after another one is forgotten; under the cap for one campaign,
     nothing can be released."""
     with pytest.raises(BudgetRefused, match=r"5 nats: forget a campaign to release its reserve$"):
@@ -75,7 +75,7 @@ def test_forgetting_is_advised_only_if_it_may_release_something(open_device, clo
         open_device(budget=BudgetPolicy(10, per_campaign=5)).join(campaign())
 
 
-def test_caps_are_only_lowered(open_device, clock, place):
+def test_caps_are_only_lowered(open_device, place):
     """If two caps are set, the lower one holds in either order, also after restarts."""
     with open_device(place, budget=BudgetPolicy(lifetime=5, per_campaign=3)):
         pass
@@ -87,7 +87,7 @@ def test_caps_are_only_lowered(open_device, clock, place):
 @pytest.mark.parametrize(
     "lower", [BudgetPolicy(lifetime=5), BudgetPolicy(per_campaign=5), BudgetPolicy(window=(WEEK, 1))]
 )
-def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, lower):
+def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, lower):
     """If a cap is lowered below the reserved amount, every value is refused from then on, also a value outside the
     domain."""
     device = open_device()
@@ -100,7 +100,7 @@ def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, 
     assert device.budget.spent == 1
 
 
-def test_a_window_cap_counts_the_worst_window(open_device, clock):
+def test_a_window_cap_counts_the_worst_window(open_device):
     """A window of a week can touch two weekly periods, so its cap must have room for two answers."""
     data = campaign()
     with pytest.raises(BudgetRefused, match=f"window cap of {WEEK} s leaves 1.9 nats of 1.9 nats"):

@@ -55,7 +55,7 @@ def test_every_answer_after_the_closing_is_refused(device, clock):
     assert device.terms(ID).as_json()["closed_early"] == SOON
 
 
-def test_a_closed_campaign_refuses_consent_and_joining(open_device, clock, place):
+def test_a_closed_campaign_refuses_consent_and_joining(open_device, place):
     """Consent to a closed campaign is refused, and so is joining it after forgetting, in a store that was closed and
     opened again."""
     device = open_device(place)
@@ -94,7 +94,7 @@ def test_a_forged_foreign_or_extending_notice_is_refused(device, clock, data, st
     device.answer(ID, "bachelor")
 
 
-def test_a_notice_cannot_be_rolled_back_or_swapped(device, clock):
+def test_a_notice_cannot_be_rolled_back_or_swapped(device):
     """After a notice, one with a later time is refused, also after forgetting; the same notice changes nothing, and one
     with an earlier time is accepted. A notice for a campaign that is not joined is refused."""
     device.close_early(notice(SOON))

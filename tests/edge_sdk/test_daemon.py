@@ -290,7 +290,7 @@ def test_an_invalid_configuration_is_refused_before_a_unit_starts(tmp_path, caps
     assert not (tmp_path / "unit" / "store").exists()
 
 
-def test_a_command_of_a_device_needs_a_store(tmp_path, capsys):
+def test_a_command_of_a_device_needs_a_store(capsys):
     """A command of a device, such as ``ledger``, is a usage error without ``--store``."""
     with pytest.raises(SystemExit) as refused:
         main(["ledger"])
@@ -528,7 +528,7 @@ def test_a_bundle_is_made_when_its_period_is_full_or_over(world):
     assert one.reports() == [(0, 0, 4), (1, 1, 2)]
 
 
-def test_times_and_logs_of_a_unit_do_not_depend_on_the_readings(tmp_path, world):
+def test_times_and_logs_of_a_unit_do_not_depend_on_the_readings(world):
     """Two units have the same random bytes and schedule; one reads one value, the other reads many values, some outside
     the range. Both take their steps at the same times, write the same log, draw the same number of random bytes, and
     write the same number of envelopes, of the same lengths, to the same files."""
@@ -625,7 +625,7 @@ def test_two_units_of_two_campaigns_share_a_store(world):
         assert sorted(found) == [(period, 0, 4) for period in range(5)]
 
 
-def test_a_configuration_cannot_replace_a_signed_address(world, tmp_path):
+def test_a_configuration_cannot_replace_a_signed_address(world):
     """A unit of a campaign with a signed address sends there without configuration; another address is refused."""
     signed = load_average(addresses=("http://127.0.0.1:9",))
     one = world(data=signed)
@@ -807,7 +807,7 @@ def test_an_upload_that_hangs_is_killed(world, monkeypatch):
     assert one.log[1:] == ["the upload was stopped after 0 seconds; it is tried again at the next sending time"]
 
 
-def test_a_lowered_cap_and_forgetting_stop_a_unit(world, tmp_path):
+def test_a_lowered_cap_and_forgetting_stop_a_unit(world):
     """A cap that is lowered below the reserved amount stops all readings; forgetting ends the unit."""
     one = world()
     one.until(OPENS + 1)

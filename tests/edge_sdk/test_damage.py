@@ -193,7 +193,7 @@ def test_the_spending_of_a_foreign_checkpoint_does_not_count(place, clock, tmp_p
 
 
 @pytest.mark.parametrize(("rounds", "seed"), [(50, 1), pytest.param(3000, 2, marks=pytest.mark.long)])
-def test_damage_never_lowers_the_spent_amount(place, clock, tmp_path, rounds, seed) -> None:
+def test_damage_never_lowers_the_spent_amount(place, clock, rounds, seed) -> None:
     """With random bytes of its database changed, a store opens with its total unchanged, or is refused; an adoption
     that succeeds does not lower the spent amount."""
     dice = random.Random(seed)

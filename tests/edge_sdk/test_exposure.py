@@ -42,11 +42,11 @@ def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
     return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
-def together(*draws: tuple[object, int], budgets: MinId | None = None, size: int = 3) -> Exposure:
+def together(*draws: tuple[object, int]) -> Exposure:
     """Return the exposure after the given number of draws from each channel."""
-    domain = Values(tuple(f"v{x}" for x in range(size)))
+    domain = Values(("v0", "v1", "v2"))
     parts = tuple(
-        CampaignExposure(bytes([n]), f"{n}", domain, {ViewChannel(Identity(), channel): times}, 0, budgets)
+        CampaignExposure(bytes([n]), f"{n}", domain, {ViewChannel(Identity(), channel): times}, 0, None)
         for n, (channel, times) in enumerate(draws)
     )
     return Exposure(domain, bytes(DITHER_BYTES), parts, 0)
@@ -222,7 +222,7 @@ def signed(title, notion, channel, answers=1, **changes):
     return seal_campaign(campaign, AUTHOR)
 
 
-def test_draws_count_and_repetitions_do_not(open_device, clock):
+def test_draws_count_and_repetitions_do_not(open_device):
     """The draws of all campaigns about the same values add up; repeated outputs, campaigns about other values and
     unanswered campaigns do not count."""
     device = open_device()
@@ -270,7 +270,7 @@ def test_a_transcript_is_bounded_by_the_channels_that_were_used(open_device, clo
     assert device.exposure(along).worst.nanonats == 2 * 3 * (NAT // 2) >= found.worst.nanonats
 
 
-def test_exposure_of_forgotten_campaigns_still_counts(open_device, clock):
+def test_exposure_of_forgotten_campaigns_still_counts(open_device):
     """The exposure from before a campaign was forgotten still counts, before and after joining again."""
     device = open_device()
     data = signed("Plain", Ldp(NAT), response(K, NAT), 3)
@@ -286,7 +286,7 @@ def test_exposure_of_forgotten_campaigns_still_counts(open_device, clock):
     assert (found.worst.nanonats, found.forgotten_nanonats) == (3 * NAT, 0)
 
 
-def test_the_choice_of_a_class_adds_its_charge_to_the_exposure(open_device, clock):
+def test_the_choice_of_a_class_adds_its_charge_to_the_exposure(open_device):
     """A class chosen at random adds the charge of the choice, and the class's own channel adds its loss."""
     levels = (NAT // 2, NAT)
     channels = tuple(
@@ -306,7 +306,7 @@ def test_the_choice_of_a_class_adds_its_charge_to_the_exposure(open_device, cloc
     assert found.pair(0, 0).nanonats == 0
 
 
-def test_an_exposure_shows_no_dither(open_device, clock):
+def test_an_exposure_shows_no_dither(open_device):
     """The repr of an exposure, which may end in a log, leaves out the secret dither; the attribute has it."""
     device = open_device()
     campaign_id = agreed(device, campaign("Hours", Buckets.of([0, 10]), enrolment="enrolled"))

@@ -80,7 +80,7 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
         assert counted(url, [one.report, one.report]) == [True, True]
 
 
-def test_requests_go_to_the_documented_paths(open_device):
+def test_requests_go_to_the_documented_paths():
     """Each request goes to the documented path below the address; for an empty query, no request is sent."""
     network = DownloadNetwork({"campaigns": []})
     assert fetch_offers(URL, network) == []

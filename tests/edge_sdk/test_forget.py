@@ -51,7 +51,7 @@ def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
     assert device._store.rows("PRAGMA freelist_count") == [(0,)]
 
 
-def test_other_campaigns_are_untouched(open_device, clock):
+def test_other_campaigns_are_untouched(open_device):
     """Forgetting one campaign leaves the answers and the queue of another."""
     device = open_device()
     first, second = agreed(device, campaign("One")), agreed(device, campaign("Two"))
@@ -104,7 +104,7 @@ def test_forgetting_after_a_few_answers_releases_the_rest(open_device, clock):
     assert (device.budget.spent, device.budget.remaining) == (2, 18)
 
 
-def test_joining_again_answers_no_period_twice(open_device, clock):
+def test_joining_again_answers_no_period_twice(open_device):
     """Used slots stay used, so a forgotten campaign draws no second output in a period."""
     device = open_device()
     data = campaign(answers=2)
@@ -118,7 +118,7 @@ def test_joining_again_answers_no_period_twice(open_device, clock):
     assert device.budget.spent == 2
 
 
-def test_joining_again_needs_consent_again_and_keeps_the_key(open_device, clock):
+def test_joining_again_needs_consent_again_and_keeps_the_key(open_device):
     """Consent is deleted, but the key is not, so the study counts one device and not two."""
     device = open_device()
     data = campaign(enrolment="enrolled")
@@ -131,7 +131,7 @@ def test_joining_again_needs_consent_again_and_keeps_the_key(open_device, clock)
     assert device.enrolment(campaign_id) == before
 
 
-def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, clock, place):
+def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, place):
     """Another process that had the campaign open cannot answer it any more."""
     one, other = open_device(place), open_device(place)
     campaign_id = agreed(one, campaign())
@@ -143,7 +143,7 @@ def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, clock, pl
     one.forget(campaign_id)
 
 
-def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, clock, place, monkeypatch):
+def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, place, monkeypatch):
     """If old bytes cannot be cleared because another process reads, forget reports this; a second run clears them."""
     monkeypatch.setattr("edge_sdk.store.sqlite.WAIT_SECONDS", 0.05)
     device = open_device(place)

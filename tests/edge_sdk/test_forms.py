@@ -146,7 +146,7 @@ def test_invalid_answers_to_a_form_are_not_charged(member, view):
 
 
 @each_view
-def test_exposure_is_of_the_asked_questions(member, clock, view):
+def test_exposure_is_of_the_asked_questions(member, view):
     """Exposure is bounded over the inputs of the view. The campaign of another form adds its worst case, because the
     answer does not concern its questions."""
     device, campaign_id, _ = member(form_campaign(), view)

@@ -26,7 +26,7 @@ from tests.vectors import generate
 from tests.vectors.generate import GERMAN, informed, of_classes
 
 
-def test_the_terms_contain_the_signed_conditions(open_device, clock):
+def test_the_terms_contain_the_signed_conditions(open_device):
     """The terms contain organisation, purpose, dates, level and worst case, all from the signed bytes."""
     data = campaign()
     terms = open_device().join(data)
@@ -43,7 +43,7 @@ def described_campaign(**changes) -> bytes:
     return seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK, **changes), AUTHOR)
 
 
-def test_the_terms_contain_addresses_and_contact(open_device, clock):
+def test_the_terms_contain_addresses_and_contact(open_device):
     """The terms contain addresses, hosts, contact, retention, notice, possible answers and withdrawal, as signed."""
     device = open_device()
     data = described_campaign()
@@ -71,7 +71,7 @@ def test_every_signed_address_can_be_sent_to():
         assert to.secure == one.startswith("https://")
 
 
-def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device, clock):
+def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device):
     """Texts, values and classes are shown in the requested language, and otherwise as written; the labels to answer
     with, and the cost, are the same in every language."""
     device = open_device()
@@ -107,7 +107,7 @@ def test_a_translation_without_labels_does_not_check_the_campaigns_labels_again(
     assert informed(language="en", translations=translations).translations == translations
 
 
-def test_a_second_join_changes_nothing_and_needs_no_trusted_author(open_device, clock, place):
+def test_a_second_join_changes_nothing_and_needs_no_trusted_author(open_device, place):
     """A second join changes nothing, and needs no trusted author, because the store has the campaign and its author."""
     data = campaign()
     with open_device(place) as device:
@@ -118,7 +118,7 @@ def test_a_second_join_changes_nothing_and_needs_no_trusted_author(open_device, 
         assert device.campaigns == [terms.campaign_id]
 
 
-def test_an_untrusted_author_is_refused(open_device, clock):
+def test_an_untrusted_author_is_refused(open_device):
     """A campaign is joined only if the session trusts its author's key; the error says to name the key."""
     stranger = SigningKey(bytes(32))
     with pytest.raises(CampaignError, match="no trusted author"):
@@ -128,7 +128,7 @@ def test_an_untrusted_author_is_refused(open_device, clock):
     assert open_device().campaigns == []
 
 
-def test_an_altered_bit_is_refused(open_device, clock):
+def test_an_altered_bit_is_refused(open_device):
     """A signed campaign with a single bit flipped is refused, for 1,000 of its bits and all bits at its ends."""
     data = campaign()
     device = open_device()
@@ -163,13 +163,13 @@ def test_a_campaign_that_was_not_stored_is_not_joined(open_device, monkeypatch):
 
 
 @pytest.mark.parametrize("data", [b"", b"\x95", b"not a campaign", bytes(1000)])
-def test_bytes_without_a_campaign_are_refused(open_device, clock, data):
+def test_bytes_without_a_campaign_are_refused(open_device, data):
     """Bytes that are not a campaign are refused as bad data."""
     with pytest.raises(BadData):
         open_device().join(data)
 
 
-def test_bytes_after_the_campaign_and_unknown_fields_are_refused(open_device, clock):
+def test_bytes_after_the_campaign_and_unknown_fields_are_refused(open_device):
     """A signed campaign cannot be extended, not even by its author."""
     data = campaign()
     with pytest.raises(BadData):
@@ -180,7 +180,7 @@ def test_bytes_after_the_campaign_and_unknown_fields_are_refused(open_device, cl
         open_device().join(extended)
 
 
-def test_an_envelope_of_another_kind_is_refused(open_device, clock):
+def test_an_envelope_of_another_kind_is_refused(open_device):
     """An envelope of another kind is refused even under a trusted key."""
     with pytest.raises(CampaignError, match="has kind report"):
         open_device().join(envelope.seal(Kind.REPORT, AUTHOR, envelope.decode(campaign()).unverified))
@@ -201,7 +201,7 @@ def test_an_ended_campaign_is_refused_and_a_future_one_accepted(open_device, clo
     assert not device.consented(terms.campaign_id)
 
 
-def test_another_edition_is_another_campaign_without_consent(open_device, clock):
+def test_another_edition_is_another_campaign_without_consent(open_device):
     """If an author signs the campaign again with other terms, it is another campaign: the accepted terms stay, the new
     campaign has no consent, and its worst case must fit beside the first one's."""
     device = open_device(lifetime=13.0)
@@ -219,7 +219,7 @@ def test_another_edition_is_another_campaign_without_consent(open_device, clock)
     assert device.consented(agreed.campaign_id)
 
 
-def test_a_worst_case_that_does_not_fit_is_refused_with_both_numbers(open_device, clock):
+def test_a_worst_case_that_does_not_fit_is_refused_with_both_numbers(open_device):
     """A device that cannot reserve the worst case does not join; the error states the worst case and the remaining
     budget."""
     device = open_device(lifetime=5.5)
@@ -228,7 +228,7 @@ def test_a_worst_case_that_does_not_fit_is_refused_with_both_numbers(open_device
     assert device.campaigns == []
 
 
-def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, clock, place):
+def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, place):
     """A campaign whose bytes were changed in the store is refused as damaged and never answered."""
     with open_device(place) as device:
         joined = agreed(device, campaign())
@@ -238,7 +238,7 @@ def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, clock, 
         device.answer(joined, "none")
 
 
-def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
+def test_an_unknown_id_is_refused_by_every_command(open_device):
     """Terms, consent, enrolment, preview, history and forgetting refuse a campaign that was never joined."""
     device = open_device()
     for ask in (
@@ -254,7 +254,7 @@ def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
             ask(bytes(16))
 
 
-def test_a_stored_campaign_has_the_signed_bytes(open_device, clock, place):
+def test_a_stored_campaign_has_the_signed_bytes(open_device, place):
     """The store has the signed bytes of a campaign, which open again under the stored author's key."""
     data = campaign()
     with open_device(place) as device:

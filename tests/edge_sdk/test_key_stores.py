@@ -317,7 +317,7 @@ def test_a_new_store_uses_the_keystore_on_android_and_files_elsewhere(place, rin
 # The keyring
 
 
-def test_the_folder_does_not_contain_the_secret(place, clock, ring) -> None:
+def test_the_folder_does_not_contain_the_secret(place, ring) -> None:
     """With a keyring, no file of the folder contains the secret."""
     with Device.open(place, key_store=KeyringKeyStore("unit")) as device:
         secret = device._store.secret
@@ -396,7 +396,7 @@ def test_the_error_without_the_keyring_package_names_the_extra(place, monkeypatc
 # The Keystore
 
 
-def test_the_secret_is_wrapped(place, clock, phone) -> None:
+def test_the_secret_is_wrapped(place, phone) -> None:
     """No file contains the secret in plain form, and the key that decrypts it is the only key on the phone."""
     with Device.open(place) as device:
         secret = device._store.secret
@@ -469,7 +469,7 @@ def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
             assert device.budget.spent == 6
 
 
-def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, monkeypatch) -> None:
+def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, phone, monkeypatch) -> None:
     """If the app dies while the wrapping key is replaced, the secret can still be decrypted; old keys that a crash left
     are deleted when the next key is made."""
     with Device.open(place) as device:

@@ -115,7 +115,7 @@ def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_devic
     assert ingest(study, inbox.waiting(study.path), now=OPENS + 1, threads=1).accepted == 1
 
 
-def test_a_study_stores_only_its_envelopes_of_a_mixed_upload(studies, open_device, tmp_path):
+def test_a_study_stores_only_its_envelopes_of_a_mixed_upload(studies, open_device):
     """If an upload mixes envelopes of two studies, the acknowledgement lists the positions of those that were not
     stored."""
     (first, here), _ = studies
@@ -158,7 +158,7 @@ def test_addresses_are_tried_in_order_and_the_first_acknowledgement_ends_it(stud
     assert (named(emptied(first)), emptied(second)) == ({DATA}, b"")
 
 
-def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_device, tmp_path):
+def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_device):
     """The envelopes of a campaign without an address stay in the queue, and the campaign is named. Its address can be
     given once, and changed only explicitly."""
     device, network = open_device(), UploadNetwork()

@@ -38,13 +38,13 @@ def hourly(answers=24, **changes):
     return campaign("Load", periods=365, period_seconds=DAY, answers=answers, enrolment="enrolled", **changes)
 
 
-def wide(k: int, answers: int, title: str = "Wide") -> bytes:
+def wide(k: int, answers: int) -> bytes:
     """Return a campaign whose outputs have ``k`` bits."""
     channel = Bits.over([(3 << 30, 1 << 30)] * k)
     level = channel.loss(range(k), range(k)).level
     domain = Values(tuple(f"v{x}" for x in range(k)))
     campaign = Campaign(
-        title, "Which?", "", "Town", domain, Ldp(level), "rappor", plain_views(channel), OPENS, OPENS + DAY, DAY,
+        "Wide", "Which?", "", "Town", domain, Ldp(level), "rappor", plain_views(channel), OPENS, OPENS + DAY, DAY,
         answers, 1, "enrolled",
     )  # fmt: skip
     return seal_campaign(campaign, AUTHOR)
@@ -72,7 +72,7 @@ def places(reports):
 # Readings
 
 
-def test_a_repeated_reading_gives_the_same_bytes_or_is_refused(open_device, clock, place):
+def test_a_repeated_reading_gives_the_same_bytes_or_is_refused(open_device, place):
     """Every reading of the period can be repeated and gives the same bytes, also after a restart; with another value it
     is refused and changes nothing."""
     values = ("none", "primary", "none", "none")
@@ -115,7 +115,7 @@ def test_a_skipped_slot_is_refused(open_device, clock):
 
 
 @pytest.mark.parametrize("number", [-1, 4, 2**70, True, 1.0, "1"])
-def test_a_slot_outside_the_period_is_refused(open_device, clock, number):
+def test_a_slot_outside_the_period_is_refused(open_device, number):
     """A slot outside the period's range is refused before anything is drawn."""
     dice = Dice()
     device = open_device(urandom=dice)
@@ -177,7 +177,7 @@ def test_a_clock_set_back_fills_no_slot_twice(open_device, clock):
     assert len(device.outbox) == 4
 
 
-def test_forgetting_deletes_readings_and_keeps_slots_used(open_device, clock, place):
+def test_forgetting_deletes_readings_and_keeps_slots_used(open_device, place):
     """Waiting and remembered readings are deleted; joining again continues with the next slot."""
     device = open_device(place)
     data = hourly(4)
@@ -217,7 +217,7 @@ def test_a_transcript_has_one_reading_for_each_period(open_device, clock):
 
 
 @pytest.mark.parametrize("values", [("none",) * 5, ("none", "primary", "none", "doctorate", "master")])
-def test_a_bundle_has_the_outputs_of_single_reports(open_device, clock, tmp_path, values):
+def test_a_bundle_has_the_outputs_of_single_reports(open_device, tmp_path, values):
     """With the same random bytes, one bundle contains the outputs of the corresponding single reports, at the same
     cost, in one envelope."""
     data = hourly()
@@ -261,7 +261,7 @@ def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_p
 
 
 @pytest.mark.parametrize("values", [*itertools.product(("none", "master"), repeat=3)])
-def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, tmp_path, values):
+def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, values):
     """For every value the device draws the same number of random bytes, fills the same slots, gives the same refusals
     and seals bundles of the same length."""
     dice, clock = Dice(), Clock()
@@ -276,7 +276,7 @@ def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, tmp_p
     assert (len(device.outbox), device.outbox.bytes) == (1, 107)
 
 
-def test_a_waiting_reading_cannot_be_answered(open_device, clock):
+def test_a_waiting_reading_cannot_be_answered(open_device):
     """A waiting reading can be collected again with its value; an answer would reveal whether the value is the same."""
     device = open_device()
     campaign_id = agreed(device, hourly(4))
@@ -293,7 +293,7 @@ def test_a_waiting_reading_cannot_be_answered(open_device, clock):
     assert (device.collected(campaign_id), len(device.outbox), device.budget.spent) == (1, 0, 1)
 
 
-def test_a_bundled_reading_given_again_is_the_bundle(open_device, clock, tmp_path):
+def test_a_bundled_reading_given_again_is_the_bundle(open_device, tmp_path):
     """A retry after the bundle was sent returns the bundle's bytes at no cost, and queues nothing."""
     device = open_device()
     campaign_id = agreed(device, hourly(6))
@@ -336,7 +336,7 @@ def test_earlier_readings_of_a_closed_campaign_are_bundled(open_device, clock, t
     assert places(exported(device, tmp_path)) == [(0, 0, 1)]
 
 
-def test_collecting_and_bundling_refuse_invalid_requests(open_device, clock):
+def test_collecting_and_bundling_refuse_invalid_requests(open_device):
     """Collecting a value outside the domain or under a cap below the reserved amount is refused, and so is bundling for
     an unknown campaign; nothing is charged or kept."""
     device = open_device()
@@ -355,7 +355,7 @@ def test_collecting_and_bundling_refuse_invalid_requests(open_device, clock):
 
 
 @pytest.mark.slow
-def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
+def test_a_bundle_of_4096_readings_is_one_report(open_device, tmp_path):
     """At most as many readings may wait as one report can carry; the next is refused for every value, and nothing is
     dropped."""
     dice = Dice()
@@ -374,7 +374,7 @@ def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
     assert not device.collect(other, "primary").repeated
 
 
-def test_bundles_are_split_at_the_envelope_limit(open_device, clock, tmp_path):
+def test_bundles_are_split_at_the_envelope_limit(open_device, tmp_path):
     """The longest payload of a bundle is within the protocol's limit, and with one more output it would not be."""
     data = wide(4000, 150)
     campaign = open_campaign(data, [AUTHOR.public]).campaign
@@ -389,7 +389,7 @@ def test_bundles_are_split_at_the_envelope_limit(open_device, clock, tmp_path):
     assert {*first.outputs(campaign), *second.outputs(campaign)} == {first.outputs(campaign)[0]}
 
 
-def test_readings_stay_collected_if_the_outbox_is_full(open_device, clock, tmp_path):
+def test_readings_stay_collected_if_the_outbox_is_full(open_device, tmp_path):
     """As many bundles are sealed as the outbox has room for, in order; the other readings stay collected."""
     device = open_device(lifetime=10**6)
     campaign_id = agreed(device, wide(4000, 700))
@@ -408,7 +408,7 @@ def test_readings_stay_collected_if_the_outbox_is_full(open_device, clock, tmp_p
     assert [slot for report in reports for slot in range(report.slot, report.slot + report.count)] == [*range(700)]
 
 
-def test_a_full_outbox_stops_answers_and_not_collecting(open_device, clock):
+def test_a_full_outbox_stops_answers_and_not_collecting(open_device):
     """While the outbox is full, answers and bundles are refused, and readings are still collected."""
     device = open_device()
     campaign_id = agreed(device, hourly(4096))
@@ -422,7 +422,7 @@ def test_a_full_outbox_stops_answers_and_not_collecting(open_device, clock):
     assert device.collected(campaign_id) == 1
 
 
-def test_a_failed_bundle_leaves_all_readings_collected(open_device, clock, monkeypatch, tmp_path):
+def test_a_failed_bundle_leaves_all_readings_collected(open_device, monkeypatch):
     """If the disk fails while a bundle is written, all its readings stay collected and nothing is queued."""
     device = open_device()
     campaign_id = agreed(device, hourly(9))
@@ -444,7 +444,7 @@ def test_a_failed_bundle_leaves_all_readings_collected(open_device, clock, monke
     assert device.bundle(campaign_id) == 3
 
 
-def test_two_processes_collect_and_bundle_one_store(open_device, clock, place, tmp_path):
+def test_two_processes_collect_and_bundle_one_store(open_device, place, tmp_path):
     """Each reading is in exactly one bundle, independently of which of two devices on one store collected or bundled
     it."""
     one, other = open_device(place), open_device(place)
@@ -457,7 +457,7 @@ def test_two_processes_collect_and_bundle_one_store(open_device, clock, place, t
     assert places(exported(one, tmp_path)) == [(0, 0, 4), (0, 4, 1)]
 
 
-def test_the_repr_of_a_receipt_does_not_contain_the_value(open_device, clock):
+def test_the_repr_of_a_receipt_does_not_contain_the_value(open_device):
     """The repr of a receipt, which may end in a log by accident, does not contain the value."""
     device = open_device()
     campaign_id = agreed(device, hourly())

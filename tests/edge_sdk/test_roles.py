@@ -222,7 +222,7 @@ def test_the_choice_follows_its_channel(open_device) -> None:
         assert device.choose_class(joined, 1.0, {"doctorate": 3, "master": 1}) == NAMES[expected]
 
 
-def test_the_choice_depends_on_earlier_answers_of_this_device(open_device, clock) -> None:
+def test_the_choice_depends_on_earlier_answers_of_this_device(open_device) -> None:
     """If ``choose_class`` gets no history, it uses this device's answers about the same values; at a high level it
     nearly always chooses the nearest class."""
     chosen = Counter()
@@ -365,7 +365,7 @@ def test_a_prior_is_stored_only_with_a_consent(open_device) -> None:
     device.consent(joined, prior=dict.fromkeys(LABELS, 1))
 
 
-def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
+def test_a_second_round_adds_to_the_first(open_device) -> None:
     """Two rounds of one question cost the sum of their LDP levels in one ledger, even if the second one declares
     LIP."""
     first = campaign()
@@ -427,7 +427,7 @@ def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
     assert run("answer", own, "none") == 0
 
 
-def test_a_joined_campaign_has_the_costliest_class(open_device) -> None:
+def test_a_joined_campaign_has_the_costliest_class() -> None:
     """Before a class is named, a joined campaign has the channel of the costliest class, and its repr shows no
     secret."""
     joined = Joined.open(of_classes(), [AUTHOR.public], bytes(range(32)))

@@ -162,7 +162,7 @@ def test_an_answer_beside_200_waiting_envelopes_is_refused_without_a_charge(open
     assert not device.answer(first, "primary").repeated
 
 
-def test_at_most_256_kib_are_queued(open_device, clock):
+def test_at_most_256_kib_are_queued(open_device):
     """An answer whose report might not fit is refused, and so is any envelope that does not fit; one that fits is
     queued."""
     device = open_device()

@@ -229,7 +229,7 @@ def test_opening_a_store_again_keeps_the_lock(answering, open_device, place):
     assert (place / f"{DATABASE_FILE}-wal").exists()
 
 
-def test_threads_share_a_device(open_device, clock):
+def test_threads_share_a_device(open_device):
     """An app may answer from any of its threads with one device."""
     device = open_device()
     campaign_id = agreed(device, campaign(answers=6))

@@ -114,7 +114,7 @@ def test_a_new_field_of_campaigns_must_be_equal_or_listed_here():
     assert {field.name for field in fields(Campaign) if field.init} == may_differ | set(SAME)
 
 
-def test_a_costlier_worst_case_is_not_followed(open_device, clock):
+def test_a_costlier_worst_case_is_not_followed(open_device):
     """The permission does not cover a campaign with more draws than the owner agreed to, even at the same level."""
     device = open_device()
     few = agreed(device, campaign(periods=2), URL)

@@ -272,7 +272,7 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
     }
 
 
-def test_exposures_of_districts_and_other_campaigns_add_up(open_device, clock):
+def test_exposures_of_districts_and_other_campaigns_add_up(open_device):
     """Two answers within a district are not distinguished at all. For other pairs, the exposure adds to that of a
     campaign about the same values that asks for the answer itself."""
     data = campaign_with_views()
@@ -288,7 +288,7 @@ def test_exposures_of_districts_and_other_campaigns_add_up(open_device, clock):
 
 
 @each_view
-def test_readings_of_a_view_are_bundled(member, tmp_path, view):
+def test_readings_of_a_view_are_bundled(member, view):
     """Collected readings are sent in one report, in the width of the widest view, with one charge for each district."""
     data = campaign_with_views(answers=12)
     device, campaign_id, _ = member(data, view)

@@ -41,9 +41,9 @@ def response(k: int, level: int = NAT) -> RandomizedResponse:
     return RandomizedResponse(k, (cover_of(level, k),))
 
 
-def campaign_of(*made: tuple[int, Map], level: int = NAT, over: domain.Domain = FIVE, **changes: Any) -> Campaign:
-    """Return a campaign with the given weights and maps, each with randomised response at the level."""
-    found = tuple(View(weight, one, response(one.inputs(over), level)) for weight, one in made)
+def campaign_of(*made: tuple[int, Map], over: domain.Domain = FIVE, **changes: Any) -> Campaign:
+    """Return a campaign with the given weights and maps, each with randomised response at 1 nat."""
+    found = tuple(View(weight, one, response(one.inputs(over))) for weight, one in made)
     return unsigned_campaign(domain=over, views=found, **changes)
 
 

@@ -75,10 +75,6 @@ FORM = Form((
     FormQuestion("vote", "Did you vote?", Values(("no", "yes"))),
     FormQuestion("age", "How old are you?", NumberRange.of(17, 30, unit="years"), skippable=True),
 ))  # fmt: skip
-PAIR = campaign(
-    title="A form", question="A form", domain=FORM, language="",
-    views=(View(1, Questions((0, 1)), response(2 * 15, NAT)),),
-)  # fmt: skip
 FORM_IN_GERMAN = Texts(
     "de", "Ein Formular", "Haben Sie gewählt?\nWie alt sind Sie?\nWaren Sie zu spät?",
     labels=("nein", "ja", "Jahre", "nein", "ja"),

@@ -58,12 +58,12 @@ class Visitor:
         self.page.wait_for_selector("h1")
         return self
 
-    def touch(self, words: str, exact: bool = True) -> None:
+    def touch(self, words: str) -> None:
         """Touch a button or a choice."""
         self.touches += 1
-        found = self.page.get_by_role("button", name=words, exact=exact)
+        found = self.page.get_by_role("button", name=words, exact=True)
         if not found.count():
-            found = self.page.get_by_text(words, exact=exact)
+            found = self.page.get_by_text(words, exact=True)
         found.first.click()
 
     def heading(self, words: str) -> None:

@@ -42,12 +42,19 @@ def visitor(browser: Chromium) -> Iterator[Visitor]:
         assert someone.foreign == []
 
 
-def answering(visitor: Visitor, data: bytes, answer: str) -> None:
+FULL = """() => {
+  window.put = IDBObjectStore.prototype.put;
+  IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') };
+}"""
+"""The storage of the browser is full."""
+
+
+def answering(visitor: Visitor, data: bytes = campaigns.EDUCATION, fragment: str = "") -> None:
     """Go through the page as far as the preview."""
-    visitor.open(document(data))
+    visitor.open(document(data), fragment)
     visitor.touch("I agree")
     visitor.page.wait_for_selector(".stay")
-    visitor.touch(answer)
+    visitor.touch("bachelor")
     visitor.touch("Review before sending")
     visitor.heading("Review before sending")
 
@@ -113,7 +120,7 @@ def test_an_enrolment_is_saved_from_the_place_that_the_terms_name(visitor: Visit
 def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> None:
     """On request the report is made, and every byte is shown before it is sent, including the enrolment of the
     device."""
-    answering(visitor, campaigns.EDUCATION, "bachelor")
+    answering(visitor)
     visitor.touch("Make the report and show me every byte")
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
     assert visitor.browser.study.received == []
@@ -268,11 +275,8 @@ def test_each_refusal_shows_its_reason(visitor: Visitor, state: str) -> None:
 def test_full_storage_is_not_charged(visitor: Visitor) -> None:
     """If the browser gives no space, the answer is not accepted and nothing is sent; once there is space the page asks
     again. test_browser tests a real quota."""
-    answering(visitor, campaigns.EDUCATION, "bachelor")
-    visitor.page.evaluate(
-        "() => { window.put = IDBObjectStore.prototype.put;"
-        "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
-    )
+    answering(visitor)
+    visitor.page.evaluate(FULL)
     visitor.touch("Send it now")
     visitor.heading("Storing or reading data failed.")
     assert "Nothing was spent and nothing was sent." in visitor.text
@@ -285,13 +289,10 @@ def test_full_storage_is_not_charged(visitor: Visitor) -> None:
 def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> None:
     """A report is charged once it is made; if the browser fails after that, the page does not say that nothing was
     spent."""
-    answering(visitor, campaigns.EDUCATION, "bachelor")
+    answering(visitor)
     visitor.touch("Make the report and show me every byte")
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
-    visitor.page.evaluate(
-        "() => { window.put = IDBObjectStore.prototype.put;"
-        "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
-    )
+    visitor.page.evaluate(FULL)
     visitor.touch("Send it now")
     visitor.heading("Storing or reading data failed.")
     assert "Nothing was spent" not in visitor.text
@@ -304,7 +305,7 @@ def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> No
 def test_the_page_does_not_deny_an_upload_after_a_failure(visitor: Visitor) -> None:
     """If the browser fails after an upload of earlier reports, the page does not say that nothing was sent."""
     visitor.browser.study.faults = ["500"]
-    answering(visitor, campaigns.EDUCATION, "bachelor")
+    answering(visitor)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     visitor.page.reload()
@@ -325,7 +326,7 @@ def test_the_page_does_not_deny_an_upload_after_a_failure(visitor: Visitor) -> N
 def test_only_the_messages_that_are_left_are_called_waiting(visitor: Visitor) -> None:
     """If the server accepts a part of an upload, the page counts the other messages only."""
     visitor.browser.study.faults = ["partly"]
-    answering(visitor, campaigns.EDUCATION, "bachelor")
+    answering(visitor)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "1 message was not sent yet" in visitor.text
@@ -354,7 +355,7 @@ def test_an_end_is_named_by_its_last_day(visitor: Visitor) -> None:
 def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visitor) -> None:
     """Offline the report waits and the page says so; once the network is back, the report is sent once, without a
     touch."""
-    answering(visitor, campaigns.EDUCATION, "bachelor")
+    answering(visitor)
     visitor.page.context.set_offline(True)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
@@ -371,7 +372,7 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     The page does not ask for a new answer.
     """
     visitor.browser.study.faults = ["500"]
-    answering(visitor, campaigns.EDUCATION, "bachelor")
+    answering(visitor)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "answered with status 500" in visitor.text
@@ -389,12 +390,7 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
 def test_a_refused_code_is_named(visitor: Visitor) -> None:
     """If the server refuses the messages of a device with a code, the page says that the code may be the reason."""
     visitor.browser.study.faults = ["refused"]
-    visitor.open(document(campaigns.ENROLLED), "#c=" + 22 * "a")
-    visitor.touch("I agree")
-    visitor.page.wait_for_selector(".stay")
-    visitor.touch("bachelor")
-    visitor.touch("Review before sending")
-    visitor.heading("Review before sending")
+    answering(visitor, campaigns.ENROLLED, "#c=" + 22 * "a")
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "Perhaps the code in your link is the reason" in visitor.text
@@ -404,7 +400,7 @@ def test_a_refused_code_is_named(visitor: Visitor) -> None:
 
 def test_forgetting_keeps_the_cost(visitor: Visitor) -> None:
     """Forgetting deletes the answer and keeps its cost, and a person who opens the page again sees the terms."""
-    answering(visitor, campaigns.WEEKLY, "bachelor")
+    answering(visitor, campaigns.WEEKLY)
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
     visitor.touch("History and budget")
