@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from aggregator.storage import tables
 from aggregator.storage.places import below
 from aggregator.storage.remote import Remote
 from aggregator.study import Study
@@ -60,5 +61,25 @@ def study_of(tmp_path):
         made = Study.create(tmp_path / "study")
         made.import_campaign(signed.data, [author.public], "crops")
         return made, signed
+
+    return make
+
+
+@pytest.fixture
+def before_commit(monkeypatch):
+    """A function that lets other work happen between the scan and the first commit of the next ingest; it returns a
+    list that then has the result of the work."""
+
+    def make(work):
+        real, done = tables.write_deltalake, []
+
+        def late(*arguments, **options):
+            if not done:
+                done.append(None)
+                done[0] = work()
+            real(*arguments, **options)
+
+        monkeypatch.setattr(tables, "write_deltalake", late)
+        return done
 
     return make

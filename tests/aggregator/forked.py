@@ -6,12 +6,16 @@ start; a test passes later changes as arguments.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import Any
+
+from aggregator.storage import tables
 
 PROCESSES = get_context("forkserver")
 # pandas is listed because pyarrow loads it with the first table, which takes 0.3 s of processor time in each copy.
@@ -38,6 +42,22 @@ def next_message(pipe: Connection) -> Any:
         return pipe.recv()
     except EOFError:
         return None
+
+
+def kill_at_commit(when: str, step: int) -> None:
+    """Let this process kill itself ``"before"`` or ``"after"`` its commit number ``step``, counted from 0."""
+    real, commits = tables.write_deltalake, 0
+
+    def written(*arguments: Any, **options: Any) -> None:
+        nonlocal commits
+        here, commits = commits == step, commits + 1
+        if here and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(*arguments, **options)
+        if here:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    tables.write_deltalake = written
 
 
 @contextmanager

@@ -39,6 +39,7 @@ from protocol.levels import LevelsRequest, Metric, structure_of
 from protocol.notions import Classes, Graded, HighLow, Information, Ldp, Notion, Promise
 from protocol.views import plain_views
 from tests.aggregator.command import printed
+from tests.aggregator.matrix import dense
 from tests.edge_sdk.conftest import response
 from tests.edge_sdk.test_black_box import QUESTIONS
 from tests.edge_sdk.test_black_box import unsigned_campaign as mechanism_campaign
@@ -257,11 +258,8 @@ def test_an_audit_of_10000_values_has_every_level_without_scenarios():
 def levels_of_cells(campaign: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
     """Return the levels, in nats, computed in floats from all cells of the channel, without the family's closed
     forms."""
-    channel = campaign.channel
-    distribution = np.array(
-        [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float
-    )
-    distribution = distribution[:, distribution.sum(axis=0) > 0] / 2.0**channel.scale
+    distribution = dense(campaign.channel)
+    distribution = distribution[:, distribution.sum(axis=0) > 0]
     p = np.array(prior) / sum(prior)
     mean = p @ distribution
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -286,11 +284,7 @@ def levels_of_cells(campaign: Campaign, prior: tuple[int, ...]) -> dict[str, flo
 
 def excess(campaign: Campaign, epsilon: float) -> float:
     """Return delta(epsilon), the maximum over all pairs of rows."""
-    channel = campaign.channel
-    distribution = np.array(
-        [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float
-    )
-    distribution /= 2.0**channel.scale
+    distribution = dense(campaign.channel)
     return float(np.maximum(distribution[:, None] - math.exp(epsilon) * distribution[None], 0).sum(axis=2).max())
 
 

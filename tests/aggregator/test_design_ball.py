@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -38,17 +39,20 @@ def zipf(size: int, power: float) -> tuple[int, ...]:
     return tuple(round(10**6 / (x + 1) ** power) for x in range(size))
 
 
+def moved(distribution: np.ndarray, order: Sequence[int], radius: float) -> np.ndarray:
+    """Return the distribution after mass has moved to the last input in the order, from the others in turn."""
+    found, left = distribution.copy(), radius
+    for x in order[:-1]:
+        taken = min(left, found[x])
+        found[x] -= taken
+        found[order[-1]] += taken
+        left -= taken
+    return found
+
+
 def ball_corners(distribution: np.ndarray, radius: float) -> np.ndarray:
     """Return every corner of the ball of priors: mass moves from inputs, in every order, to each input."""
-    corners = []
-    for givers in itertools.permutations(range(len(distribution))):
-        moved, left = distribution.copy(), radius
-        for x in givers[:-1]:
-            taken = min(left, moved[x])
-            moved[x] -= taken
-            moved[givers[-1]] += taken
-            left -= taken
-        corners.append(moved)
+    corners = [moved(distribution, order, radius) for order in itertools.permutations(range(len(distribution)))]
     return np.unique(np.round(corners, 13), axis=0)
 
 
@@ -156,16 +160,7 @@ def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
 
 def _extremes(distribution: np.ndarray, lifts: np.ndarray, radius: float) -> list[np.ndarray]:
     """Return the two priors within the radius at which the mean of the lifts is least and largest."""
-    found = []
-    for order in (np.argsort(-lifts), np.argsort(lifts)):
-        moved, left = distribution.copy(), radius
-        for x in order[:-1]:
-            taken = min(left, moved[x])
-            moved[x] -= taken
-            moved[order[-1]] += taken
-            left -= taken
-        found.append(moved)
-    return found
+    return [moved(distribution, order, radius) for order in (np.argsort(-lifts), np.argsort(lifts))]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.views import plain_views
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, enrolment, report
-from tests.aggregator.forked import dask_processes, next_message, start_process
+from tests.aggregator.forked import dask_processes, kill_at_commit, next_message, start_process
 from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
 from tests.aggregator.test_intake_known import offer
 from tests.aggregator.test_views import filled
@@ -625,20 +625,9 @@ def test_workers_that_write_results_to_disk_give_the_same_result(study, tmp_path
     assert rows(study) == rows(other)
 
 
-def ingest_until_killed(address, study, file, moment, die, pipe):
+def ingest_until_killed(address, study, file, when, step, pipe):
     """Ingest in a driver that kills itself before or after one of its commits; send the number of accepted reports."""
-    real, commits = tables.write_deltalake, 0
-
-    def write(*arguments, **options):
-        nonlocal commits
-        commits += 1
-        if commits == moment and die == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(*arguments, **options)
-        if commits == moment and die == "after":
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    tables.write_deltalake = write
+    kill_at_commit(when, step)
     with connection.connected(address.replace("tcp", "dask"), None) as engine:
         engine.piece_bytes, engine.round_outputs = PIECE // 3, 30
         pipe.send(engine.ingest(Study.open(study), [file], now=NOW).accepted)
@@ -649,7 +638,7 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
     """If the driver is killed with kill -9 just before or after the second round's commit, a second run counts every
     report once."""
     file = many(study, tmp_path)
-    process, _ = start_process(ingest_until_killed, address, study.path, file, 2, die)
+    process, _ = start_process(ingest_until_killed, address, study.path, file, die, 1)
     process.join(PATIENCE)
     assert process.exitcode == -signal.SIGKILL
     before = len(rows(study))
@@ -663,7 +652,7 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
     """If a Dask driver ingests a file while a local one and a second Dask driver ingest the same file in turn, every
     report is counted once in total."""
     file = many(study, tmp_path)
-    process, pipe = start_process(ingest_until_killed, address, study.path, file, 0, "never")
+    process, pipe = start_process(ingest_until_killed, address, study.path, file, "never", -1)
     local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
     by_dask = dask.ingest(study, [file], now=NOW)
     theirs = next_message(pipe)
@@ -672,23 +661,14 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
     assert study.rejected(PLAIN)["unknown-key"] == 300
 
 
-def test_free_slots_are_computed_again_after_another_commit(dask, study, tmp_path, monkeypatch):
+def test_free_slots_are_computed_again_after_another_commit(dask, study, tmp_path, before_commit):
     """If another process fills slots between the scan and the commit, the free slots of the shards are computed
     again."""
-    file, others = many(study, tmp_path), []
-    second = tmp_path / "second.htr"
+    file, second = many(study, tmp_path), tmp_path / "second.htr"
     second.write_bytes(b"".join(report(n, PLAIN, 7) for n in range(100, 150)))
-    real = tables.write_deltalake
-
-    def late(*arguments, **options):
-        if not others:
-            others.append(None)
-            others.append(ingest(study, [second], now=NOW))
-        real(*arguments, **options)
-
-    monkeypatch.setattr(tables, "write_deltalake", late)
+    others = before_commit(lambda: ingest(study, [second], now=NOW))
     result = dask.ingest(study, [file], now=NOW)
-    assert (others[1].accepted, result.accepted) == (50, 50)
+    assert (others[0].accepted, result.accepted) == (50, 50)
     assert result.rejected == {"unknown-key": 100, "replayed": 50}
     assert len(rows(study)) == 100
 

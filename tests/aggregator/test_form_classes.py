@@ -39,7 +39,21 @@ from protocol.notions.classes import class_channels
 from protocol.views import Questions
 from tests.aggregator.command import printed
 
-FORM = """
+REST = """
+[privacy]
+notion = "ldp"
+epsilon = 2.0
+[mechanism]
+name = "randomized-response"
+[schedule]
+opens = 2026-11-20
+closes = 2026-12-20
+[limits]
+minimum_reports = 20
+"""
+
+FORM = (
+    """
 title = "Town"
 organisation = "Town hall"
 [[question]]
@@ -60,19 +74,12 @@ name = "home"
 text = "Where do you live?"
 kind = "values"
 values = ["a", "b", "c"]
-[privacy]
-notion = "ldp"
-epsilon = 2.0
-[mechanism]
-name = "randomized-response"
-[schedule]
-opens = 2026-11-20
-closes = 2026-12-20
-[limits]
-minimum_reports = 20
 """
+    + REST
+)
 
-MAP = """
+MAP = (
+    """
 title = "Map"
 question = "Where do you live?"
 organisation = "Town hall"
@@ -85,17 +92,9 @@ north = 1
 step = 0.25
 [views]
 resolutions = [[2, 0.5], [1, 0.5]]
-[privacy]
-notion = "ldp"
-epsilon = 2.0
-[mechanism]
-name = "randomized-response"
-[schedule]
-opens = 2026-11-20
-closes = 2026-12-20
-[limits]
-minimum_reports = 20
 """
+    + REST
+)
 
 CLASSES = """
 [classes.members]

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from aggregator.intake.ingest import IngestResult, ingest
-from aggregator.storage import tables
 from aggregator.study import Study
 from tests.aggregator import fleet
 from tests.aggregator.fleet import NOW, campaign, enrolment, report
@@ -126,22 +125,14 @@ def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
     assert killed_and_repeated(tmp_path, 60) >= 10
 
 
-def test_a_slot_filled_between_scan_and_commit_is_replayed(tmp_path, monkeypatch):
+def test_a_slot_filled_between_scan_and_commit_is_replayed(tmp_path, before_commit):
     """If another ingest fills a slot between the scan and the commit, the report for this slot is refused as
     replayed."""
     study = fleet.study(tmp_path / "study", BUCKETS, range(2))
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(report(0, BUCKETS, 1) + report(1, BUCKETS, 2))
     second.write_bytes(report(0, BUCKETS, 3, 4))
-    real, others = tables.write_deltalake, []
-
-    def late(*args, **options):
-        if not others:
-            others.append(None)
-            others.append(take(study.path, second))
-        real(*args, **options)
-
-    monkeypatch.setattr(tables, "write_deltalake", late)
+    others = before_commit(lambda: take(study.path, second))
     result = take(study.path, first)
-    assert (others[1].accepted, result.accepted, result.rejected) == (1, 1, {"replayed": 1})
+    assert (others[0].accepted, result.accepted, result.rejected) == (1, 1, {"replayed": 1})
     assert study.tally(BUCKETS).counts[:5].tolist() == [0, 0, 1, 1, 1]

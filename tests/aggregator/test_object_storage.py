@@ -26,10 +26,10 @@ from aggregator.storage.places import below
 from aggregator.storage.remote import Remote
 from aggregator.storage.tables import REPORTS, Damaged, StudyError
 from aggregator.study import Study
-from tests.aggregator import fleet
+from tests.aggregator import fleet, test_upkeep
 from tests.aggregator.fault_proxy import Fault, fault_proxy
 from tests.aggregator.fleet import NOW, report
-from tests.aggregator.forked import dask_processes, next_message, start_process
+from tests.aggregator.forked import dask_processes, kill_at_commit, next_message, start_process
 from tests.aggregator.object_store import BUCKET, ENVIRONMENT, prepared, uploaded
 from tests.aggregator.test_engine_dask import messy
 from tests.aggregator.test_intake_ingest import PLAIN, rows
@@ -45,13 +45,8 @@ def copied(study, path):
 
 
 def contents(study):
-    """Return the rows, status, tallies and refusals of a study."""
-    tallies = {}
-    for known in study.campaigns():
-        for period in (None, 0):
-            tally = study.tally(known.signed, period)
-            tallies[known.name, period] = tally.counts.tolist(), tally.reports, dict(tally.rejected)
-    return rows(study), study.status(NOW), tallies, study.rejected(None)
+    """Return the rows, status, refusals and tallies of a study."""
+    return rows(study), *test_upkeep.contents(study)
 
 
 # Counts equal to those of a local study
@@ -203,18 +198,7 @@ def test_a_network_that_loses_requests_and_responses_changes_no_count(stores, bu
 def ingest_until_killed(environment, path, files, when, step, _):
     """In a separate process: ingest, and kill the process before or after a commit."""
     os.environ.update(environment)
-    real, writes = tables.write_deltalake, 0
-
-    def written(*arguments, **options):
-        nonlocal writes
-        here, writes = writes == step, writes + 1
-        if here and when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(*arguments, **options)
-        if here:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    tables.write_deltalake = written
+    kill_at_commit(when, step)
     ingest(Study.open(path), [files], now=NOW, threads=1, chunk_reports=9)
 
 

@@ -39,6 +39,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Classes, Information, Ldp
 from protocol.views import plain_views
 from tests.aggregator.command import run
+from tests.aggregator.test_cli import COUNTS, DRAFT
 
 COLOURS = Values(("red", "green", "blue"))
 MANY = Values(tuple(f"item {x}" for x in range(300)))
@@ -374,27 +375,12 @@ def test_parts_of_different_campaigns_make_no_page():
         page(found, audit(campaign), tally(campaign, 1999))
 
 
-DRAFT = """
-title = "Highest <i>education</i>"
-question = "What is it?"
-organisation = "Town library"
-[domain]
-kind = "values"
-values = ["none", "primary", "secondary", "bachelor"]
-[privacy]
-notion = "ldp"
-epsilon = 1.0
-[schedule]
-opens = 2020-01-01
-closes = 2120-01-01
-"""
-
-
 def test_the_command_writes_a_page_and_overwrites_no_file(tmp_path):
     """`estimate --report` writes the page of its estimate, always the same; it refuses existing files, and estimates
     of one number."""
-    (tmp_path / "it.toml").write_text(DRAFT, encoding="utf-8")
-    (tmp_path / "counts.csv").write_text("value,count\nnone,40\nprimary,100\nsecondary,200\nbachelor,60\n")
+    draft = DRAFT.replace("Highest education", "Highest <i>education</i>").replace("enrolled", "open")
+    (tmp_path / "it.toml").write_text(draft, encoding="utf-8")
+    (tmp_path / "counts.csv").write_text(COUNTS, encoding="utf-8")
     run("keygen", tmp_path / "analyst")
     run("campaign", tmp_path / "it.toml", "--key", tmp_path / "analyst.key", "--out", tmp_path / "it.campaign")
     study = ("--study", tmp_path / "lib")

@@ -203,18 +203,10 @@ def test_a_partition_that_others_keep_committing_to_is_left(study, monkeypatch):
     assert warning in run(study.path, "compact").stderr
 
 
-def test_an_ingest_counts_once_if_a_compaction_commits_before_it(study, monkeypatch):
+def test_an_ingest_counts_once_if_a_compaction_commits_before_it(study, before_commit):
     """If a compaction commits between an ingest's scan and its commit, the ingest scans again, and its report counts
     once."""
-    real, others = tables.write_deltalake, []
-
-    def late(*args, **options):
-        if not others:
-            others.append(None)
-            compact(study, now=time.time())
-        real(*args, **options)
-
-    monkeypatch.setattr(tables, "write_deltalake", late)
+    before_commit(lambda: compact(study, now=time.time()))
     assert take(study, report(6, PLAIN, 6), report(0, PLAIN, 0)).rejected == {"replayed": 1}
     assert study.tally(PLAIN, 0).counts.tolist() == [1, 1, 1, 1, 1, 0, 1, 1] + [0] * 8
 

@@ -28,6 +28,7 @@ from edge_sdk.rollback.known_key_stores import usual_key_store
 from edge_sdk.store.sqlite import DATABASE_FILE
 from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
+from tests.edge_sdk.test_restored import files, put_back
 
 
 class Ring(keyring.backend.KeyringBackend):
@@ -209,6 +210,13 @@ def use(place, clock, period: int = 0, **options) -> float:
         return device.budget.spent
 
 
+def adopt(place, clock) -> None:
+    """Adopt the store, in which the reserved amount is spent, and open it again."""
+    with Device.adopt(place, clock=clock) as device:
+        assert device.budget.spent == 6
+    Device.open(place).close()
+
+
 # Every key store
 
 KEY_STORES = {
@@ -328,10 +336,9 @@ def test_the_folder_does_not_contain_the_secret(place, ring) -> None:
 def test_a_folder_restored_byte_by_byte_is_refused_by_the_keyring(place, clock, ring) -> None:
     """A restore of the folder does not change the keyring, so the keyring has a newer checkpoint than the folder."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
-    held = {path: path.read_bytes() for path in place.iterdir()}
+    held = files(place)
     use(place, clock, 1)
-    for path, data in held.items():
-        path.write_bytes(data)
+    put_back(place, held)
     with pytest.raises(StoreRestored, match="older than its checkpoint"):
         Device.open(place)
 
@@ -343,9 +350,7 @@ def test_a_folder_without_its_keyring_entry_is_refused(place, clock, ring) -> No
     ring.entries.clear()
     with pytest.raises(StoreRestored, match="missing"):
         Device.open(place)
-    with Device.adopt(place, clock=clock) as device:
-        assert device.budget.spent == 6
-    Device.open(place).close()
+    adopt(place, clock)
 
 
 @pytest.mark.parametrize("name", ["keyring.backends.fail", "keyring.backends.null"])
@@ -427,15 +432,12 @@ def test_a_backup_on_the_same_phone_is_refused(place, clock, phone, monkeypatch)
     adoption its reserved amount is spent."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     use(place, clock)
-    held = {path: path.read_bytes() for path in place.iterdir()}
+    held = files(place)
     use(place, clock, 1)
-    for path, data in held.items():
-        path.write_bytes(data)
+    put_back(place, held)
     with pytest.raises(StoreRestored, match="not in this phone's Keystore"):
         Device.open(place)
-    with Device.adopt(place, clock=clock) as device:
-        assert device.budget.spent == 6
-    Device.open(place).close()
+    adopt(place, clock)
 
 
 def test_a_backup_on_a_new_phone_is_refused(place, clock, phone, tmp_path, monkeypatch) -> None:
@@ -450,9 +452,7 @@ def test_a_backup_on_a_new_phone_is_refused(place, clock, phone, tmp_path, monke
         phone.keys = keys
         with pytest.raises(StoreRestored, match="another phone"):
             Device.open(place)
-        with Device.adopt(place, clock=clock) as device:
-            assert device.budget.spent == 6
-        Device.open(place).close()
+        adopt(place, clock)
 
 
 def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
@@ -465,8 +465,7 @@ def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
         why = "it is damaged, or the folder" if len(damaged) == len(whole) else "it is damaged: adopt the folder"
         with pytest.raises(StoreRestored, match=f"cannot be opened, because .*{why}"):
             Device.open(place)
-        with Device.adopt(place, clock=clock) as device:
-            assert device.budget.spent == 6
+        adopt(place, clock)
 
 
 def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, phone, monkeypatch) -> None:

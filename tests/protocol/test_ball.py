@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from protocol.errors import NotionError, Uncertified
 from protocol.notions import Information, Ldp, certify
 from protocol.notions.information import RADIUS_UNITS
 from tests.families import CHANNELS as VECTORS
+from tests.protocol.test_levels import corners
 
 NAT = exact.NANONATS
 ONE = 1 << 64
@@ -44,16 +44,10 @@ CHANNELS |= {
 
 
 def worst(channel: Channel, prior: Sequence[int], radius: Fraction) -> Fraction:
-    """Return the worst lift over the corners of the ball: mass is moved from givers, in every order, to every taker."""
+    """Return the worst lift over the corners of the ball."""
     rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
     found = Fraction(1)
-    for givers in itertools.permutations(range(len(prior))):
-        moved, left = [Fraction(mass, sum(prior)) for mass in prior], radius
-        for x in givers[:-1]:
-            taken = min(left, moved[x])
-            moved[x] -= taken
-            moved[givers[-1]] += taken
-            left -= taken
+    for moved in corners([Fraction(mass, sum(prior)) for mass in prior], radius):
         for column in zip(*rows, strict=True):
             mean = sum((mass * weight for mass, weight in zip(moved, column, strict=True)), Fraction())
             if mean:
