@@ -140,7 +140,7 @@ class EstimateOptions:
         yield (
             self.by == "class",
             ("where",),
-            "--by class estimates every class, --{} a single one: leave out one of the two",
+            "--by class estimates every class, and --{} a single one: leave out one of the two",
         )
         yield (
             range_,
@@ -167,7 +167,7 @@ class EstimateOptions:
         yield (
             number,
             (*(() if self.by else ("plot", "truth")), "report", "forged"),
-            f"--{number} prints one number, --{{}} needs the distribution: leave out one of the two",
+            f"--{number} prints one number, and --{{}} needs the distribution: leave out one of the two",
         )
         yield not sums, ("population", "coefficients"), "--{} needs --value, --sum or --weights"
         yield (
