@@ -99,11 +99,11 @@ def projective(size: int, order: int, dimension: int) -> ProjectiveGeometry:
     return ProjectiveGeometry(size, order, dimension, outside - (outside - ONE) % support)
 
 
-def _graded(size: int, order: int, dimension: int, classes: int) -> GradedProjective:
-    """Return a graded channel with ``classes`` classes of low levels, one class after another, on the projective space
-    of this ``order`` and ``dimension``."""
+def _graded(size: int, order: int, dimension: int, class_count: int) -> GradedProjective:
+    """Return a graded channel with ``class_count`` classes of low levels, one class after another, on the projective
+    space of this ``order`` and ``dimension``."""
     first, support = projective(size, order, dimension).outside, (order ** (dimension - 1) - 1) // (order - 1)
-    return GradedProjective.over(order, dimension, [first + support * (x * classes // size) for x in range(size)])
+    return GradedProjective.over(order, dimension, [first + support * (x * class_count // size) for x in range(size)])
 
 
 def _subset(size: int, ones: int) -> SubsetSelection:
@@ -118,14 +118,14 @@ def _response(size: int) -> RandomizedResponse:
     return RandomizedResponse(size, tuple((1 << 62) // size + x for x in range(size)))
 
 
-def _bits(size: int, classes: int) -> Bits:
-    pairs = tuple((2**31 + 977 * c, 2**30 - 331 * c) for c in range(classes))
-    lengths = [size // classes + (c < size % classes) for c in range(classes)]
+def _bits(size: int, class_count: int) -> Bits:
+    pairs = tuple((2**31 + 977 * c, 2**30 - 331 * c) for c in range(class_count))
+    lengths = [size // class_count + (c < size % class_count) for c in range(class_count)]
     return Bits(tuple(a for a, _ in pairs), tuple(b for _, b in pairs), tuple(enumerate(lengths)))
 
 
-def _minid(size: int, classes: int) -> Graded:
-    return Graded.over([MOST - 10**6 * (x * classes // size) for x in range(size)])
+def _minid(size: int, class_count: int) -> Graded:
+    return Graded.over([MOST - 10**6 * (x * class_count // size) for x in range(size)])
 
 
 def _in_blocks(size: int) -> NotionAndChannel:

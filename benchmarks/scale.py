@@ -118,22 +118,22 @@ class Turns:
     stored: int = 0
     keys: int = 0
 
-    def warm_up(self, study: Path, file: Path) -> None:
+    def warm_up(self, study_path: Path, file: Path) -> None:
         """Load all modules and code that are loaded once, so that no turn includes this time."""
-        self.engine.ingest(Study.open(shutil.copytree(study, study.with_name("warm"))), [file], now=OPENS)
-        shutil.rmtree(study.with_name("warm"))
+        self.engine.ingest(Study.open(shutil.copytree(study_path, study_path.with_name("warm"))), [file], now=OPENS)
+        shutil.rmtree(study_path.with_name("warm"))
         if isinstance(self.engine, Cluster):
-            examined(self.engine, Study.open(study), file)  # warms up the registry as well
+            examined(self.engine, Study.open(study_path), file)  # warms up the registry as well
 
-    def take(self, study: Path, batch: Path) -> None:
+    def take(self, study_path: Path, batch: Path) -> None:
         """Verify the reports of a file, and ingest it twice into a copy of the study."""
         engine = self.engine
         if isinstance(engine, Cluster):
             with self.verify.turn(engine):
-                passed = examined(engine, Study.open(study), batch)
+                passed = examined(engine, Study.open(study_path), batch)
             if passed != REPORTS_VERIFIED:
                 raise RuntimeError(f"{passed} of {REPORTS_VERIFIED} reports were verified")
-        copy = Study.open(shutil.copytree(study, study.with_name("copy")))
+        copy = Study.open(shutil.copytree(study_path, study_path.with_name("copy")))
         with self.ingest.turn(engine):
             done = engine.ingest(copy, [batch], now=OPENS)
         self.travelled = engine.travelled if isinstance(engine, Cluster) else 0
@@ -199,9 +199,9 @@ def cpu(engine: Local | Cluster) -> float:
     )
 
 
-def size_of(study: Path, name: str) -> int:
+def size_of(study_path: Path, name: str) -> int:
     """Return the bytes of a table's data files."""
-    return sum(file.size for file in tables.data_files(study / name, tables.snapshot(study / name)))
+    return sum(file.size for file in tables.data_files(study_path / name, tables.snapshot(study_path / name)))
 
 
 def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:

@@ -111,7 +111,7 @@ def prior_after_drift(prior: Sequence[int], start: Sequence[int], drift: int) ->
     return tuple(weight * stays + fresh * comes for weight, fresh in zip(prior, start, strict=True))
 
 
-def choice_channel(classes: int, level: int) -> RandomizedResponse:
+def choice_channel(class_count: int, level: int) -> RandomizedResponse:
     """Return the channel that chooses a person's class or prior: k-ary randomised response over all candidates.
 
         Q(y|c) = e^eps / (e^eps + C - 1) for y = c, 1 / (e^eps + C - 1) otherwise
@@ -121,10 +121,12 @@ def choice_channel(classes: int, level: int) -> RandomizedResponse:
     Source: Kairouz, Bonawitz, Ramage 2016, eq. 4.
 
     Args:
-        classes: C, the number of candidates.
+        class_count: C, the number of candidates.
         level: nanonats.
     """
-    return RandomizedResponse(classes, (-(-(ONE << RESPONSE_SCALE) // (exp_lower(level) + (classes - 1) * ONE)),))
+    return RandomizedResponse(
+        class_count, (-(-(ONE << RESPONSE_SCALE) // (exp_lower(level) + (class_count - 1) * ONE)),)
+    )
 
 
 def candidate_priors(size: int) -> tuple[tuple[int, ...], ...]:

@@ -100,16 +100,16 @@ def named_once(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(one for name in names for one in name.split(", ")))
 
 
-def chosen_weights(channels: Sequence[Channel], devices: int, classes: int = 0) -> tuple[int, ...]:
+def chosen_weights(channels: Sequence[Channel], devices: int, class_count: int = 0) -> tuple[int, ...]:
     """Return the weights that the planner chooses for views with these channels, the coarsest first.
 
     Args:
         devices: the expected number of devices.
-        classes: the number of classes, of equal size; 0 without classes.
+        class_count: the number of classes, of equal size; 0 without classes.
     Raises:
         DraftError: a channel has no unbiased estimate.
     """
-    decoders = [even_decoder(channel, classes) for channel in channels]
+    decoders = [even_decoder(channel, class_count) for channel in channels]
     sizes = [decoder.inputs for decoder in decoders]
     try:
         distributions = [one.forward(np.full(one.inputs, 1 / one.inputs)) for one in decoders]

@@ -193,7 +193,7 @@ def _of_class(tally: Tally, campaign: Campaign, view: int, place: int) -> Tally:
 
 
 def classes_decoder(
-    channel: Channel, counts: Integers, priors: Floats | None = None, *, classes: int
+    channel: Channel, counts: Integers, priors: Floats | None = None, *, class_count: int
 ) -> ClassesDecoder:
     """Return the decoder of all classes together.
 
@@ -201,21 +201,23 @@ def classes_decoder(
         channel: the channel of all classes, in a campaign or in one of its views.
         counts: (m,) the number of reports with each output, from which the class sizes follow.
         priors: (C, k) the priors of the classes; None if a class has none.
-        classes: C, the number of classes.
+        class_count: C, the number of classes.
     """
-    channels = class_channels(channel, classes)
+    channels = class_channels(channel, class_count)
     parts = np.split(counts, np.cumsum([one.outputs for one in channels])[:-1])
     sizes = np.array([part.sum() for part in parts])
-    references = [None] * classes if priors is None else [row.tolist() for row in priors]
+    references = [None] * class_count if priors is None else [row.tolist() for row in priors]
     decoders = [decoder_of(one, reference) for one, reference in zip(channels, references, strict=True)]
     return ClassesDecoder(decoders, sizes / max(int(sizes.sum()), 1), priors)
 
 
-def even_decoder(channel: Channel, classes: int) -> Decoder:
-    """Return the decoder of a view's channel for ``classes`` classes of equal size, or without classes for 0."""
-    if not classes:
+def even_decoder(channel: Channel, class_count: int) -> Decoder:
+    """Return the decoder of a view's channel for ``class_count`` classes of equal size, or without classes for 0."""
+    if not class_count:
         return decoder_of(channel)
-    return ClassesDecoder([*map(decoder_of, class_channels(channel, classes))], np.full(classes, 1 / classes), None)
+    return ClassesDecoder(
+        [*map(decoder_of, class_channels(channel, class_count))], np.full(class_count, 1 / class_count), None
+    )
 
 
 def view_decoder(campaign: Campaign, view: int, tally: Tally) -> Decoder:
@@ -227,7 +229,7 @@ def view_decoder(campaign: Campaign, view: int, tally: Tally) -> Decoder:
     """
     channel = campaign.views[view].channel
     return (
-        classes_decoder(channel, tally.counts, classes=len(campaign.classes))
+        classes_decoder(channel, tally.counts, class_count=len(campaign.classes))
         if campaign.classes
         else decoder_of(channel)
     )
@@ -258,4 +260,4 @@ def pooled(campaign: Campaign, tally: Tally) -> Pooled | None:
     notions = [notion for notion in campaign.notion.notions if isinstance(notion, Information | MutualInformation)]
     weights = [np.array(notion.prior, dtype=np.float64) for notion in notions]
     priors = np.array([row / row.sum() for row in weights]) if len(notions) == len(campaign.classes) else None
-    return classes_decoder(campaign.channel, tally.counts, priors, classes=len(campaign.classes))
+    return classes_decoder(campaign.channel, tally.counts, priors, class_count=len(campaign.classes))

@@ -84,7 +84,7 @@ def view_worths(campaign: Campaign) -> list[ViewWorth]:
     return worths_of(campaign.domain, campaign.views, len(campaign.classes))
 
 
-def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[ViewWorth]:
+def worths_of(domain: Domain, views: Sequence[View], class_count: int = 0) -> list[ViewWorth]:
     """Return for each view the variance of one report and the largest number of people that it counts for, in the
     estimate from the reports of this view alone.
 
@@ -94,11 +94,11 @@ def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[V
     Args:
         domain: the domain of the answers.
         views: the views of the campaign.
-        classes: the number of classes, assumed to be of equal size; 0 if the campaign has none.
+        class_count: the number of classes, assumed to be of equal size; 0 if the campaign has none.
     """
     total, found = sum(view.weight for view in views), []
     for view in views:
-        decoder, times = even_decoder(view.channel, classes), total / view.weight
+        decoder, times = even_decoder(view.channel, class_count), total / view.weight
         try:
             variances = decoder.variances(decoder.forward(_even_shares(domain, view)))
             found.append(ViewWorth(float(variances.sum()) * times, decoder.people_per_report * times))

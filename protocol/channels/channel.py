@@ -183,8 +183,8 @@ class Channel(ABC):
             raise ValueError(f"a draw must get {self.rand_bytes} random bytes, not {len(rand)}")
 
 
-def best_two(inputs: Sequence[int], place: Callable[[int], int]) -> list[int]:
-    """Return the two different inputs with the lowest values of ``place``; one input if there is only one."""
-    best = min(inputs, key=place)
+def best_two(inputs: Sequence[int], rank: Callable[[int], int]) -> list[int]:
+    """Return the two different inputs with the lowest values of ``rank``; one input if there is only one."""
+    best = min(inputs, key=rank)
     rest = [x for x in inputs if x != best]
-    return [best, min(rest, key=place)] if rest else [best]
+    return [best, min(rest, key=rank)] if rest else [best]

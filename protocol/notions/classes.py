@@ -137,17 +137,18 @@ def require_class_names(names: Sequence[str], notion: Notion) -> None:
         raise CampaignError(f"the campaign must name as many classes as its notion has: {claimed}, not {len(names)}")
 
 
-def class_channels(channel: Channel, classes: int) -> tuple[Channel, ...]:
+def class_channels(channel: Channel, class_count: int) -> tuple[Channel, ...]:
     """Return the channel of each class, over the same inputs.
 
     Raises:
         Uncertified: the channel does not have a block for each class.
     """
-    size = channel.inputs // classes
-    expected = tuple((block, size) for block in range(1, classes + 1))
+    size = channel.inputs // class_count
+    expected = tuple((block, size) for block in range(1, class_count + 1))
     if not isinstance(channel, Blocks) or tuple(channel.runs) != expected:
         raise Uncertified(
-            f"the channel for {classes} classes must be {classes} blocks of equal size, in the order of the classes"
+            f"the channel for {class_count} classes must be {class_count} blocks of equal size, in the order of "
+            "the classes"
         )
     return channel.channels
 

@@ -73,19 +73,19 @@ def require_views(views: Sequence[View]) -> None:
         raise ViewError("two views have the same map and channel: write one, with the sum of their weights")
 
 
-def require_inputs(views: Sequence[View], domain: Domain, classes: int) -> None:
+def require_inputs(views: Sequence[View], domain: Domain, class_count: int) -> None:
     """Refuse views whose channels do not have an input for each value, or for each value of each class.
 
     Args:
         domain: the campaign's domain.
-        classes: number of the campaign's classes; 0 if it has none.
+        class_count: number of the campaign's classes; 0 if it has none.
     Raises:
         CampaignError
     """
     for view in views:
         values = view.map.inputs(domain)
-        if view.channel.inputs != max(1, classes) * values:
-            each = f" for each of {classes} classes" if classes else ""
+        if view.channel.inputs != max(1, class_count) * values:
+            each = f" for each of {class_count} classes" if class_count else ""
             raise CampaignError(
                 f"the channel of a view has {view.channel.inputs} inputs, but the view has {values} values{each}"
             )

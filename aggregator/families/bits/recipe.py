@@ -130,9 +130,9 @@ def rounded(own: float, other: float) -> tuple[int, int]:
 class _UnderPrior(Problem):
     """The optimisation problem of ``oue_lip``: the total error by r(1) and r(0) of each class of priors."""
 
-    def __init__(self, group: Integers, distribution: Floats, level: float) -> None:
+    def __init__(self, group: Integers, distribution: Floats, nats: float) -> None:
         self._sizes = np.bincount(group).astype(np.float64)
-        masses, most = np.bincount(group, weights=distribution), float(np.exp(level))
+        masses, most = np.bincount(group, weights=distribution), float(np.exp(nats))
         t = self._count = len(masses)
         least = np.full(t, np.inf)
         np.minimum.at(least, group, distribution)

@@ -85,7 +85,7 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, reported: int | Non
     return GradedProjective.over(order, dimension, outside)
 
 
-def _shapes(size: int, level: float) -> list[tuple[int, int]]:
+def _shapes(size: int, nats: float) -> list[tuple[int, int]]:
     """Return the pair (q, t) of each candidate order q, in increasing order; t is the least dimension with ``size``
     points.
 
@@ -95,7 +95,7 @@ def _shapes(size: int, level: float) -> list[tuple[int, int]]:
     least: dict[int, int] = {}
     for order, dimension, _ in geometries(size):
         least[order] = min(dimension, least.get(order, dimension))
-    most = max(2 * (np.exp(level) + 1), min(least))
+    most = max(2 * (np.exp(nats) + 1), min(least))
     return sorted((order, dimension) for order, dimension in least.items() if order <= most or dimension == 2)
 
 

@@ -86,14 +86,14 @@ def _optimal(prior: tuple[int, ...], level: int, radius: int) -> Table:
     raise Uncertified(f"no rounding of the best table satisfies {exact.in_nats(level)}: choose another mechanism")
 
 
-def _mixture(mass: Floats, level: float, radius: float) -> Mixture:
+def _mixture(mass: Floats, nats: float, radius: float) -> Mixture:
     """Return the best mixture for a prior and all priors within ``radius``; for two values in closed form.
 
     Args:
-        level: the LIP level in nats.
+        nats: the LIP level in nats.
         radius: the radius in total variation.
     """
-    b = math.exp(level)
+    b = math.exp(nats)
     if not radius:
         return best_mixture(Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 1.0, 1.0))
     return of_two(mass, b, radius) if len(mass) == 2 else best_mixture(Staircases.of(mass, b, radius))

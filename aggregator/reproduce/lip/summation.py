@@ -76,9 +76,9 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
     raise Uncertified(f"no rounding of the best table for a sum satisfies {exact.in_nats(level)}: use another level")
 
 
-def _mixture(distribution: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
+def _mixture(distribution: Floats, f: Floats, nats: float) -> tuple[Floats, Floats]:
     """Return the lifts, shape (t, k), and the weights, (t,), of the optimal mixture."""
-    b = math.exp(level)
+    b = math.exp(nats)
     centred = distribution * (f - distribution @ f)
     variance = float(centred @ f)
     slopes = np.linspace(-1, 1, _SLOPES) * math.sqrt(variance) * b

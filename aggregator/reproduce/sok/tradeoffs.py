@@ -27,7 +27,7 @@ CAPS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
 class _MeasuredCampaign:
     """A campaign: its level in nats, a person's squared error, and its mutual information in nats."""
 
-    level: float
+    nats: float
     error: float
     leak: float
     channel: Channel
@@ -64,11 +64,11 @@ def utility(setting: Setting) -> ExperimentResult:
 
     panels = (
         Panel("against the level of its own notion", "declared level, nats", "squared error of one person",
-              lines(lambda point: point.level)),
+              lines(lambda point: point.nats)),
         Panel("against the mutual information", "mutual information, nats", "squared error of one person",
               lines(lambda point: point.leak)),
     )  # fmt: skip
-    half = next(row for row in found["mutual information"] if row.level == 0.4)
+    half = next(row for row in found["mutual information"] if row.nats == 0.4)
     verdict = (
         "Average-case protection reduces the error little and bounds no single output. At "
         f"{half.leak:.2f} nats of mutual information, a person's error is {half.error:.3f} with the channel made for "
@@ -112,7 +112,7 @@ def _findings(found: dict[str, list[_MeasuredCampaign]], half: _MeasuredCampaign
         ),
         Finding(
             "mutual information allows no closed-form mechanism (Def. 5)",
-            f"at a cap of {half.level:g} nats {_never(half.channel)} of {len(PRIOR)} values are never an output of the "
+            f"at a cap of {half.nats:g} nats {_never(half.channel)} of {len(PRIOR)} values are never an output of the "
             "optimum",
             "the optimum is found by convex optimisation, and ignores rare values (the rarest has "
             f"{least:.0%}) to leak less: people with these values answer like others, so a histogram lacks these "
