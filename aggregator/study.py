@@ -35,8 +35,6 @@ from protocol.closing import open_closing, unverified_closing
 from protocol.envelope import Kind
 from protocol.errors import CampaignError
 
-__all__ = ["EnrolResult", "Study", "StudyError"]
-
 MAX_NAME = 100
 
 

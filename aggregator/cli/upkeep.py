@@ -13,7 +13,7 @@ from aggregator.cli.shell import halftruth
 from aggregator.intake import compact as compaction
 from aggregator.intake import rebuild as rebuilding
 from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
-from aggregator.intake.ingest import size_of
+from aggregator.intake.files import size_of
 from aggregator.intake.rebuild import Rebuilt, Sources
 from aggregator.quantity import quantity
 from aggregator.receive import inbox

@@ -37,8 +37,6 @@ from aggregator.storage.tables import (
 if TYPE_CHECKING:
     from aggregator.study import Study
 
-__all__ = ["Compacted", "Size", "clock_of", "compact"]
-
 HOUR = 3600
 RETENTION = 168 * HOUR
 """Retention time in seconds: the table format's default."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 from aggregator.intake import validate
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
-from aggregator.intake.files import IntakeError, batch_files, contents, may_hold, size_of, unread
+from aggregator.intake.files import batch_files, contents, may_hold, unread
 from aggregator.intake.framing import HEADS, frames
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
@@ -33,8 +33,6 @@ from protocol.envelope import Kind
 
 if TYPE_CHECKING:
     from aggregator.study import Study
-
-__all__ = ["CampaignCounts", "IngestResult", "IntakeError", "ingest", "size_of"]
 
 PIECE_BYTES = 2**22
 ALONE_BYTES = 2**20

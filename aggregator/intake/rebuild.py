@@ -34,8 +34,6 @@ from protocol.closing import is_closing
 from protocol.errors import BadData
 from protocol.notions.own import OwnPrior
 
-__all__ = ["Rebuilt", "Sources", "rebuild"]
-
 _COMMIT_ROWS = 2**20
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from aggregator.intake.ingest import ingest
 from aggregator.intake.rebuild import Sources, rebuild
-from aggregator.study import Study, StudyError
+from aggregator.storage.tables import StudyError
+from aggregator.study import Study
 from protocol import envelope
 from protocol.closing import Closing, open_closing, seal_closing
 from protocol.envelope import Kind

@@ -36,7 +36,8 @@ from aggregator.intake.ingest import ingest
 from aggregator.present.page import digest
 from aggregator.present.shown_changes import points
 from aggregator.present.trends import course
-from aggregator.study import Study, StudyError
+from aggregator.storage.tables import StudyError
+from aggregator.study import Study
 from protocol import personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks

@@ -40,8 +40,8 @@ from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.intake.verified import NAME
 from aggregator.storage import tables
-from aggregator.storage.tables import REPORTS, SCHEMAS
-from aggregator.study import Study, StudyError
+from aggregator.storage.tables import REPORTS, SCHEMAS, StudyError
+from aggregator.study import Study
 from protocol import envelope, exact
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Values

@@ -31,7 +31,8 @@ from aggregator.intake.framing import frames
 from aggregator.intake.ingest import CHUNK_REPORTS, PIECE_BYTES, ingest
 from aggregator.receive import inbox
 from aggregator.storage import tables
-from aggregator.study import Study, StudyError
+from aggregator.storage.tables import StudyError
+from aggregator.study import Study
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, campaign, enrolment, report
 from tests.aggregator.forked import next_message, start_process

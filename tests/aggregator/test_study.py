@@ -7,7 +7,8 @@ import hashlib
 import pytest
 
 from aggregator.intake.ingest import ingest
-from aggregator.study import Study, StudyError
+from aggregator.storage.tables import StudyError
+from aggregator.study import Study
 from protocol import codec
 from protocol.errors import BadData
 from protocol.keys import ORDER, SMALL_ORDER_Y, SigningKey, key_id

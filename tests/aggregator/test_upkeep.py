@@ -24,8 +24,8 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.rebuild import Sources, rebuild
 from aggregator.receive import inbox
 from aggregator.storage import tables
-from aggregator.storage.tables import REPORTS, SCHEMAS, Damaged
-from aggregator.study import Study, StudyError
+from aggregator.storage.tables import REPORTS, SCHEMAS, Damaged, StudyError
+from aggregator.study import Study
 from protocol import exact
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.envelope import Kind, read_batch
