@@ -58,14 +58,7 @@ class Release:
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
-        return {
-            "rows": self.rows,
-            "equivalence_classes": self.equivalence_classes,
-            "k": self.k,
-            "smallest": self.smallest,
-            "l": self.l,
-            "least_diverse": self.least_diverse,
-        }
+        return dict(vars(self))
 
 
 def anonymity_of_table(path: Path, known: Sequence[str], sensitive: str | None = None) -> Release:

@@ -9,7 +9,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -44,13 +44,16 @@ def check_up() -> list[CheckResult]:
 def _findings() -> Iterator[CheckResult]:
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("python", platform.python_version),
-        ("libraries", lambda: ", ".join(f"{name} {metadata.version(name)}" for name in LIBRARIES)),
+        ("libraries", lambda: _versions(LIBRARIES)),
         ("signatures", _signatures_agree),
         ("storage", _storage_commits),
         ("randomness", lambda: f"the operating system gave {len(os.urandom(32))} random bytes"),
         ("cores", lambda: f"{quantity(os.cpu_count() or 1, 'processor')} can verify signatures"),
-        ("dask", _dask),
-        ("s3", _object_stores),
+        ("dask", lambda: _optional("dask", ("dask", "distributed"), "--engine dask")),
+        (
+            "s3",
+            lambda: _optional("s3", ("obstore",), "s3:// locations", ", with the AWS_ variables of the environment"),
+        ),
         ("room", _room),
     )
     for name, check in checks:
@@ -85,20 +88,16 @@ def _storage_commits() -> str:
     return "a Delta table was written, appended to and read"
 
 
-def _dask() -> str:
-    """Return the versions of the optional engine for several machines, or a text on how to install it."""
-    try:
-        return f"dask {metadata.version('dask')}, distributed {metadata.version('distributed')}, for --engine dask"
-    except metadata.PackageNotFoundError:
-        return "not installed, and needed for --engine dask only: pip install 'halftruth[aggregator,dask]'"
+def _versions(libraries: Sequence[str]) -> str:
+    return ", ".join(f"{name} {metadata.version(name)}" for name in libraries)
 
 
-def _object_stores() -> str:
-    """Return the version of the optional library for places in buckets, or a text on how to install it."""
+def _optional(extra: str, libraries: Sequence[str], use: str, more: str = "") -> str:
+    """Return the versions of the libraries of an extra, or a text on how to install it."""
     try:
-        return f"obstore {metadata.version('obstore')}, for s3:// locations, with the AWS_ variables of the environment"
+        return f"{_versions(libraries)}, for {use}{more}"
     except metadata.PackageNotFoundError:
-        return "not installed, and needed for s3:// locations only: pip install 'halftruth[aggregator,s3]'"
+        return f"not installed, and needed for {use} only: pip install 'halftruth[aggregator,{extra}]'"
 
 
 def _room() -> str:

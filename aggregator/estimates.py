@@ -296,17 +296,8 @@ class Estimates(Holdings):
         """Estimate quantiles, the distribution function and shares of ranges for each class, and the differences of
         classes.
 
-        Args:
-            quantiles: as in ``ordered``.
-            cdf: as in ``ordered``.
-            bins: as in ``ordered``.
-            above: as in ``ordered``.
-            between: as in ``ordered``.
-            mean: as in ``ordered``.
-            campaign: as in ``estimate``.
-            period: as in ``estimate``.
-            method: as in ``estimate``.
-            confidence: as in ``estimate``.
+        The arguments are those of ``ordered``.
+
         Returns:
             ``sides`` has the results of each class, and ``differences`` those of each class minus those of the first
             class, each with its interval. The result has the method ``as_json()``.

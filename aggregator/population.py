@@ -72,8 +72,7 @@ def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fra
     """Return a margin and its total number of people; the number is None if the margin has shares."""
     section = Section("margin", table)
     by = section.take("by", str, f'"{CLASS}", or the name of a question of the form')
-    section = Section(f"margin {shown(by)}", table)
-    section.take("by", str, "")
+    section.name = f"margin {shown(by)}"
     question, labels, what = _of(by, campaign)
     groups = _groups(section, labels, what)
     people = "people" in section
