@@ -99,10 +99,10 @@ def send_slowly(address: HostPort, data: bytes, *, step: int = 2**20) -> None:
             pass
 
 
-def smallest(kind: Kind = Kind.REPORT) -> bytes:
+def smallest() -> bytes:
     """Return an upload with the maximum number of envelopes, whose signatures are not valid."""
-    one = len(Envelope(kind, bytes(8), b"", bytes(64)).encode())
-    return b"".join(Envelope(kind, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
+    one = len(Envelope(Kind.REPORT, bytes(8), b"", bytes(64)).encode())
+    return b"".join(Envelope(Kind.REPORT, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
 
 
 def most_expensive(address: HostPort, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:

@@ -28,7 +28,6 @@ from protocol.views import Questions, View, is_plain
 def expected_mse(
     channel: Channel,
     p: Sequence[float] | Floats | None = None,
-    reported: Reported | None = None,
     reference: Sequence[float] | Floats | None = None,
 ) -> float:
     """Return the expected squared error of the raw estimate from one report, summed over the values.
@@ -37,7 +36,6 @@ def expected_mse(
 
     Args:
         p: the true shares of the inputs; uniform if not given.
-        reported: the shares that the error refers to; the shares of all inputs if not given.
         reference: the shares at which the estimate has the smallest variance (see ``decoder_of``): the campaign's
             prior, if it has one.
     Returns:
@@ -45,7 +43,7 @@ def expected_mse(
     Raises:
         NotInvertible
     """
-    reported = reported or Reported(channel.inputs)
+    reported = Reported(channel.inputs)
     return decoder_mse(reported.decoder(channel, reference), p, reported)
 
 

@@ -54,14 +54,13 @@ def new_table(title: str, caption: TextType | None = None) -> Table:
     return table
 
 
-def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROWS) -> Table:
+def estimate_table(found: Estimate, truth: Floats | None = None) -> Table:
     """Return a table with a row for each value: share, interval and bar.
 
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
-        rows: maximum number of values.
     """
-    shown = listed(found, rows)
+    shown = listed(found, ROWS)
     table = new_table(found.campaign.title, _caption(found, len(shown), truth))
     table.add_column("value" if found.note is None else "rounded to", overflow="ellipsis", no_wrap=True, max_width=40)
     table.add_column("share", justify="right")

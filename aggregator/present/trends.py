@@ -56,7 +56,7 @@ LETTERS = 12
 """Maximum length of a line of block characters; if there are more spans, the line shows some at equal distances."""
 
 
-def spans_table(trend: Trend, rows: int = ROWS) -> Table:
+def spans_table(trend: Trend) -> Table:
     """Return a table with a row for each span: its dates, and its numbers of reports and devices; if there are many
     spans, only for the first and the last ones."""
     campaign = trend.latest.campaign
@@ -65,8 +65,8 @@ def spans_table(trend: Trend, rows: int = ROWS) -> Table:
     off = [distance_name(campaign.domain)] if rehearsal else []
     for name in ("periods", "from", "to", "reports", "devices", *off):
         table.add_column(name, justify="left" if name in ("periods", "from", "to") else "right")
-    half = rows // 2
-    shown = trend.points if len(trend.points) <= rows else trend.points[:half] + trend.points[-half:]
+    half = ROWS // 2
+    shown = trend.points if len(trend.points) <= ROWS else trend.points[:half] + trend.points[-half:]
     for point in shown:
         known = point.estimate
         words = "too few" if known is None else "-" if known.devices is None else f"{known.devices:,}"
@@ -79,14 +79,13 @@ def spans_table(trend: Trend, rows: int = ROWS) -> Table:
     return table
 
 
-def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS) -> Table:
+def change_table(found: Difference, trend: Trend | None = None) -> Table:
     """Return a table with a row for each value: the shares of both sides and their difference.
 
     Args:
         trend: the trend to which the change belongs; the shares over time are drawn in a few characters.
-        rows: maximum number of values; values whose difference is largest relative to its error are shown.
     """
-    shown = foremost(found, rows)
+    shown = foremost(found, ROWS)
     title = entitled(found.after) if trend is not None else heading(found)
     truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
     table = new_table(title, _caption(found, len(shown)))
@@ -132,7 +131,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
     table.add_section()
 
 
-def steps_table(trend: Trend, rows: int = ROWS) -> Table | Text:
+def steps_table(trend: Trend) -> Table | Text:
     """Return a table of the significant changes from each span to the next: the value or district, and the change; a
     sentence if no change is significant."""
     confidence = f"{100 * trend.latest.confidence:.4g}%"
@@ -144,7 +143,7 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table | Text:
             f"No change from one span to the next is significant, by {confidence} intervals for all steps together."
         )
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
-    kept = {(id(step), region) for step, region in found[:rows]}
+    kept = {(id(step), region) for step, region in found[:ROWS]}
     table = new_table(entitled(trend.latest))
     for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)

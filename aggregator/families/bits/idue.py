@@ -80,12 +80,12 @@ def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
     return [*budgets, *[min(budgets)] * domain.padding]
 
 
-def idue_ps(domain: Items, budgets: Sequence[int], kind: str = "opt0") -> Bits:
+def idue_ps(domain: Items, budgets: Sequence[int]) -> Bits:
     """Return IDUE over the items and dummies of an item set; with padding and sampling on the device it is IDUE-PS.
 
     Source: Gu et al. 2020, Algorithm 2.
     """
-    return idue(Graded.over(item_budgets(domain, budgets)), kind, domain.count)
+    return idue(Graded.over(item_budgets(domain, budgets)), reported=domain.count)
 
 
 def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:

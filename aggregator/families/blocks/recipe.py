@@ -10,7 +10,6 @@ from aggregator.families.mechanism import Build, Question, Recipe, plain
 from aggregator.families.rounding import D, ceil
 from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import OPEN, Constant, largest_weight
-from protocol.domain import MAX_VALUES
 from protocol.exact import exp_lower
 from protocol.notions import Block, HighLow
 
@@ -58,9 +57,8 @@ def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> B
     return Blocks.over(cover, [int(x in marked) for x in range(size)], lambda _: inner)
 
 
-def everywhere(build: Build, most: int = MAX_VALUES) -> Callable[[Question], Recipe | str]:
-    """Return a function from a question to its recipe, for sensitive sets, for blocks, and for plain LDP over at most
-    ``most`` values."""
+def everywhere(build: Build) -> Callable[[Question], Recipe | str]:
+    """Return a function from a question to its recipe, for sensitive sets, for blocks, and for plain LDP."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion
@@ -68,7 +66,7 @@ def everywhere(build: Build, most: int = MAX_VALUES) -> Callable[[Question], Rec
             return lambda: high_low(notion.size, notion.sensitive, notion.level, build)
         if isinstance(notion, Block):
             return lambda: in_blocks(blocks_of(notion), notion.level, build)
-        return plain(build, most)(question)
+        return plain(build)(question)
 
     return recipe
 

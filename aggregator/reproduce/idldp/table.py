@@ -43,10 +43,9 @@ LARGER: tuple[tuple[str, tuple[float, ...], tuple[int, ...]], ...] = (
 STARTS = 12
 
 
-def notion(budgets: Sequence[float], sizes: Sequence[int] | None = None) -> Graded:
-    """Return MinID-LDP for budgets in nats, one for each item, or for each class of ``sizes``."""
-    each = zip(budgets, sizes or (1,) * len(budgets), strict=True)
-    return Graded.over([level for nats, size in each for level in [exact.level_from(nats)] * size])
+def notion(budgets: Sequence[float]) -> Graded:
+    """Return MinID-LDP for budgets in nats, one for each item."""
+    return Graded.over([*map(exact.level_from, budgets)])
 
 
 def variances(own: Floats, other: Floats) -> tuple[Floats, Floats]:
