@@ -39,7 +39,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
 
 @halftruth.command()
 @click.argument("draft", type=shell.existing, required=False)
-@click.option("--values", "size", type=WholeNumber(2, MAX_VALUES), help="RealNumber of values of the question.")
+@click.option("--values", "size", type=WholeNumber(2, MAX_VALUES), help="Number of values of the question.")
 @click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number in this range.")
 @click.option(
     "--epsilon",
@@ -51,8 +51,8 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
     type=WholeNumber(1, options.MOST),
     help=f"Expected number of reports. [default: from the draft, else {EXPECTED_REPORTS:,}]",
 )
-@click.option("--sensitive-values", type=WholeNumber(min=1), help="RealNumber of sensitive values.")
-@click.option("--block-size", type=WholeNumber(min=2), help="RealNumber of values in each block.")
+@click.option("--sensitive-values", type=WholeNumber(min=1), help="Number of sensitive values.")
+@click.option("--block-size", type=WholeNumber(min=2), help="Number of values in each block.")
 @click.option(
     "--prior",
     type=shell.existing,
