@@ -126,7 +126,7 @@ class Model:
         self._device.trust_author(author_key(line))
         return self.authors()
 
-    def trust_author_of(self, campaign_id: bytes, name: str = "") -> Agreement:
+    def trust_author_of(self, campaign_id: bytes, name: str) -> Agreement:
         """Trust the author of a joined campaign for all campaigns, and return the terms of this campaign.
 
         Args:

@@ -66,7 +66,7 @@ class BudgetPolicy:
         return tuple(named)
 
 
-def factor(nanonats: int, point: str = ".", group: str = ",") -> str:
+def factor(nanonats: int, point: str, group: str) -> str:
     """Return e^level as text for people, with few digits, rounded up.
 
     Args:

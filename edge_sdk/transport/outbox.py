@@ -82,7 +82,6 @@ class Outbox(UploadQueue):
         *,
         campaign_id: CampaignId | None = None,
         now: float | None = None,
-        urandom: Randomness | None = None,
         opener: Opener | None = None,
     ) -> Sent:
         """Upload the envelopes that are due, each campaign to its own study; remove acknowledged envelopes from the
@@ -95,7 +94,6 @@ class Outbox(UploadQueue):
             url: send only envelopes for this address; the result lists the others. None sends all.
             campaign_id: send only this campaign's envelopes.
             now: seconds since 1970; by default the device's clock.
-            urandom: random source for the delay after a failure; by default the device's.
             opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
         Returns:
             The result of each upload.
@@ -107,4 +105,4 @@ class Outbox(UploadQueue):
         from edge_sdk.transport.upload import send
 
         number = None if campaign_id is None else Campaigns(self.store).number(campaign_id)
-        return send(self, url, number, self._clock() if now is None else now, urandom or self._urandom, opener)
+        return send(self, url, number, self._clock() if now is None else now, self._urandom, opener)
