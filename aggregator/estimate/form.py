@@ -107,12 +107,12 @@ class Margin(SharesEstimate):
     """The shares of one question's values, pooled over views.
 
     Attributes:
-        question: the position of the question in the form.
+        place: the position of the question in the form.
         asked: the views that ask the question.
         weights: (J,) the weights of the views, with the sum one.
     """
 
-    question: int
+    place: int
     asked: tuple[FormView, ...]
     weights: Floats
 
@@ -122,30 +122,30 @@ class Margin(SharesEstimate):
 
     def adds(self) -> Iterator[Floats]:
         for each in zip(*(view.linear.adds() for view in self.views), strict=True):
-            parts = [view.margin(self.question, add) for view, add in zip(self.views, each, strict=True)]
+            parts = [view.margin(self.place, add) for view, add in zip(self.views, each, strict=True)]
             yield np.asarray(self.weights @ np.array(parts))
 
     def furthest_of(self, v: Floats) -> float:
         views = zip(self.weights.tolist(), self.views, strict=True)
-        return float(max(weight * view.furthest_of(view.lift(self.question, v)) for weight, view in views))
+        return float(max(weight * view.furthest_of(view.lift(self.place, v)) for weight, view in views))
 
     @cached_property
     def raw(self) -> Floats:
         """Unbiased shares, including "skipped" if a person may skip, shape (a,)."""
-        parts = [view.margin(self.question, view.linear.raw) for view in self.views]
+        parts = [view.margin(self.place, view.linear.raw) for view in self.views]
         return np.asarray(self.weights @ np.array(parts))
 
     @cached_property
     def share(self) -> Floats:
         """Consistent distribution, shape (a,), of empirical Bayes for many unordered values with much noise, else
         of the projection."""
-        shrunk = needs_shrinkage(self.se) and not any(self.question in view.ordered for view in self.views)
+        shrunk = needs_shrinkage(self.se) and not any(self.place in view.ordered for view in self.views)
         return empirical_bayes(self.raw, self.se) if shrunk else project(self.raw)
 
     @cached_property
     def variances(self) -> Floats:
         """Variances of ``raw``, estimated from the reports, shape (a,)."""
-        found = [view.variances[self.question].shown / view.reports for view in self.views]
+        found = [view.variances[self.place].shown / view.reports for view in self.views]
         return np.asarray(self.weights**2 @ np.array(found))
 
     @property
@@ -156,8 +156,7 @@ class Margin(SharesEstimate):
     def covariances(self, v: Floats) -> Floats:
         """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (a,)."""
         found = [
-            view.margin(self.question, covariances(view.decoder, view.share, view.lift(self.question, v)))
-            / view.reports
+            view.margin(self.place, covariances(view.decoder, view.share, view.lift(self.place, v))) / view.reports
             for view in self.views
         ]
         return np.asarray(self.weights**2 @ np.array(found))

@@ -226,7 +226,7 @@ class _ReportedForm:
         self, views: Sequence[FormView], form: Form, margins: tuple[KnownMargin, ...], confidence: float
     ) -> None:
         self.everybody, self.form, self.margins, self.confidence = views, form, margins, confidence
-        by_class = [margin.question is None for margin in margins]
+        by_class = [margin.place is None for margin in margins]
         if any(by_class) and not all(by_class):
             raise MarginRefused(
                 "margins by class and by questions of a form cannot be combined: keep the margins of one kind"

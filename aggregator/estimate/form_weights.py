@@ -171,13 +171,13 @@ class _MarginIndicators:
 
     @classmethod
     def of(cls, known: KnownMargin, form: Form) -> _MarginIndicators:
-        if known.question is None:
+        if known.place is None:
             raise MarginRefused(f"margins of a form's answers must be by one of its questions, not by {known.by!r}")
-        question = form.questions[known.question]
+        question = form.questions[known.place]
         indicators = np.zeros((len(known.names), question.size))
         indicators[known.groups, np.arange(question.domain.size)] = 1
         used = slice(None) if question.skippable else slice(-1)
-        return cls(known, known.question, indicators[used], known.shares[used], indicators.sum(axis=0))
+        return cls(known, known.place, indicators[used], known.shares[used], indicators.sum(axis=0))
 
     def function(self, numbers: Floats) -> Function:
         """Return the function of the question's values that is ``numbers[g]`` for each value in group g, and 0 for

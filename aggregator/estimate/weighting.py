@@ -37,7 +37,7 @@ class KnownMargin:
 
     Attributes:
         by: the grouping: ``class``, or the name of a question.
-        question: the position of the question in the form; None for classes.
+        place: the position of the question in the form; None for classes.
         names: the names of the G groups.
         shares: (G,) the known shares of the groups, above zero, with the sum one.
         groups: (a,) the group of each class or value.
@@ -45,7 +45,7 @@ class KnownMargin:
     """
 
     by: str
-    question: int | None
+    place: int | None
     names: tuple[str, ...]
     shares: Floats
     groups: Integers

@@ -68,7 +68,7 @@ def test_keeps_is_the_rational_comparison(ratio: tuple[int, int], level: int) ->
 
 
 @given(ratios)
-def test_level_of_is_the_smallest_kept(ratio: tuple[int, int]) -> None:
+def test_level_of_is_the_smallest_satisfied_level(ratio: tuple[int, int]) -> None:
     """The ratio n/d satisfies level_of(n, d), and does not satisfy a level that is one nanonat lower."""
     level = exact.level_of(*ratio)
     assert level is not None

@@ -140,8 +140,8 @@ def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int,
 
 
 def test_the_longest_transcript_is_certified() -> None:
-    """After 63 reports of the rarest of 256 values at 3 nats, the integers still give a channel that keeps the
-    level."""
+    """After 63 reports of the rarest of 256 values at 3 nats, the integers still give a channel that satisfies
+    the level."""
     notion = TranscriptPrior(3 * NAT, (2**40,) + (1,) * 255, 655)
     earlier = [(period, 7) for period in range(MAX_TRANSCRIPT - 1)]
     certificate = notion.certificate_of(notion.prior_after(earlier, MAX_TRANSCRIPT - 1))
