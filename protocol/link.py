@@ -108,8 +108,10 @@ class Link:
             raise LinkRefused("the code in the link is empty: copy the link whole")
         try:
             fingerprint = keys.fingerprint_from_text(parts[0].removeprefix("k="))
-        except KeyRefused as error:
-            raise LinkRefused(f"the author's key in the link is wrong: {error}") from None
+        except KeyRefused:
+            raise LinkRefused(
+                "the author's key in the link is not a fingerprint of 22 letters, digits, - and _: copy the link whole"
+            ) from None
         address = _SECURE + address.removeprefix(_APP) if for_app else address
         return cls(address, bytes.fromhex(campaign), fingerprint, code, for_app)
 
