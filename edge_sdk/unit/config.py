@@ -221,7 +221,9 @@ class _ConfigTable:
 
     def close(self, known: str) -> None:
         for key in self._keys:
-            meant = suggestion(key, known.split(", ")) or f"; the keys here are: {known}"
+            # The names of tables stand in brackets in the list, and would be less similar to the key.
+            meant = suggestion(key, [name.strip("[]") for name in known.split(", ")])
+            meant = meant or f"; the keys here are: {known}"
             raise ConfigurationRefused(f"unknown key {self._of(key)}{meant}")
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.files import campaign_file, key_file
 from edge_sdk.device import Device
+from edge_sdk.errors import AddressRefused
 from edge_sdk.transport.address import address
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds
 from edge_sdk.unit.questions import SourcedQuestion, fit
@@ -69,6 +70,18 @@ def require_own_address(configuration: Configuration, addresses: Sequence[str]) 
         )
 
 
+def _require_address(url: str) -> None:
+    """Refuse a configured text that is not an address.
+
+    Raises:
+        AddressRefused: the text names the key of the configuration.
+    """
+    try:
+        address(url)
+    except AddressRefused as error:
+        raise AddressRefused(f"[send] url: {error}") from None
+
+
 def plan(configuration: Configuration) -> dict[str, object]:
     """Return the plan of a unit; no store is opened and no source is read.
 
@@ -81,6 +94,8 @@ def plan(configuration: Configuration) -> dict[str, object]:
 
     # A dry run opens no store, so the remaining budget of an existing one is not checked.
     exists = (configuration.store / DATABASE_FILE).exists()
+    if configuration.url is not None:
+        _require_address(configuration.url)
     with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MOST_NATS), clock=lambda: 0) as device:
         terms = device.join(campaign_file(configuration.campaign), configuration.url)
         if not exists:

@@ -188,6 +188,7 @@ def world(tmp_path):
         ("consent = true", "consent = false", "consent must be true"),
         ("consent = true", 'consent = "yes"', "consent must be true or false"),
         ("consent = true", "consent = true\nconsnet = true", "unknown key consnet; did you mean 'consent'"),
+        ("[source]", "[sorce]", "unknown key sorce; did you mean 'source'"),
         ("consent = true", "consent = true\nschedule = 3", "schedule must be a table"),
         ("lifetime = 1000", 'lifetime = "8"', r"\[budget\] lifetime must be a cap in nats"),
         ("lifetime = 1000", "lifetime = -1", r"\[budget\] lifetime"),
@@ -264,7 +265,8 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
     ("old", "new", "code", "says"),
     [
         ("lifetime = 1000", "lifetime = 2", 1, "may cost up to 7 nats"),
-        ('file = "reading"', 'file = "reading"\n[send]\nurl = "http://study.example"', 1, "use https"),
+        ('file = "reading"', 'file = "reading"\n[send]\nurl = "http://study.example"', 1, "[send] url: data sent to"),
+        ('file = "reading"', 'file = "reading"\n[send]\nurl = "x"', 1, "[send] url: an address must begin with"),
         ('file = "reading"', f'file = "reading"\n[schedule]\nevery = {PERIOD + 1}', 2, "every must be at most"),
         ('file = "reading"', 'file = "reading"\ninstead = "unknown"', 2, "instead is not an answer"),
         (
