@@ -140,7 +140,7 @@ class Holdings:
             # The campaign was verified when it was imported, so this program is older than its format.
             except BadData as error:
                 what = f"contains the campaign {listed.name!r}, which this version cannot open ({error})"
-                raise tables.Newer(self.path / CAMPAIGNS, what) from error
+                raise tables.Newer.of(self.path / CAMPAIGNS, what) from error
         if self._opened[listed.id].closing != listed.closing:
             self._opened[listed.id] = replace(self._opened[listed.id], closing=listed.closing)
         return self._opened[listed.id]

@@ -190,7 +190,7 @@ class Slots:
                 try:
                     key, slot = self._rows(path)
                 except (FileNotFoundError, pa.ArrowInvalid) as error:
-                    raise Damaged(self.path, f"cannot be read ({str(error).partition(chr(10))[0]})") from error
+                    raise Damaged.of(self.path, f"cannot be read ({str(error).partition(chr(10))[0]})") from error
             there.add(Spans.of(key, slot, slot + np.int32(1)))
             there.files.add(path)
         return there

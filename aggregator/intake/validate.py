@@ -151,8 +151,12 @@ class _Verdicts:
     pending: list[PendingVerdicts]
 
     @classmethod
-    def decoded(cls, study: Study, chunk: Chunk, sealed: Sealed, now: int) -> _Verdicts:
-        """Decode the reports; refuse malformed reports and reports of unknown campaigns."""
+    def of(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _Verdicts | None:
+        """Decode the reports of a chunk, refuse malformed reports and reports of unknown campaigns, and start to verify
+        signatures; None if the chunk has no reports."""
+        sealed = chunk.of(Kind.REPORT)
+        if not len(sealed):
+            return None
         reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
         listed = study.listed()
         names = tuple(one.id for one in listed)
@@ -167,15 +171,6 @@ class _Verdicts:
         everyone = np.arange(len(sealed))
         verdicts.refuse(everyone, ~reports.valid, Reject.MALFORMED)
         verdicts.refuse(everyone, campaign < 0, Reject.UNKNOWN_CAMPAIGN)
-        return verdicts
-
-    @classmethod
-    def of(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _Verdicts | None:
-        """Decode the reports of a chunk and start to verify their signatures; None if it has no reports."""
-        sealed = chunk.of(Kind.REPORT)
-        if not len(sealed):
-            return None
-        verdicts = cls.decoded(study, chunk, sealed, now)
         verdicts.check_keys(verifier)
         return verdicts
 

@@ -110,31 +110,25 @@ class StudyError(HalftruthError):
 class Damaged(StudyError):
     """A table is missing or has lost data."""
 
-    def __init__(self, path: Place, what: str) -> None:
-        super().__init__(
+    @classmethod
+    def of(cls, path: Place, what: str) -> Damaged:
+        """Return the error about the table at ``path``, with the fault and its remedy."""
+        return cls(
             f"the study {path.parent} is damaged: its table {path.name} {what}. Repair it with "
             f"`halftruth --study {path.parent} rebuild --out NEW`, which writes a new study and keeps this one"
         )
-        self._arguments = path, what
-
-    def __reduce__(self) -> tuple[type[Damaged], tuple[Place, str]]:
-        """Pickle with the arguments, so that a worker's error reaches this process unchanged."""
-        return Damaged, self._arguments
 
 
 class Newer(StudyError):
     """The table was written by a newer version of halftruth."""
 
-    def __init__(self, path: Place, what: str) -> None:
-        super().__init__(
+    @classmethod
+    def of(cls, path: Place, what: str) -> Newer:
+        """Return the error about the table at ``path``, with the fault and its remedy."""
+        return cls(
             f"the study {path.parent} was written by a newer version of halftruth: its table {path.name} {what}. "
             "Update halftruth, and run the command again"
         )
-        self._arguments = path, what
-
-    def __reduce__(self) -> tuple[type[Newer], tuple[Place, str]]:
-        """Pickle with the arguments, so that a worker's error reaches this process unchanged."""
-        return Newer, self._arguments
 
 
 @contextmanager
@@ -148,7 +142,7 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
     try:
         yield
     except TableNotFoundError:
-        raise Damaged(path, "is missing") from None
+        raise Damaged.of(path, "is missing") from None
     except Exception as error:
         if type(error) is not Exception and not isinstance(error, DeltaError | OSError):
             raise
@@ -160,11 +154,11 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
             ) from error
         reason = str(error).partition("\n")[0].partition(": Error performing")[0].rstrip(".")
         if ("Unsupported" in reason and "version" in reason) or "Cannot cast schema" in reason:
-            raise Newer(path, f"cannot be read ({reason})") from error
+            raise Newer.of(path, f"cannot be read ({reason})") from error
         # The engine raises a bare Exception for an unreadable file, except when writing.
         unread = type(error) is Exception or reason.startswith("Kernel error") or "Parquet error" in reason
         if unread and ("(os error" not in reason or "(os error 2)" in reason):
-            raise Damaged(path, f"cannot be read ({reason})") from error
+            raise Damaged.of(path, f"cannot be read ({reason})") from error
         raise StudyError(
             f"the study {path.parent} cannot be read or written: {reason}. Remove the cause, such as a full "
             "disk or missing permissions, and run the command again: no report is counted twice"
@@ -204,7 +198,7 @@ def exists(path: Place) -> bool:
             # The first check may have preceded the creation of the table by another process. A new study gets its first
             # row after all its tables are created, so now this table must exist.
             if not _is_table(path):
-                raise Damaged(path, "has no readable log" if _was_written_to(path) else "is missing")
+                raise Damaged.of(path, "has no readable log" if _was_written_to(path) else "is missing")
         require_whole(path)
         return True
 
@@ -259,16 +253,16 @@ def require_whole(path: Place) -> DeltaTable:
         table = DeltaTable(places.uri_of(path))
         unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
         if unknown:
-            raise Newer(path, f"has unknown columns: {', '.join(sorted(unknown))}")
+            raise Newer.of(path, f"has unknown columns: {', '.join(sorted(unknown))}")
         there = {file.place: file.size for file in places.below(path)}
         # The engine reads a commit truncated to zero bytes as an empty commit.
         commits = (place for place in there if place.parent == path / "_delta_log" and place.name.endswith(".json"))
         if not all(there[place] for place in commits):
-            raise Damaged(path, "has an empty commit in its log")
+            raise Damaged.of(path, "has an empty commit in its log")
         for file in data_files(path, table):
             if there.get(file.path) != file.size:
                 name = str(file.path).removeprefix(f"{path}/")
-                raise Damaged(path, f"has lost {name}, or a part of it")
+                raise Damaged.of(path, f"has lost {name}, or a part of it")
         return table
 
 
