@@ -115,7 +115,7 @@ class Audit:
         }
 
 
-def ask(
+def levels_request(
     campaign: Campaign,
     *,
     prior: Sequence[int] | None = None,
@@ -204,7 +204,7 @@ def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: 
     """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was decoded.
 
     Args:
-        request: a request for levels under other notions, from ``ask``; None for no such levels.
+        request: a request for levels under other notions, from ``levels_request``; None for no such levels.
         prior_name: the name of the request's prior; default: campaign or uniform.
     Returns:
         Exact levels, rounded up, and the expected errors of one report.

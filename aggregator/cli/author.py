@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from aggregator.author.audit import ask
 from aggregator.author.audit import audit as audit_of
+from aggregator.author.audit import levels_request
 from aggregator.author.draft import read_bins, read_draft
 from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
@@ -164,7 +164,7 @@ def audit(
         raise click.UsageError(f"--prior {prior[:60]!r} is not a file: give a CSV file value,count, or uniform")
     if prior is not None:
         weights = (1,) * campaign.domain.size if prior == "uniform" else read_prior(Path(prior), campaign.domain)
-    asked = ask(
+    request = levels_request(
         campaign,
         prior=weights,
         epsilons=tuple(exact.level_from(nats) for nats in epsilon),
@@ -172,7 +172,7 @@ def audit(
         metric=metric,
         pufferfish=None if pufferfish is None else read_scenarios(pufferfish, campaign.domain),
     )
-    found = audit_of(campaign, asked, prior)
+    found = audit_of(campaign, request, prior)
     if as_json:
         shell.print_json(found.as_json())
     else:

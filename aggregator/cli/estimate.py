@@ -385,13 +385,13 @@ def _write_page(
     ordered: Ordered | None = None,
     course: Trend | OrderedCourse | None = None,
 ) -> None:
-    from aggregator.author.audit import ask, audit
+    from aggregator.author.audit import audit, levels_request
     from aggregator.present.page import page
 
     campaign = found.campaign
     with shell.progress("auditing", None):
         # Levels under other notions are defined for a channel that all people share, which campaigns with classes lack.
-        audited = audit(campaign, None if campaign.classes else replace(ask(campaign), epsilons=()))
+        audited = audit(campaign, None if campaign.classes else replace(levels_request(campaign), epsilons=()))
     with shell.new_file(path) as file:
         text = page(found, audited, tally, period=period, truth=truth, ordered=ordered, course=course)
         file.write(text.encode("utf-8"))

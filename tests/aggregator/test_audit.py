@@ -17,7 +17,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from aggregator.anonymity import ReleaseError, anonymity_of_reports, anonymity_of_table
-from aggregator.author.audit import ask, audit
+from aggregator.author.audit import audit, levels_request
 from aggregator.author.privacy_section import notion_of
 from aggregator.author.pufferfish_file import ScenarioError, read_scenarios
 from aggregator.author.toml_section import DraftError, Section
@@ -152,7 +152,7 @@ def test_distances_come_from_the_domain(tmp_path):
     assert "steps or degrees" in run(town, tmp_path, "--metric", "miles", code=65)
     assert "no distance" in run(unsigned_campaign(response(4)), tmp_path, "--metric", "steps", code=65)
     with pytest.raises(DomainError):
-        ask(hours, metric="degrees")
+        levels_request(hours, metric="degrees")
 
 
 def test_pufferfish_names_the_worst_case(tmp_path):
@@ -243,7 +243,7 @@ def test_the_json_without_options_has_only_the_certificate_and_the_expected_erro
 def test_an_audit_of_10000_values_has_every_level_without_scenarios():
     """The audit of a Hadamard channel of 10,000 values has every level except Pufferfish, which needs scenarios."""
     campaign = unsigned_campaign(hadamard(10_000), domain=Grid(0, 100 * 10**5, 0, 100 * 10**5, 10**5))
-    found = audit(campaign, ask(campaign, radius=Fraction(1, 20))).as_json()
+    found = audit(campaign, levels_request(campaign, radius=Fraction(1, 20))).as_json()
     assert set(found["missing"]) == {"pufferfish"}
     levels = found["levels"]
     assert levels["mutual-information"] < levels["maximal-leakage"] < levels["ldp"] == 1.0
@@ -297,7 +297,7 @@ def test_every_mechanism_is_audited(name):
     """
     campaign = mechanism_campaign(name)
     for prior in ((1,) * campaign.domain.size, tuple(range(2, 2 + campaign.domain.size))):
-        asked = ask(campaign, prior=prior, radius=Fraction(1, 20))
+        asked = levels_request(campaign, prior=prior, radius=Fraction(1, 20))
         made = audit(campaign, asked)
         found = made.as_json()
         assert made.table is not None
@@ -359,7 +359,7 @@ def test_classes_are_audited(domain):
         "T", "Q?", "", "Library", domain, Classes.of((Ldp(NAT), Ldp(NAT))), "by hand", plain_views(channel), 0, 10**6,
         10**6, 1, 10, "open", ("old", "young"),
     )  # fmt: skip
-    found = audit(campaign, ask(campaign)).as_json()
+    found = audit(campaign, levels_request(campaign)).as_json()
     assert found["levels"]["classes"] == 1.0
     alone = [levels.table(structure_of(inner), LevelsRequest((1,) * 4)).levels for inner in channel.channels]
     for name in ("ldp", "lip", "mutual-information", "maximal-leakage", "differential-identifiability"):
@@ -377,7 +377,7 @@ def test_the_lip_level_of_classes_with_priors_is_the_largest_one():
         "T", "Q?", "", "Library", LABELS, notion, "by hand", plain_views(Blocks(0, ((1, 4), (2, 4)), inner)), 0,
         10**6, 10**6, 1, 10, "open", ("old", "young"),
     )  # fmt: skip
-    made = audit(campaign, ask(campaign))
+    made = audit(campaign, levels_request(campaign))
     found = made.as_json()
     assert found["levels"]["lip"] == pytest.approx(1.0, abs=1e-6)
     assert made.prior == "campaign"
@@ -535,7 +535,7 @@ def test_a_witness_of_many_bits_is_printed_in_hexadecimal(notion):
     """The output of a unary channel is printed with as many hexadecimal digits as its number of bits needs."""
     channel = oue(16_471, NAT)
     campaign = unsigned_campaign(channel, notion, Items(1, 16_470))
-    found = audit(campaign, ask(campaign)).as_json()
+    found = audit(campaign, levels_request(campaign)).as_json()
     json.loads(json.dumps(found))
     output = campaign.certificate.witness.y
     assert int(found["witness"]["output"], 16) == output

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aggregator import simulation
-from aggregator.author.audit import ask, audit
+from aggregator.author.audit import audit, levels_request
 from aggregator.author.draft import campaign_of
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.estimator import estimate
@@ -234,7 +234,7 @@ def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path
     campaign = campaign_of(tomllib.loads(text, parse_float=Decimal), Path())
     assert (campaign.mechanism, campaign.channel.family, campaign.channel.output_bits) == ("graded", "graded", 11)
     signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
-    assert 1 < audit(campaign, ask(campaign)).as_json()["levels"]["ldp"] <= 2
+    assert 1 < audit(campaign, levels_request(campaign)).as_json()["levels"]["ldp"] <= 2
     dice = simulation.dice(2, 0)
     with Device.open(
         ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=lambda: campaign.opens, urandom=dice

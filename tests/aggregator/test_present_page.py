@@ -17,7 +17,7 @@ from tomllib import loads
 import numpy as np
 import pytest
 
-from aggregator.author.audit import ask, audit
+from aggregator.author.audit import audit, levels_request
 from aggregator.author.draft import campaign_of
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.names import METHODS
@@ -351,7 +351,7 @@ def test_requested_levels_are_on_the_page():
     """The page has the levels of other notions if the audit computed them."""
     campaign = unsigned_campaign(COLOURS)
     counted = tally(campaign)
-    found = audit(campaign, ask(campaign))
+    found = audit(campaign, levels_request(campaign))
     parsed = Parsed(page(estimate(campaign, counted), found, counted))
     assert exact.in_nats(round(found.table.levels["maximal-leakage"].nats * exact.NANONATS)) in parsed.words
     assert "LIP, uniform prior" in parsed.words

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from aggregator.author.audit import ask, audit
+from aggregator.author.audit import audit, levels_request
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
@@ -29,7 +29,7 @@ def setting(repeats=20):
 
 
 def audited(campaign):
-    return audit(campaign, ask(campaign, prior=PRIOR, epsilons=(crowd.level(0.5),), pufferfish=halves()))
+    return audit(campaign, levels_request(campaign, prior=PRIOR, epsilons=(crowd.level(0.5),), pufferfish=halves()))
 
 
 @pytest.mark.parametrize("name", ["randomised response", "Hadamard", "geometric noise", "LIP", "mutual information"])

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from aggregator.author.audit import ask, audit
+from aggregator.author.audit import audit, levels_request
 from aggregator.author.draft import campaign_of
 from aggregator.author.lint import lint
 from aggregator.cli.shell import halftruth
@@ -144,7 +144,7 @@ def test_the_audit_has_the_level_and_influence_of_each_view():
     """The audit has the level and the influence of one report for each view; the campaign's figures are those of the
     worst view."""
     campaign = read("resolutions = [[10, 0.02], [1, 0.98]]")
-    found = audit(campaign, ask(campaign)).as_json()
+    found = audit(campaign, levels_request(campaign)).as_json()
     assert [view["share"] for view in found["views"]] == [0.02, 0.98]
     assert found["people_per_report"] == max(view["people_per_report"] for view in found["views"])
     assert found["levels"]["ldp"] == max(view["ldp"] for view in found["views"])

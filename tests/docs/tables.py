@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from aggregator.author.audit import ask, audit
+from aggregator.author.audit import audit, levels_request
 from aggregator.families.mechanism import Question
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.choice import best, candidates, most_bits_of
@@ -90,7 +90,7 @@ def levels() -> str:
                 "t", "q", "", "o", question.domain, notion, mechanism.name, plain_views(one.channel), 0, 1, 1, 1, 1,
                 "open",
             )  # fmt: skip
-            found = audit(campaign, ask(campaign)).as_json()["levels"]
+            found = audit(campaign, levels_request(campaign)).as_json()["levels"]
             cells = [
                 "-" if key not in found else "infinite" if found[key] is None else f"{found[key]:.3f}" for key in shown
             ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.anonymity import ReleaseError, anonymity_of_reports
-from aggregator.author.audit import MOST_STEPS, Audit, ask, audit
+from aggregator.author.audit import MOST_STEPS, Audit, audit, levels_request
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
@@ -106,7 +106,7 @@ def notions(setting: Setting) -> ExperimentResult:
     """Audit the example campaigns under every notion of the paper."""
     campaigns = examples()
     found = {
-        name: audit(campaign, ask(campaign, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
+        name: audit(campaign, levels_request(campaign, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
         for name, campaign in setting.track(campaigns.items())
     }
     least, most, whole = min(PRIOR), max(PRIOR), sum(PRIOR)
@@ -158,7 +158,7 @@ LEVELS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
 
 def _levels(campaign: Campaign, prior: Sequence[int]) -> dict[str, float]:
     """Return the level of a campaign in nats under each notion in ``SHOWN``; NaN if it has none."""
-    table = levels.table(levels.structure_of(campaign.channel, MOST_STEPS), ask(campaign, prior=prior))
+    table = levels.table(levels.structure_of(campaign.channel, MOST_STEPS), levels_request(campaign, prior=prior))
     nats = {key: table.levels[key].nats for key in SHOWN}
     return {key: math.nan if number is None else number for key, number in nats.items()}
 
