@@ -150,12 +150,14 @@ def test_every_stated_bound_is_the_exact_one_rounded_up(kind: str) -> None:
 
 
 def test_every_notion_has_its_sentences_in_every_language() -> None:
-    """Every kind of notion has its sentences in every language of the app; all languages have the same ones."""
+    """Every kind of notion has its sentences in every language of the app; all languages have the same ones. No
+    sentence is about the true shares of answers, which no prior promises."""
     assert set(texts.LANGUAGES) == set(SENTENCES) == set(MARKS)
     for sentences in SENTENCES.values():
         assert set(KINDS) <= sentences.keys() == SENTENCES["en"].keys()
         said = " ".join(part for text in sentences.values() for part in ([text] if isinstance(text, str) else text))
         assert not re.search(r"likelier|more likely|wahrscheinlicher", said)
+        assert not re.search(r"people in this survey|those in this survey|Befragte", said)
 
 
 def test_the_promise_of_high_low_names_the_unprotected_direction() -> None:

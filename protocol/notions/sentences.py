@@ -53,23 +53,25 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "avgid": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
         "pair, at most {factor} times. A pair has the mean of the protection of its two answers.",
-        "lip": "To an observer who expects you to answer like the people in this survey, a report makes any answer at "
-        "most {factor} times as likely as before, or divides its probability by at most {factor}.",
-        "ball": "To an observer whose expectation is wrong for up to {people} of 100 people, a report makes any answer "
-        "at most {ball} times as likely as before, or divides its probability by at most {ball}.",
+        "lip": "To an observer who expects the answers in the shares that this survey assumes, a report makes any "
+        "answer at most {factor} times as likely as before, or divides its probability by at most {factor}. The survey "
+        "publishes these shares.",
+        "ball": "To an observer whose expectation differs from these shares for up to {people} of 100 people, a report "
+        "makes any answer at most {ball} times as likely as before, or divides its probability by at most {ball}.",
         "own-lip": "You state publicly how likely each answer is for you. To an observer who believes your statement, "
         "a report makes any answer at most {factor} times as likely as before, or divides its probability by at most "
         "{factor}.",
         "transcript-lip": "Each report takes your earlier reports in this survey into account. To an observer who "
-        "expected you to answer like the people in this survey, each report makes any answer at most {factor} times as "
-        "likely as just before, or divides its probability by at most {factor}. An observer of another such survey "
-        "with the same question may learn more.",
+        "expects your answer, and how often it changes, as this survey assumes, each report makes any answer at most "
+        "{factor} times as likely as just before, or divides its probability by at most {factor}. The survey publishes "
+        "these assumptions. An observer of another such survey with the same question may learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
-        "mutual-information": "On average over all people and reports, a report makes the true answer at most {factor} "
-        "times as likely as before to an observer who expects people to answer like those in this survey. The average "
-        "is the geometric mean: of the two factors 4 and 1 it is 2, the square root of 4 times 1. A single report may "
-        "reveal more, even your answer: this is not a promise to each person.",
+        "mutual-information": "If people answer in the shares that this survey assumes, a report makes the true answer "
+        "at most {factor} times as likely as before, on average over all people and reports, to an observer who "
+        "expects these shares. The survey publishes them. The average is the geometric mean: of the two factors 4 and "
+        "1 it is 2, the square root of 4 times 1. A single report may reveal more, even your answer: this is not a "
+        "promise to each person.",
         "mutual-information.none": "A report may rule some answers out for certain.",
     },
     "de": {
@@ -114,26 +116,27 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "avgid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "
         "Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der anderen; beim am "
         "schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt das Mittel aus dem Schutz beider Antworten.",
-        "lip": "Für jemanden, der erwartet, dass Sie antworten wie die Befragten, macht ein Bericht jede Antwort "
-        "höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er teilt ihre Wahrscheinlichkeit durch höchstens "
-        "{factor}.",
-        "ball": "Für jemanden, der sich bei bis zu {people} von 100 Menschen in seiner Erwartung irrt, macht ein "
-        "Bericht jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, oder er teilt ihre Wahrscheinlichkeit "
-        "durch höchstens {ball}.",
+        "lip": "Für jemanden, der die Antworten in den Anteilen erwartet, die diese Umfrage annimmt, macht ein Bericht "
+        "jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er teilt ihre Wahrscheinlichkeit durch "
+        "höchstens {factor}. Die Umfrage veröffentlicht diese Anteile.",
+        "ball": "Für jemanden, dessen Erwartung bei bis zu {people} von 100 Menschen von diesen Anteilen abweicht, "
+        "macht ein Bericht jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, oder er teilt ihre "
+        "Wahrscheinlichkeit durch höchstens {ball}.",
         "own-lip": "Sie geben öffentlich an, wie wahrscheinlich jede Antwort für Sie ist. Für jemanden, der Ihrer "
         "Angabe glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er "
         "teilt ihre Wahrscheinlichkeit durch höchstens {factor}.",
         "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Umfrage. Für jemanden, der "
-        "anfangs erwartete, dass Sie antworten wie die Befragten, macht jeder Bericht eine Antwort höchstens "
-        "{factor}-mal so wahrscheinlich wie gerade zuvor, oder er teilt ihre Wahrscheinlichkeit durch höchstens "
-        "{factor}. Wer eine andere Umfrage dieser Art mit derselben Frage beobachtet, kann mehr erfahren.",
+        "Ihre Antwort, und wie oft sie sich ändert, so erwartet, wie diese Umfrage annimmt, macht jeder Bericht eine "
+        "Antwort höchstens {factor}-mal so wahrscheinlich wie gerade zuvor, oder er teilt ihre Wahrscheinlichkeit "
+        "durch höchstens {factor}. Die Umfrage veröffentlicht diese Annahmen. Wer eine andere Umfrage dieser Art mit "
+        "derselben Frage beobachtet, kann mehr erfahren.",
         "everybody": "Was auch immer jemand erwartet: Ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",
-        "mutual-information": "Im Mittel über alle Menschen und Berichte macht ein Bericht die wahre Antwort höchstens "
-        "{factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Menschen antworten wie die "
-        "Befragten. Gemeint ist das geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Quadratwurzel aus "
-        "4 mal 1. Ein einzelner Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden "
-        "Einzelnen.",
+        "mutual-information": "Wenn die Menschen in den Anteilen antworten, die diese Umfrage annimmt, macht ein "
+        "Bericht im Mittel über alle Menschen und Berichte die wahre Antwort höchstens {factor}-mal so wahrscheinlich "
+        "wie zuvor für jemanden, der diese Anteile erwartet. Die Umfrage veröffentlicht sie. Gemeint ist das "
+        "geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Quadratwurzel aus 4 mal 1. Ein einzelner "
+        "Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden Einzelnen.",
         "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
     },
 }

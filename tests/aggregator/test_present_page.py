@@ -284,7 +284,7 @@ def test_every_method_has_an_explanation():
         ),
         (
             draft('[privacy]\nnotion = "lip"\nepsilon = 1.0\n[prior]\nweights = [0.5, 0.3, 0.2]'),
-            ["like the people in this survey", "no mechanism is below", "error of one person"],
+            ["in the shares that this survey assumes", "no mechanism is below", "error of one person"],
         ),
         (
             draft('[privacy]\nnotion = "lip"\nepsilon = 1.0\n[prior]\nkind = "own"'),
