@@ -197,7 +197,7 @@ class Agreement:
         terms: the terms that the device computes from the signed campaign.
         questions: all questions of a form, or the only question.
         preview: the preview of one report, for the answer that the audit found most exposed.
-        answers: maximum number of answers.
+        answers: maximum number of answers until the campaign ends, which may be an early closing.
         each_costs: True if every report is charged, even with the same answer as before.
         author: the fingerprint of the key that signed the campaign.
         trusted: True if the person accepts all campaigns of this author.
@@ -226,7 +226,7 @@ class Agreement:
         from edge_sdk.presentation import fingerprint_of, questions
 
         terms, budget = device.terms(campaign_id, language()), BudgetContent.of(device)
-        periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
+        periods = max(0, -(-(terms.ends - terms.opens) // terms.period_seconds))
         return cls(
             CampaignCard.of(device, campaign_id, now),
             terms,

@@ -42,7 +42,7 @@ class ConsentScreen(PageScreen):
         worst = terms.worst_case if statement is None else statement.worst_case
         yield words(terms.title, "headline")
         yield card(
-            words(say("consent.answers", count=agreement.answers, day=day(terms.closes - 1))),
+            words(say("consent.answers", count=agreement.answers, day=day(terms.ends - 1))),
             words(say("consent.reserve", worst=above(worst), remaining=below(agreement.budget.remaining))),
             words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),

@@ -55,7 +55,7 @@ class TermsScreen(PageScreen):
         )
         yield card(
             words(say("terms.when"), "title"),
-            words(say("terms.from_to", opens=day(terms.opens), closes=day(terms.closes - 1))),
+            words(say("terms.from_to", opens=day(terms.opens), closes=day(terms.ends - 1))),
             words(say("terms.answers", count=agreement.answers)),
             words(say("terms.every", count=terms.answers_per_period, length=span(terms.period_seconds))),
             None if one.state == NEW else words(state(one), colour="muted"),

@@ -59,7 +59,6 @@ export function termsOf(joined, kept, now, language) {
     /** The time from which no answer is taken: the early closing, which is before `closes`, or else `closes`. */
     ends,
     periodSeconds,
-    periods: campaign.periods,
     answersPerPeriod,
     /** Number of answers left in this period. */
     left: now < opens || now >= ends ? 0 : answersPerPeriod - nextSlot(kept, period),

@@ -158,6 +158,16 @@ def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
     assert message_of(refused.value).key == "schedule"
 
 
+def test_the_terms_of_a_campaign_that_closes_early_end_at_the_closing(model, study):
+    """The terms that a person agrees to have the time of the early closing, and count the answers until then."""
+    terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
+    assert (terms.terms.ends, terms.answers) == (terms.terms.closes, 10)
+    for closes, answers in ((OPENS + WEEK + 1, 2), (OPENS + WEEK, 1), (OPENS - 1, 0)):
+        model._device.close_early(seal_closing(open_campaign(DATA, [AUTHOR.public]), closes, AUTHOR))
+        found = model.agreement(of(terms))
+        assert (found.terms.ends, found.answers) == (closes, answers)
+
+
 def test_an_offer_ends_when_its_campaign_closes_early(model, clock, monkeypatch):
     """An offer ends when its campaign closes early, and is not shown from then on."""
     [offer] = model.offers(URL)

@@ -13,6 +13,8 @@ from demo_app import texts
 from demo_app.settings import FILE
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.store.sqlite import DATABASE_FILE
+from protocol.campaign import open_campaign
+from protocol.closing import seal_closing
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.keys import public_line
 from protocol.views import Coarse
@@ -273,6 +275,25 @@ def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
         tap(screen, "place:history")
         seen("history", "ja", "18 Jahre")
         assert not {"yes", "no"} & set(screen.texts())
+
+
+def test_the_agreement_ends_at_an_early_closing(number, tmp_path):
+    """The terms and the screen of consent name the last day before an early closing, and the answers until then."""
+    opens = now() - DAY
+    data = one("Education", opens=opens, periods=4)
+    with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
+        campaign_id = device.join(data, "https://study.example").campaign_id
+        device.close_early(seal_closing(open_campaign(data, [AUTHOR.public]), opens + WEEK + DAY, AUTHOR))
+        signed_end = device.terms(campaign_id).closes
+    last, never = (texts.day(end - 1) for end in (opens + WEEK + DAY, signed_end))
+    with Screen(number, "demo_app", "--store", tmp_path / "phone", "--language", "en") as screen:
+        screen.wait("campaigns:page")
+        tap(screen, "campaign:Education")
+        assert "Up to 2 answers in all." in screen.texts()
+        assert any(text.endswith(f" to {last}.") for text in screen.texts())
+        tap(screen, "join")
+        assert f"You may be asked up to 2 times until {last}. You need not answer." in screen.texts()
+        assert not any(never in text for text in screen.texts())
 
 
 def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):

@@ -13,6 +13,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+from protocol.campaign import open_campaign
+from protocol.closing import seal_closing
 from protocol.envelope import Kind, read_batch
 from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR
@@ -350,6 +352,18 @@ def test_an_end_is_named_by_its_last_day(visitor: Visitor) -> None:
     period, survey = (datetime.datetime.fromtimestamp(opens + days * DAY - 1).astimezone() for days in (5, 10))
     assert f"until {period.day} {period:%B %Y}" in visitor.text
     assert f" to {survey.day} {survey:%B %Y}." in visitor.text
+
+
+def test_the_terms_of_a_survey_that_closes_early_end_at_the_closing(visitor: Visitor) -> None:
+    """Before the consent, the terms name the last day before an early closing, and count the answers until then."""
+    opens = campaigns.NOW - campaigns.NOW % DAY
+    data = campaigns.campaign(opens=opens, closes=opens + 20 * DAY, period_seconds=5 * DAY)
+    notice = seal_closing(open_campaign(data, [AUTHOR.public]), opens + 8 * DAY, AUTHOR)
+    visitor.open(document(data, closing=notice))
+    visitor.heading("Town library asks")
+    last = datetime.datetime.fromtimestamp(opens + 8 * DAY - 1).astimezone()
+    assert f" to {last.day} {last:%B %Y}." in visitor.text
+    assert "Up to 2 answers in all." in visitor.text
 
 
 def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visitor) -> None:

@@ -98,11 +98,12 @@ function possible(domain, most) {
 
 /** The card with the schedule. @param {any} campaign */
 function when(campaign) {
-  const { opens, closes, periods, answersPerPeriod, periodSeconds } = campaign;
+  const { opens, ends, answersPerPeriod, periodSeconds } = campaign;
+  const periods = Math.max(0, Math.ceil((ends - opens) / periodSeconds));
   return card(
     say("terms.when"),
     p(stateOf(campaign)),
-    p(say("terms.from_to", { opens: day(opens), closes: day(closes - 1) })),
+    p(say("terms.from_to", { opens: day(opens), closes: day(ends - 1) })),
     p(say("terms.answers", { count: periods * answersPerPeriod })),
     p(say("terms.every", { count: answersPerPeriod, length: span(periodSeconds) })),
   );
