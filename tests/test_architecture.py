@@ -131,23 +131,18 @@ def test_importing_a_device_imports_no_numpy(package: str) -> None:
     assert done.stdout.split() == []
 
 
-BANNED = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
+VAGUE = {"utils", "util", "helpers", "helper", "manager", "universe"}
 
 
-def test_no_module_is_called_utils() -> None:
-    """A module's name states its subject; names such as utils, helpers, manager and base are refused."""
-    for module in modules():
-        assert not set(module.lower().replace(".", "_").split("_")) & BANNED, module
-
-
-def test_no_class_or_function_has_a_vague_name() -> None:
-    """No class or function is called a helper, manager, util or universe, because such a name does not say what the
-    class or function does."""
+def test_no_name_is_vague() -> None:
+    """No module, class or function is called a helper, manager, util or universe, and no module base, common or misc,
+    because such a name does not state a subject."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for path in modules().values():
+    for module, path in modules().items():
+        assert not set(re.findall(r"[a-z]+", module)) & (VAGUE | {"base", "common", "misc"}), module
         names = [node.name for node in ast.walk(tree(path)) if isinstance(node, kinds)]
         words = {word.lower() for name in names for word in re.findall(r"[A-Z]?[a-z]+", name)}
-        assert not words & {"helper", "helpers", "manager", "util", "utils", "universe"}, path
+        assert not words & VAGUE, path
 
 
 def test_every_file_opens_with_its_purpose() -> None:

@@ -98,6 +98,11 @@ def baskets():
     return held, shares
 
 
+def both_covered(one, truth):
+    """Return the share of the values in their intervals, and whether all are in the simultaneous ones."""
+    return covered(one.low, one.high, truth), covered(one.simultaneous_low, one.simultaneous_high, truth) == 1
+
+
 def of_items(mechanism, people, surveys, rng):
     """Survey item sets: each device reports one of the five places of its padded basket; empty places have dummies."""
     _, channel = chosen(mechanism, Question(BASKET, Ldp(2 * NANONATS)))
@@ -107,9 +112,7 @@ def of_items(mechanism, people, surveys, rng):
         inputs[inputs >= ITEMS] = ITEMS + rng.integers(PADDING, size=int((inputs >= ITEMS).sum()))
         counts = features(channel, np.bincount(inputs, minlength=BASKET.size), rng)
         one = estimate(campaign, Tally(counts, people))
-        found.append(
-            (covered(one.low, one.high, truth), covered(one.simultaneous_low, one.simultaneous_high, truth) == 1)
-        )
+        found.append(both_covered(one, truth))
     return found
 
 
@@ -126,9 +129,7 @@ def of_changes(mechanism, moves, surveys, rng):
         sides = [Side(name, campaign, counted(table[np.arange(800), y], np.arange(800), key)) for name, y in
                  (("a", x), ("b", later))]  # fmt: skip
         one = difference(*sides, method="linear", paired=True)
-        found.append(
-            (covered(one.low, one.high, truth), covered(one.simultaneous_low, one.simultaneous_high, truth) == 1)
-        )
+        found.append(both_covered(one, truth))
     return found
 
 

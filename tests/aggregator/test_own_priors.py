@@ -11,10 +11,9 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally, takes_offered
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.intake.ingest import ingest
-from aggregator.study import Study
 from aggregator.truth_file import Truth
 from protocol import personal
-from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.campaign import Campaign
 from protocol.domain import Values
 from protocol.keys import SigningKey
 from protocol.notions import OwnPrior
@@ -79,7 +78,7 @@ def test_the_decoder_is_that_of_the_dense_channels():
     np.testing.assert_allclose(decoder.variances(counts / 1000), moments - raw**2, rtol=1e-9)
 
 
-def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
+def test_personal_levels_work_from_enrolment_to_estimate(study_of, tmp_path):
     """1,200 people with two priors at two levels each are counted and decoded by the prior and level that they
     declared.
 
@@ -87,10 +86,7 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     enrolment that declares the campaign's own level is malformed. The simultaneous 99.9% intervals contain the true
     shares.
     """
-    key = SigningKey(bytes(range(32)))
-    signed = open_campaign(seal_campaign(CAMPAIGN, key), [key.public])
-    study = Study.create(tmp_path / "study")
-    study.import_campaign(signed.data, [key.public], "crops")
+    study, signed = study_of(CAMPAIGN)
     half = NAT // 2
     declared = ((FLAT, 0), (STEEP, 0), (FLAT, half), (STEEP, half))
     priors, levels = zip(*declared, strict=True)
@@ -133,16 +129,13 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
-def test_simulated_reports_of_offered_channels_are_estimated(tmp_path):
+def test_simulated_reports_of_offered_channels_are_estimated(study_of, tmp_path):
     """600 simulated people of two declared priors are ingested and estimated, each by the channel that they used.
 
     An output that a person's channel cannot produce is refused as a bad output and not counted. The simultaneous 99.9%
     intervals contain the true shares.
     """
-    key = SigningKey(bytes(range(32)))
-    signed = open_campaign(seal_campaign(CAMPAIGN, key), [key.public])
-    study = Study.create(tmp_path / "study")
-    study.import_campaign(signed.data, [key.public], "crops")
+    study, signed = study_of(CAMPAIGN)
     truth = Truth(("v0", "v1"), (400, 200), priors=(FLAT, STEEP))
     batch = tmp_path / "batch.htr"
     sent = b"".join(one.reports for one in population(signed.campaign, signed.id, truth, 0, seed=1))

@@ -292,10 +292,17 @@ def test_the_command_draws_its_curve(tmp_path):
         (("--values", 5, "--epsilon", 1, "--block-size", 5), "below the number of values, 5, not 5; for one"),
         (("--values", 5, "--epsilon", 1, "--block-size", 2, "--sensitive-values", 2), "cannot be combined"),
         (("--values", 5, "--epsilon", 0), "0.001"),
+        (("--number", "17", "--epsilon", 1), "is not two or three numbers"),
+        (("--number", "90,17", "--epsilon", 1), "below the highest"),
+        (("--number", "0,1,nan", "--epsilon", 1), "finite decimal numbers"),
+        (("--number", "0,9"), "--number needs --epsilon"),
+        (("--number", "0,9", "--values", 3, "--epsilon", 1), "several of DRAFT, --values and --number are given"),
+        (("--values", 3, "--epsilon", 1, "--within", 1), "--within cannot be used, because the values have no order"),
+        (("--number", "0,9", "--epsilon", 1, "--within", 0), "at least 0.000000001"),
     ],
 )
 def test_contradictory_options_are_usage_errors(arguments, message):
-    """Missing, contradictory and invalid options are a usage error with the reason."""
+    """Missing, contradictory and invalid options are a usage error with the reason, or with the expected value."""
     assert message in run("plan", *arguments, code=2).output
 
 

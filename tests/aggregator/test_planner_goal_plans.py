@@ -125,23 +125,6 @@ def test_a_plan_uses_the_number_of_reports_of_the_draft(tmp_path):
     assert json.loads(run("plan", draft, "--reports", 9, "--json").stdout)[0]["goals"][0]["reports"] == 9
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--number", "17", "--epsilon", 1), "is not two or three numbers"),
-        (("--number", "90,17", "--epsilon", 1), "below the highest"),
-        (("--number", "0,1,nan", "--epsilon", 1), "finite decimal numbers"),
-        (("--number", "0,9"), "--number needs --epsilon"),
-        (("--number", "0,9", "--values", 3, "--epsilon", 1), "several of DRAFT, --values and --number are given"),
-        (("--values", 3, "--epsilon", 1, "--within", 1), "--within cannot be used, because the values have no order"),
-        (("--number", "0,9", "--epsilon", 1, "--within", 0), "at least 0.000000001"),
-    ],
-)
-def test_invalid_options_are_usage_errors(words, message):
-    """A usage error says which option is wrong or which value was expected."""
-    assert message in run("plan", *words, code=2).output
-
-
 def test_a_target_error_of_deciles_is_refused_for_buckets(tmp_path):
     """--within is refused for edges, and the error says why."""
     draft = tmp_path / "draft.toml"

@@ -17,7 +17,6 @@ from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.errors import AddressRefused, UnknownCampaign
-from edge_sdk.transport.outbox import Outbox
 from edge_sdk.transport.upload import MOST_SECONDS, Outcome
 from edge_sdk.transport.waiting import waiting as shown
 from protocol.campaign import open_campaign
@@ -339,29 +338,8 @@ class TwoStudies(RuleBasedStateMachine):
             self.device.close()
 
 
-TwoStudies.TestCase.settings = settings(
-    max_examples=8,
-    stateful_step_count=12,
-    derandomize=True,
-)
+TwoStudies.TestCase.settings = settings(max_examples=8, stateful_step_count=12, derandomize=True)
 TestTwoStudies = TwoStudies.TestCase
-
-
-def test_a_crash_after_an_acknowledgement_keeps_every_envelope(open_device, place, monkeypatch):
-    """If the process dies after an acknowledgement and before the queue is changed, every envelope stays queued, stored
-    or refused."""
-    device = open_device(place)
-    device.answer(agreed(device), "none")
-    before = waiting(device)
-
-    def crash(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Outbox, "acknowledged", crash)
-        with pytest.raises(KeyboardInterrupt):
-            device.outbox.send(now=OPENS, opener=UploadNetwork(FakeResponse(200, acknowledgement(b"".join(before), 0))))
-    assert waiting(device) == before
 
 
 # The command line
