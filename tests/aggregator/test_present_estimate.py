@@ -23,11 +23,11 @@ from aggregator.present.shown_shares import percent
 from aggregator.present.table import ShareBar, estimate_table, query_table
 from aggregator.present.tallies import WRITERS
 from protocol.campaign import Campaign
-from protocol.channels import Table
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp
 from protocol.views import plain_views
+from tests.aggregator.test_estimate_result import SINGULAR
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -260,12 +260,8 @@ def test_every_kind_of_domain_is_drawn(tmp_path, domain, p, rehearsal):
 
 def test_an_estimate_without_intervals_is_still_shown(tmp_path):
     """If no unbiased estimate exists, table, CSV and picture show the shares alone."""
-    third = 2**62 // 3
-    channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
-    campaign = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", plain_views(channel),
-                     10**9, 2 * 10**9, 86400, 1, 1, "open")  # fmt: skip
-    shown = estimate(campaign, Tally.of(np.array([40, 60])))
+    shown = estimate(SINGULAR, Tally.of(np.array([40, 60])))
     assert "33.3%   - " in printed(estimate_table(shown))
     assert ",,,," in estimate_csv(shown)
     draw(shown, tmp_path / "it.png")
-    assert "-" in printed(query_table(query.value_share(campaign, Tally.of(np.array([40, 60])), 0), campaign, 100))
+    assert "-" in printed(query_table(query.value_share(SINGULAR, Tally.of(np.array([40, 60])), 0), SINGULAR, 100))

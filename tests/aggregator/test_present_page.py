@@ -33,13 +33,14 @@ from aggregator.present.page_promise import promise_section
 from aggregator.present.shown_shares import decimals, listed, percent
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.channels import Blocks, Table
+from protocol.channels import Blocks
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Classes, Information, Ldp
 from protocol.views import plain_views
 from tests.aggregator.command import run
 from tests.aggregator.test_cli import COUNTS, DRAFT
+from tests.aggregator.test_estimate_result import SINGULAR
 
 COLOURS = Values(("red", "green", "blue"))
 MANY = Values(tuple(f"item {x}" for x in range(300)))
@@ -229,13 +230,10 @@ def test_a_map_of_43_750_cells_is_small():
 def test_an_estimate_without_intervals_has_dashes_and_a_warning():
     """If no unbiased estimate exists, the page begins with the warning and shows shares with dashes for the
     intervals."""
-    third = 2**62 // 3
-    channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
-    campaign = unsigned_campaign(COLOURS, Information(NANONATS, (1, 1, 1)), channel=channel)
     counted = Tally(np.array([40, 60]), 100)
-    found = estimate(campaign, counted)
+    found = estimate(SINGULAR, counted)
     assert found.warnings
-    parsed = Parsed(page(found, audit(campaign), counted))
+    parsed = Parsed(page(found, audit(SINGULAR), counted))
     assert parsed.text.index("Read this first") < parsed.text.index("Results")
     assert found.warnings[0][1:] in parsed.text
     assert "A dash" in parsed.text
