@@ -87,10 +87,7 @@ def test_block_recipe_keeps_its_notion(blocks):
 
 
 @settings(max_examples=200)
-@given(
-    st.lists(st.integers(1, 10**6), min_size=2, max_size=30),
-    st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS),
-)
+@given(st.lists(st.integers(1, 10**6), min_size=2, max_size=30), st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS))
 def test_lip_recipe_is_valid_and_tight_for_every_prior(prior, level):
     """The repaired LIP channel has its level to the nanonat under any prior, and an LDP level of at most 2 eps."""
     certificate = certify(lip_response(prior, level), Information(level, tuple(prior)))
@@ -192,10 +189,7 @@ def test_a_draft_sets_addresses_contact_and_languages():
         ('[text.de]\ntitle = "T"', "[text.de] question is missing"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nwhat = "x"', "[text.de] has an unknown entry 'what'"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a", "a", "b", "c"]', "[text.de] values has 'a' twice"),
-        (
-            '[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a"]',
-            "[text.de] values must have 4 texts",
-        ),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a"]', "[text.de] values must have 4 texts"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\n[text.de.values]\nnon = "x"', "'non'; did you mean 'none'?"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nclasses = ["a"]', "[text.de] has an unknown entry 'classes'"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nunit = "h"', "[text.de] has an unknown entry 'unit'"),
@@ -227,10 +221,7 @@ def test_auto_is_projective_for_many_values():
         ),
         ('notion = "lip"\nepsilon = 1\n[prior]\ncounts = [1, 20, 3, 40]', Windows),
         ('notion = "minid"\nbudgets = {none = 1.0}\ndefault = 2', Table),
-        (
-            'notion = "avgid"\nbudgets = {none = 1.0, primary = 1.0}\ndefault = 2\npairs = [[1.0, 2], [1.0, 1.0]]',
-            Table,
-        ),
+        ('notion = "avgid"\nbudgets = {none = 1.0, primary = 1.0}\ndefault = 2\npairs = [[1.0, 2], [1.0, 1.0]]', Table),
         ('notion = "mutual-information"\nepsilon = 0.1\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]', Table),
         (
             'notion = "ldp"\nepsilon = 2\n[mechanism]\nname = "table"\n'

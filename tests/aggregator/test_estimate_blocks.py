@@ -91,13 +91,7 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel, rng)
 
 @pytest.mark.parametrize(
     "inner",
-    [
-        hadamard(5, NANONATS),
-        randomized_response(5, NANONATS),
-        uneven_response(4, 0),
-        table(4, 0),
-        Constant(),
-    ],
+    [hadamard(5, NANONATS), randomized_response(5, NANONATS), uneven_response(4, 0), table(4, 0), Constant()],
     ids=["hadamard", "response", "uneven response", "table", "constant"],
 )
 def test_inner_decoders_take_shares_that_sum_to_less_than_one(inner, rng):

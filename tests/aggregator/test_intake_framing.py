@@ -38,14 +38,7 @@ def streams(draw: st.DrawFn) -> bytes:
     """A batch of envelopes with noise, truncations and altered bytes."""
     noise = st.one_of(
         st.binary(max_size=20),
-        st.sampled_from(
-            [
-                b"\x95",
-                b"\x95\x01",
-                b"\x95\x01\x03\xc4\x08",
-                HUGE_CLAIM,
-            ]
-        ),
+        st.sampled_from([b"\x95", b"\x95\x01", b"\x95\x01\x03\xc4\x08", HUGE_CLAIM]),
     )
     data = bytearray(b"".join(draw(st.lists(st.one_of(envelopes(), noise), max_size=8))))
     for _ in range(draw(st.integers(0, 3))):

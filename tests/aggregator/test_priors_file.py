@@ -65,10 +65,7 @@ def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
         ("wheat,hay,flax\n1,2,0\n", "line 2: a weight must be above zero"),
         ("wheat,hay,flax\n1,2,many\n", "line 2: a weight must be a number"),
         ("wheat,hay,flax\n0.33333333,0.33333333,0.33333334\n", "fewer digits"),
-        (
-            "wheat,hay,flax,count\n1,2,3,some\n",
-            "line 2: a count must be a whole number of at most 15 digits$",
-        ),
+        ("wheat,hay,flax,count\n1,2,3,some\n", "line 2: a count must be a whole number of at most 15 digits$"),
         ("wheat,hay,flax,count\n1,2,3,0\n", "has no people"),
         ("wheat,hay,flax,count\n1,2,3,11\n", "more than 10 people"),
         ("wheat,hay,flax,epsilon\n1,2,3,2\n", "line 2: epsilon must be from"),

@@ -481,11 +481,7 @@ def all_of(sources):
 
 @pytest.mark.parametrize(
     ("name", "damage"),
-    [
-        *((name, gone) for name in SCHEMAS),
-        *(("reports", how) for how in (*NOTICED, zeroed)),
-        ("rejects", file_cut),
-    ],
+    [*((name, gone) for name in SCHEMAS), *(("reports", how) for how in (*NOTICED, zeroed)), ("rejects", file_cut)],
 )
 def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, damage, before):
     """After damage to one table, the new study has the tallies, keys and refusals of the old one, which is unchanged.

@@ -17,16 +17,7 @@ from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Channel, RandomizedResponse
 from protocol.domain import Buckets, Grid, Values
-from protocol.notions import (
-    Block,
-    Geo,
-    Graded,
-    HighLow,
-    Information,
-    Ldp,
-    Matrix,
-    MutualInformation,
-)
+from protocol.notions import Block, Geo, Graded, HighLow, Information, Ldp, Matrix, MutualInformation
 from protocol.report import Report
 from protocol.views import Districts, Identity, View, plain_views
 from tests.edge_sdk.conftest import AUTHOR, OPENS, response

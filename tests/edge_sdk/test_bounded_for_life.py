@@ -151,10 +151,7 @@ class BudgetMachine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-@pytest.mark.parametrize(
-    ("examples", "steps"),
-    [(30, 50), pytest.param(1000, 100, marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize(("examples", "steps"), [(30, 50), pytest.param(1000, 100, marks=pytest.mark.long)])
 def test_the_sum_of_charges_stays_within_every_cap(examples, steps):
     """For every interleaving of answers, campaigns, restarts, clock jumps and forgetting, no cap is ever exceeded.
 

@@ -102,14 +102,7 @@ class World:
         self.unit = self.made()
 
     def made(self, past: float = 0) -> Unit:
-        return Unit(
-            self.configuration,
-            self.read,
-            self.say,
-            clock=lambda: self.now,
-            urandom=self.dice,
-            past=past,
-        )
+        return Unit(self.configuration, self.read, self.say, clock=lambda: self.now, urandom=self.dice, past=past)
 
     def say(self, level: int, text: str) -> None:
         self.log.append(text)
@@ -196,11 +189,7 @@ def world(tmp_path):
         ("lifetime = 1000", "window = 3", r"\[budget\] window must be \[seconds, nats\]"),
         ("lifetime = 1000", "window = [0, 1.0]", r"\[budget\] window"),
         ("lifetime = 1000", 'window = [60, "1"]', r"\[budget\] window"),
-        (
-            "lifetime = 1000",
-            "lifetine = 8",
-            r"unknown key \[budget\] lifetine; did you mean 'lifetime'",
-        ),
+        ("lifetime = 1000", "lifetine = 8", r"unknown key \[budget\] lifetine; did you mean 'lifetime'"),
         ('file = "reading"', "", "exactly one of command, file and stdin"),
         ('file = "reading"', 'file = "reading"\nstdin = true', "exactly one of command, file and stdin"),
         ('file = "reading"', 'command = "cat"', r"\[source\] command must be a list"),

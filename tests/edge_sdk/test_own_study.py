@@ -369,10 +369,7 @@ def test_the_commands_name_the_envelopes_that_stay(tmp_path, capsys):
     assert ids[1] in capsys.readouterr().err
     assert main([*store, "outbox", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["campaigns"]
-    assert [(row["title"], row["to"]) for row in rows] == [
-        ("One", ELSEWHERE),
-        ("Two", "no address"),
-    ]
+    assert [(row["title"], row["to"]) for row in rows] == [("One", ELSEWHERE), ("Two", "no address")]
     assert main([*store, "outbox", "export", str(tmp_path / "out.htr"), "--campaign", ids[1][:8]]) == 0
     assert main([*store, "address", ids[0], "http://study.example"]) == 1
     assert main([*store, "address", ids[0], "https://study.example"]) == 0

@@ -316,17 +316,11 @@ class Years(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-@pytest.mark.parametrize(
-    ("examples", "steps"),
-    [(30, 40), pytest.param(1000, 100, marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize(("examples", "steps"), [(30, 40), pytest.param(1000, 100, marks=pytest.mark.long)])
 def test_no_cap_is_exceeded_in_years_of_answers(examples, steps):
     """During years of answers, campaigns, wrong clocks, restarts, two processes and forgetting, no cap is exceeded, no
     slot is filled twice, equal values give equal outputs, and no other sent data depend on a value."""
-    run_state_machine_as_test(
-        Years,
-        settings=settings(max_examples=examples, stateful_step_count=steps, database=None),
-    )
+    run_state_machine_as_test(Years, settings=settings(max_examples=examples, stateful_step_count=steps, database=None))
 
 
 def test_two_people_cannot_be_distinguished_in_three_years(tmp_path):

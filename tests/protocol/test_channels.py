@@ -23,15 +23,7 @@ from scipy import stats
 
 import protocol
 from protocol import channels, codec, exact, notions
-from protocol.channels import (
-    FAMILIES,
-    Channel,
-    Hadamard,
-    Loss,
-    Noise,
-    RandomizedResponse,
-    Table,
-)
+from protocol.channels import FAMILIES, Channel, Hadamard, Loss, Noise, RandomizedResponse, Table
 from protocol.errors import ChannelError, Uncertified
 from tests.families import CHANNELS, SHAPES
 from tests.families.hadamard import truth_of

@@ -65,10 +65,7 @@ def test_the_rule_follows_its_closed_form(weights: list[int], level: int) -> Non
         assert channel.cover_of(m) / 2**64 == pytest.approx(part / (factor - 1 + sum(least)), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [(), (1,), (0, 1), (-1, 2), (2, 4), (2**20, 1), (1,) * 257],
-)
+@pytest.mark.parametrize("weights", [(), (1,), (0, 1), (-1, 2), (2, 4), (2**20, 1), (1,) * 257])
 def test_invalid_weights_are_refused(weights: tuple[int, ...]) -> None:
     """Weights that are too few, too many, zero, negative, too large or not in lowest terms are refused."""
     with pytest.raises(ReportError):

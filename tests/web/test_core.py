@@ -190,10 +190,7 @@ def test_answers_become_the_inputs_of_python() -> None:
         (domain.NumberRange.of(0, 10_000, 8, random=True, clamp=True), numeral),
         (domain.Dates.of("2024-01-31", "2024-12-31", 5), day),
         (domain.Dates.of("2024-02-29", "2024-12-31", 306, clamp=True), day),
-        (
-            domain.Grid(-(10**6), 10**6, 0, 9 * 10**6, 250_000),
-            place,
-        ),
+        (domain.Grid(-(10**6), 10**6, 0, 9 * 10**6, 250_000), place),
         (domain.Items(3, 7), lambda: ";".join(chance.choices("1234567890", k=chance.randrange(6)))),
     ]
     cases = []
