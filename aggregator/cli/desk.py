@@ -20,7 +20,7 @@ from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.intake import ingest as intake
-from aggregator.intake.files import batch_files, may_hold, size_of
+from aggregator.intake.files import batch_files, may_hold, total_bytes
 from aggregator.intake.framing import HEADS
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.listing import ingest_table
@@ -171,7 +171,7 @@ def ingest(
         files += found
     if threads and "://" in engine_name:
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")
-    with engine_of(engine_name, threads) as engine, shell.progress("verifying", size_of(files)) as advance:
+    with engine_of(engine_name, threads) as engine, shell.progress("verifying", total_bytes(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
     others = _no_batches(files) if result.rejected.get("malformed") else []
     if uploads:

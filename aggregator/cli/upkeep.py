@@ -13,7 +13,7 @@ from aggregator.cli.shell import halftruth
 from aggregator.intake import compact as compaction
 from aggregator.intake import rebuild as rebuilding
 from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
-from aggregator.intake.files import size_of
+from aggregator.intake.files import total_bytes
 from aggregator.intake.rebuild import Rebuilt, Sources
 from aggregator.quantity import quantity
 from aggregator.receive import inbox
@@ -122,7 +122,7 @@ def rebuild(
         shell.campaign_file(path)
     trusted = [shell.public_key(path) for path in trust]
     sources = Sources(batches or None, campaigns, trusted, enrolments)
-    with shell.progress("verifying", size_of(batches or inbox.kept(old))) as advance:
+    with shell.progress("verifying", total_bytes(batches or inbox.kept(old))) as advance:
         done = rebuilding.rebuild(
             old,
             out,

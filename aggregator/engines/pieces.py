@@ -15,7 +15,7 @@ from aggregator.engines import steps
 from aggregator.engines.engine import EngineError
 from aggregator.engines.workers import Workers
 from aggregator.intake import ranges
-from aggregator.intake.files import size_of, unread
+from aggregator.intake.files import total_bytes, unread
 from aggregator.intake.ingest import ALONE_BYTES
 from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.signatures import BLOCK_BYTES
@@ -64,7 +64,7 @@ def cut(
     Raises:
         EngineError: a worker cannot read a file that this process can read.
     """
-    share = max(size_of(files) // (PIECES_PER_THREAD * workers.threads()), BLOCK_BYTES)
+    share = max(total_bytes(files) // (PIECES_PER_THREAD * workers.threads()), BLOCK_BYTES)
     # The size is a power of two, so that every cut of one size is also a cut of the smaller sizes.
     size = 1 << min(piece_bytes, share, _bytes_of(study, PIECE_OUTPUTS)).bit_length() - 1
     groups = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES, ALONE_BYTES)

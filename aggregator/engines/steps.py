@@ -29,8 +29,7 @@ from aggregator.intake.shards import ShardPart
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.validate import ValidationOutcome
-from aggregator.intake.verified import Verified
-from aggregator.intake.verified import size_of as verified_bytes
+from aggregator.intake.verified import Verified, verified_bytes
 from aggregator.storage import tables
 from aggregator.storage.places import Place
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS, StudyError

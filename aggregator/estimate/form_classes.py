@@ -26,7 +26,7 @@ from protocol.campaign import Campaign
 from protocol.views.maps import Questions
 
 
-def views_of(campaign: Campaign, tally: Tally) -> list[FormView]:
+def form_views(campaign: Campaign, tally: Tally) -> list[FormView]:
     """Return the views of a form that have reports."""
     found = []
     for place, (view, part) in enumerate(zip(campaign.views, tally.by_view, strict=True)):

@@ -19,7 +19,7 @@ from aggregator.estimate.advice import ONE_DEVICE
 from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.form import NotAsked, SharesEstimate, answered, margin, part_of, question_shares, shares_of
 from aggregator.estimate.form_change import AnsweredShares
-from aggregator.estimate.form_classes import class_weighting, views_of, weighted_views
+from aggregator.estimate.form_classes import class_weighting, form_views, weighted_views
 from aggregator.estimate.form_table import Association, cross
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import (
@@ -171,7 +171,7 @@ def estimate_form(
         raise NotOfForm(f"a table needs two different questions, and {names[0]!r} is named twice")
     form = _form_of(unsigned)
     questions = [form.questions[place] for place in places]
-    reported = _ReportedForm(views_of(unsigned, tally), form, tuple(margins), confidence)
+    reported = _ReportedForm(form_views(unsigned, tally), form, tuple(margins), confidence)
     if len(places) == 1:
         found = reported.question(places[0])
         labels: tuple[tuple[str, ...], ...] = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))

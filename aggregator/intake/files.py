@@ -141,7 +141,7 @@ def unread(reason: str, *, nothing: bool) -> str:
     return f"could not be read{'' if nothing else ' to its end'}: {reason}"
 
 
-def size_of(paths: Iterable[str | Place]) -> int:
+def total_bytes(paths: Iterable[str | Place]) -> int:
     """Return the total size in bytes of the files to read; files of unknown size are left out.
 
     Raises:

@@ -26,7 +26,7 @@ from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import PendingVerdicts, Sealed, Verifier
 from aggregator.intake.slots import Slots
-from aggregator.intake.views import ViewChannels, unpack, views_of
+from aggregator.intake.views import ViewChannels, assigned_views, unpack
 from aggregator.storage.tables import REPORTS, append
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign
 from protocol.envelope import Kind
@@ -203,7 +203,7 @@ class _Verdicts:
             self.refuse(rows, ~revoked & ~registry.enrolled[at], Reject.UNKNOWN_KEY)
             self.refuse(rows, revoked, Reject.REVOKED_KEY)
             public[rows] = np.take(registry.public, at, axis=0)
-            self.view[rows] = views_of(self.study.known(self.names[campaign]).signed, public[rows])
+            self.view[rows] = assigned_views(self.study.known(self.names[campaign]).signed, public[rows])
             self.channels[campaign] = ViewChannels.of(self.campaign_at(campaign))
         rows = self.undecided()
         self.pending.append(verifier.start(self.sealed.rows(rows), np.take(public, rows, axis=0)))

@@ -102,7 +102,7 @@ class DigestCollector(Verified):
         self.collected += [digest for digest in digests if digest not in self]
 
 
-def size_of(study_path: Place) -> int:
+def verified_bytes(study_path: Place) -> int:
     """Return the size of a study's stored digests in bytes."""
     path = study_path / NAME
     with suppress(OSError):

@@ -17,7 +17,7 @@ from protocol.channels import Channel
 from protocol.views.view import channel_places
 
 
-def views_of(signed: SignedCampaign, public: Bytes) -> Integers:
+def assigned_views(signed: SignedCampaign, public: Bytes) -> Integers:
     """Return the view of each public key's device, as (n,) indices into the campaign's views, for (n, 32) public
     keys."""
     if len(signed.campaign.views) == 1:

@@ -25,7 +25,7 @@ from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.columns import Bytes, Integers, Mask, Reports, campaign_named
 from aggregator.intake.framing import TRAILER, frames
 from aggregator.intake.signatures import Sealed, Verifier
-from aggregator.intake.views import Unpacked, ViewChannels, unpack, views_of
+from aggregator.intake.views import Unpacked, ViewChannels, assigned_views, unpack
 from aggregator.receive.fingerprints import fingerprints, numbers
 from aggregator.receive.snapshot import CampaignSnapshot
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
@@ -160,7 +160,7 @@ class CountedQuery:
         # A report with an invalid signature gets False; otherwise anybody could try all outputs of a key.
         kept = verifier.verify(self.sealed.rows(rows), publics)
         rows = rows[kept]
-        channels, view = ViewChannels.of(snapshot.signed.campaign), views_of(snapshot.signed, publics[kept])
+        channels, view = ViewChannels.of(snapshot.signed.campaign), assigned_views(snapshot.signed, publics[kept])
         alike = channels.of_view[view] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
         for shape in np.unique(alike).tolist():
             place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)

@@ -66,10 +66,10 @@ def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], b
         )
     elif (known := store.setting("secret")) is None:
         raise ledger_mismatch(folder)
-    elif fingerprint(found) != known:
+    elif secret_fingerprint(found) != known:
         raise wrong_secret(folder)
     secret = found if found and len(found) == DEVICE_SECRET_BYTES else urandom(DEVICE_SECRET_BYTES)
-    checkpoint = checked(store, fingerprint(secret), made)
+    checkpoint = checked(store, secret_fingerprint(secret), made)
     here = None
     if made:
         _require_current(folder, checkpoint, checkpoints, expected=set())
@@ -145,7 +145,7 @@ def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
     return checkpoint
 
 
-def fingerprint(secret: bytes) -> bytes:
+def secret_fingerprint(secret: bytes) -> bytes:
     """Return a fingerprint of a secret; it does not reveal the secret."""
     return sha256(b"halftruth/1/secret-fingerprint" + secret).digest()
 

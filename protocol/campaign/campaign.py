@@ -100,7 +100,7 @@ class Campaign:
         address.require_addresses(self.addresses)
         require_class_names(self.classes, self.notion)
         views.require_views(self.views)
-        views.require_inputs(self.views, self.domain, len(self.classes))
+        views.require_view_inputs(self.views, self.domain, len(self.classes))
         views.require_every_question(self.views, self.domain)
         if not 0 <= self.opens < self.closes <= MAX_TIME:
             raise CampaignError(

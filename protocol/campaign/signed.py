@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from protocol import envelope, keys, views
 from protocol.campaign.campaign import Campaign
-from protocol.campaign.size import require_size
+from protocol.campaign.size import require_campaign_size
 from protocol.campaign.wire import decode_campaign, encode_campaign
 from protocol.envelope import Kind
 from protocol.errors import CampaignError, CodecError, EnvelopeError
@@ -55,9 +55,9 @@ def seal_campaign(campaign: Campaign, key: keys.SigningKey) -> bytes:
         CampaignError: the campaign is too long.
     """
     payload = encode_campaign(campaign)
-    require_size(payload, len(payload))
+    require_campaign_size(payload, len(payload))
     data = envelope.seal(Kind.CAMPAIGN, key, payload)
-    require_size(payload, len(data))
+    require_campaign_size(payload, len(data))
     return data
 
 
@@ -84,7 +84,7 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
             f"no trusted author has key {sealed.key_id.hex()}: trust the author's public key, or refuse the campaign"
         )
     payload = sealed.open(author)
-    require_size(payload, len(data))
+    require_campaign_size(payload, len(data))
     return SignedCampaign(decode_campaign(payload), campaign_id(data), author, data)
 
 
@@ -99,7 +99,7 @@ def unverified_campaign(data: bytes) -> Campaign:
         BadData: at the stage that fails.
     """
     payload = _sealed(data).unverified
-    require_size(payload, len(data))
+    require_campaign_size(payload, len(data))
     return decode_campaign(payload)
 
 

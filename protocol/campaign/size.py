@@ -15,7 +15,7 @@ _NOTION = 5
 """Position of the notion among the fields of a campaign."""
 
 
-def require_size(payload: bytes, size: int) -> None:
+def require_campaign_size(payload: bytes, size: int) -> None:
     """Refuse a campaign with too many bytes.
 
     Args:

@@ -16,7 +16,7 @@ from protocol.views.view import (
     is_plain,
     plain_views,
     require_every_question,
-    require_inputs,
+    require_view_inputs,
     require_views,
 )
 
@@ -24,5 +24,5 @@ __all__ = [
     "MAPS", "MAX_VIEWS", "MAX_WEIGHT",
     "Coarse", "Districts", "Identity", "Map", "Questions", "View",
     "certificates_of", "decode", "encode", "is_plain", "plain_views", "require_every_question",
-    "require_inputs", "require_views", "view_of", "worst_of",
+    "require_view_inputs", "require_views", "view_of", "worst_of",
 ]  # fmt: skip

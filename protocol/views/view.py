@@ -54,7 +54,7 @@ def is_plain(views: Sequence[View]) -> bool:
 
 
 def require_views(views: Sequence[View]) -> None:
-    """Refuse views that are not canonical; ``require_inputs`` checks that they fit a domain.
+    """Refuse views that are not canonical; ``require_view_inputs`` checks that they fit a domain.
 
     Raises:
         ViewError
@@ -73,7 +73,7 @@ def require_views(views: Sequence[View]) -> None:
         raise ViewError("two views have the same map and channel: write one, with the sum of their weights")
 
 
-def require_inputs(views: Sequence[View], domain: Domain, class_count: int) -> None:
+def require_view_inputs(views: Sequence[View], domain: Domain, class_count: int) -> None:
     """Refuse views whose channels do not have an input for each value, or for each value of each class.
 
     Args:

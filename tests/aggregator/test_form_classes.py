@@ -21,7 +21,7 @@ from aggregator.estimate.error import view_worths
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import form_difference
-from aggregator.estimate.form_classes import views_of
+from aggregator.estimate.form_classes import form_views
 from aggregator.estimate.form_course import FormSides, form_classes, form_course
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.groups import GROUPS, Groups
@@ -118,7 +118,7 @@ def counted(campaign: Campaign, seed: int, reports: int = 400) -> ViewsTally:
 def test_a_view_contains_the_ordered_questions() -> None:
     """``ordered`` of each view contains the number question if the view asks it, and no other question."""
     campaign = read(FORM)
-    views = views_of(campaign, counted(campaign, 1))
+    views = form_views(campaign, counted(campaign, 1))
     assert {view.questions for view in views} == {(0, 1), (0, 2), (1, 2)}
     assert all(view.ordered == {0} & set(view.questions) for view in views)
 

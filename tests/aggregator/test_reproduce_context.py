@@ -16,7 +16,7 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.sets.recipe import subset_error
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context import EXPERIMENTS, places, reader
-from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, blocks_of, people_needed
+from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, even_blocks, people_needed
 from aggregator.reproduce.context.sensitive import high_low_shares
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, DataFolder
@@ -106,8 +106,8 @@ def test_the_needed_people_give_the_requested_distance():
 
 def test_blocks_are_equal_runs():
     """m blocks are runs of consecutive values with sizes as equal as possible; one block is plain LDP."""
-    assert blocks_of(10, 5) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert sorted(np.bincount(blocks_of(11, 3)).tolist()) == [3, 4, 4]
+    assert even_blocks(10, 5) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert sorted(np.bincount(even_blocks(11, 3)).tolist()) == [3, 4, 4]
     assert block(10, 1, 1.0) == Ldp(level(1))
     assert block(4, 2, 1.0) == Block.over(level(1), [0, 0, 1, 1])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aggregator.estimate.error import expected_mse
-from aggregator.families.blocks.recipe import blocks_of, in_blocks
+from aggregator.families.blocks.recipe import block_numbers, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.mechanism import COUNT, Build, Mechanism, Question, Recipe
 from aggregator.families.projective.recipe import projective
@@ -35,7 +35,7 @@ def _in_each_block(question: Question) -> Recipe | str:
     if not isinstance(notion, Block):
         return "it needs blocks of values: notion block"
     builders = (randomized_response, hadamard, projective)
-    return lambda: best_in_blocks(blocks_of(notion), notion.level, builders)
+    return lambda: best_in_blocks(block_numbers(notion), notion.level, builders)
 
 
 MECHANISMS = (

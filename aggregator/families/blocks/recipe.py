@@ -65,12 +65,12 @@ def everywhere(build: Build) -> Callable[[Question], Recipe | str]:
         if isinstance(notion, HighLow):
             return lambda: high_low(notion.size, notion.sensitive, notion.level, build)
         if isinstance(notion, Block):
-            return lambda: in_blocks(blocks_of(notion), notion.level, build)
+            return lambda: in_blocks(block_numbers(notion), notion.level, build)
         return plain(build)(question)
 
     return recipe
 
 
-def blocks_of(notion: Block) -> list[int]:
+def block_numbers(notion: Block) -> list[int]:
     """Return the block number of each input."""
     return [block for block, length in notion.runs for _ in range(length)]

@@ -49,14 +49,14 @@ LEVELS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
 FEW = (0.5, 1.0, 2.0, 4.0)
 
 
-def blocks_of(size: int, count: int) -> list[int]:
+def even_blocks(size: int, count: int) -> list[int]:
     """Return the block of each value: neighbouring values in blocks of nearly equal size."""
     return [x * count // size for x in range(size)]
 
 
 def block(size: int, count: int, eps: float) -> Notion:
     """Return block-structured LDP with ``count`` blocks, or plain LDP for one block."""
-    return Block.over(level(eps), blocks_of(size, count)) if count > 1 else Ldp(level(eps))
+    return Block.over(level(eps), even_blocks(size, count)) if count > 1 else Ldp(level(eps))
 
 
 @dataclass(frozen=True)
