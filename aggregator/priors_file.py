@@ -95,26 +95,20 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
     """
     values = [domain.parse(domain.label(x)) for x in range(domain.size)]
     generator = np.random.default_rng(None if seed is None else [seed, len(people), 2])
-    answers: list[Answer] = []
-    counts: list[int] = []
-    priors: list[tuple[int, ...]] = []
-    chances: list[float] = []
-    levels: list[int] = []
+    groups: list[tuple[Answer, int, tuple[int, ...], int, float]] = []
     for one in people:
         if one.answer is not None:
-            answers.append(one.answer)
-            counts.append(one.count)
-            priors.append(one.prior)
-            chances.append(float(one.count))
-            levels.append(one.level)
+            groups.append((one.answer, one.count, one.prior, one.level, float(one.count)))
             continue
         shares = np.array(one.prior) / sum(one.prior)
-        answers.extend(values)
-        counts.extend(generator.multinomial(one.count, shares).tolist())
-        priors.extend([one.prior] * domain.size)
-        levels.extend([one.level] * domain.size)
-        chances.extend((one.count * shares).tolist())
-    return Truth(tuple(answers), tuple(counts), priors=tuple(priors), levels=tuple(levels), chances=tuple(chances))
+        drawn = generator.multinomial(one.count, shares).tolist()
+        chances = (one.count * shares).tolist()
+        groups += [
+            (value, count, one.prior, one.level, chance)
+            for value, count, chance in zip(values, drawn, chances, strict=True)
+        ]
+    answers, counts, priors, levels, chances = zip(*groups, strict=True)
+    return Truth(answers, counts, priors=priors, levels=levels, chances=chances)
 
 
 def drawn_answers_csv(truth: Truth, domain: Domain) -> str:
