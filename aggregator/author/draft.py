@@ -19,7 +19,7 @@ from typing import Any
 from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.domain_section import domain_of
 from aggregator.author.form_bins import bins_sentences
-from aggregator.author.form_section import DraftForm, drafted_form, form_draft
+from aggregator.author.form_section import DraftForm, form_draft, questions_form
 from aggregator.author.mechanism_section import (
     FAMILIES_ENTRY,
     families_of,
@@ -98,7 +98,7 @@ def read_form(path: Path) -> DraftForm | None:
     _require_form(document)
     top = Section("", document)
     privacy, analysis, mechanism = _sections(top, "privacy", "analysis", "mechanism")
-    form, name = drafted_form(top), mechanism_name(mechanism)
+    form, name = questions_form(top), mechanism_name(mechanism)
     question, classes = _question_and_classes(document, top, form, path.parent, privacy, Section("prior", {}))
     return form_draft(analysis, name, form, dataclasses.replace(question, reports=_reports(analysis)), classes)
 
@@ -115,7 +115,7 @@ def read_bins(path: Path, made: Domain) -> list[str]:
         return []
     top = Section("", document)
     (analysis,) = _sections(top, "analysis")
-    return bins_sentences(drafted_form(top), made, _reports(analysis))
+    return bins_sentences(questions_form(top), made, _reports(analysis))
 
 
 def read_classes(path: Path) -> DraftClasses | None:
@@ -176,7 +176,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
             ("study", {}), ("analysis", {}),
         )
     }  # fmt: skip
-    form = drafted_form(top) if _is_form(document) else None
+    form = questions_form(top) if _is_form(document) else None
     domain = form or domain_of(sections["domain"])
     goal, reports = ("" if form else _goal(sections["analysis"], domain)), _reports(sections["analysis"])
     question, names = _question_and_classes(document, top, domain, folder, sections.pop("privacy"), sections["prior"])

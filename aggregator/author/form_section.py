@@ -78,7 +78,7 @@ class DraftForm:
         return channel_of(self.mechanism, replace(self.question, notion=Ldp(level)), view.map)[1]
 
 
-def drafted_form(top: Section) -> Form:
+def questions_form(top: Section) -> Form:
     """Return the form of the tables ``[[question]]``.
 
     Raises:

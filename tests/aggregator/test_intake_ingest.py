@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aggregator.estimate.estimator import estimate
 from aggregator.intake import files, signatures
 from aggregator.intake import ingest as intake
-from aggregator.intake.files import IntakeError, batch_files
+from aggregator.intake.files import IntakeError, batch_files, total_bytes
 from aggregator.intake.ingest import ingest
 from aggregator.intake.rejects import Reject
 from aggregator.storage import tables
@@ -291,7 +291,7 @@ def test_files_are_those_of_the_folders_in_order(study, tmp_path):
     with pytest.raises(IntakeError, match="gone"):
         ingest(study, [inbox, tmp_path / "gone"], now=NOW)
     assert rows(study) == {}
-    assert intake.size_of([inbox]) == 3 * len(report(0, PLAIN))
+    assert total_bytes([inbox]) == 3 * len(report(0, PLAIN))
     done = []
     result = ingest(study, [inbox], now=NOW, progress=done.append)
     assert (result.accepted, result.files, sum(done)) == (3, 3, 3 * len(report(0, PLAIN)))
