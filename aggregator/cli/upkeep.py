@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
+from aggregator import rebuild as rebuilding
 from aggregator.cli import shell
 from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import halftruth
 from aggregator.intake import compact as compaction
-from aggregator.intake import rebuild as rebuilding
 from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
 from aggregator.intake.files import total_bytes
-from aggregator.intake.rebuild import Rebuilt, Sources
 from aggregator.quantity import quantity
+from aggregator.rebuild import Rebuilt, Sources
 from aggregator.receive import inbox
 from aggregator.storage.places import Place
 from aggregator.storage.tables import SCHEMAS

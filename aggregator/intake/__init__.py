@@ -12,6 +12,6 @@
     views        finds the view of each report
     deduplicate  finds the reports whose slots are free; ``slots`` keeps the filled ones in memory
 
-``ranges`` and ``shards`` divide bytes and rows among the workers of ``aggregator.engines``. ``compact`` and
-``rebuild`` maintain the tables.
+``ranges`` and ``shards`` divide bytes and rows among the workers of ``aggregator.engines``, ``compact`` merges the
+files of the tables, and ``aggregator.rebuild`` repairs a damaged study.
 """

@@ -6,7 +6,7 @@ the same time, and a crash leaves either the old files or the new files. A file 
 deleted after the retention time. Until then, readers of an older snapshot may need it, or a writer may be about to
 commit it.
 
-``rebuild`` repairs a table that lost files.
+``aggregator.rebuild`` repairs a table that lost files.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.intake.ingest import ingest
-from aggregator.intake.rebuild import Sources, rebuild
+from aggregator.rebuild import Sources, rebuild
 from aggregator.storage.tables import StudyError
 from aggregator.study import Study
 from protocol import envelope

@@ -19,8 +19,8 @@ from aggregator.intake import verified as verification
 from aggregator.intake.compact import HOUR, RETENTION, clock_of, compact
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import ingest
-from aggregator.intake.rebuild import Sources, rebuild
 from aggregator.intake.verified import Verified
+from aggregator.rebuild import Sources, rebuild
 from aggregator.storage import tables
 from aggregator.storage.places import below
 from aggregator.storage.remote import Remote

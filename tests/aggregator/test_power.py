@@ -10,7 +10,7 @@ import pytest
 
 from aggregator.intake.compact import compact
 from aggregator.intake.ingest import ingest
-from aggregator.intake.rebuild import Sources, rebuild
+from aggregator.rebuild import Sources, rebuild
 from aggregator.receive import inbox
 from aggregator.storage import tables
 from aggregator.study import Study

@@ -21,7 +21,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.intake import compact as compaction
 from aggregator.intake.compact import HOUR, SHORTEST, compact
 from aggregator.intake.ingest import ingest
-from aggregator.intake.rebuild import Sources, rebuild
+from aggregator.rebuild import Sources, rebuild
 from aggregator.receive import inbox
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS, SCHEMAS, Damaged, StudyError

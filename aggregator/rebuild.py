@@ -4,7 +4,7 @@ Readable rows of a table are copied, because only they record the counted report
 refusals. Unreadable rows are rebuilt from the sources: signed campaigns, enrolments and batches. The new study appears
 as a whole or not at all, and the old study is only read.
 
-``aggregator.storage.tables`` detects damage, and ``ingest`` counts the batches.
+``storage.tables`` detects damage, and ``intake.ingest`` counts the batches.
 """
 
 from __future__ import annotations
