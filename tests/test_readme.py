@@ -82,3 +82,12 @@ def test_every_command_is_in_the_guide():
     commands = guide.split("## Commands")[1].split("\n## ")[0]
     named = re.findall(r"^\| `(?:--study DIR )?([a-z]+)[ `].*\|$", commands, re.MULTILINE)
     assert named == list(COMMANDS)
+
+
+def test_the_output_in_the_guide_for_auditors_is_that_of_the_command(folder):
+    """Every row that AUDIT.md shows of the audit of README's campaign is printed."""
+    guide = (Path(__file__).parent.parent / "docs" / "AUDIT.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```console\n\$ halftruth audit education\.campaign\n(.*?)```", guide, re.DOTALL)
+    printed = CliRunner().invoke(halftruth, ["audit", str(folder / "education.campaign")]).stdout
+    for row in shown.splitlines():
+        assert " ".join(row.split()) in " ".join(printed.split())

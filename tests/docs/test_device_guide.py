@@ -1,5 +1,5 @@
-"""docs/DEVICE.md, docs/UNIT.md and docs/WEB.md are correct: the ten steps run as printed, and the tables name what
-exists."""
+"""docs/DEVICE.md, docs/SEND.md, docs/UNIT.md and docs/WEB.md are correct: the ten steps run as printed, the tables
+name what exists, and the sizes are those of reports."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import json
 import re
 import textwrap
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
+from aggregator.families.hadamard.recipe import hadamard
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
 from edge_sdk.__main__ import main
 from edge_sdk.unit.config import Configuration, Source
 from protocol.campaign import campaign_id
-from protocol.domain import Buckets, Form, FormQuestion, NumberRange
+from protocol.domain import Buckets, Form, FormQuestion, NumberRange, Values
+from protocol.exact import NANONATS
 from protocol.keys import fingerprint, public_line
 from protocol.link import Link
+from protocol.report import Report
 from protocol.views import Questions
+from tests.aggregator.campaigns import unsigned_campaign
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 
@@ -85,3 +89,21 @@ def test_every_call_of_the_guide_is_a_method_of_the_device_in_a_browser():
     called |= set(re.findall(r"[dD]evice\.(\w+)\(", text))
     module = (PAGE.parents[1] / "edge_sdk" / "web" / "device.js").read_text(encoding="utf-8")
     assert called <= set(re.findall(r"^ {2}(?:static )?(?:async )?(\w+)\(", module, re.MULTILINE))
+
+
+def test_the_sizes_in_the_guides_are_those_of_reports():
+    """SEND.md and DEVICE.md have the sizes of reports and bundles of Hadamard response, over 16 and 43,750 values."""
+
+    def size(k: int, readings: int) -> int:
+        made = unsigned_campaign(Values(tuple(map(str, range(k)))), hadamard(k, NANONATS))
+        made = replace(made, answers_per_period=readings)
+        return len(Report.of(bytes(16), made, 0, 0, [0] * readings).seal(AUTHOR))
+
+    send, guide = (
+        " ".join((PAGE.parent / page).read_text(encoding="utf-8").split()) for page in ("SEND.md", "DEVICE.md")
+    )
+    assert f"a report has {size(16, 1)} bytes, of which 64 are the signature" in send
+    assert f"a bundle of 24 readings has {size(16, 24)}. With 43,750 values" in send
+    assert f"the report has {size(43_750, 1)} bytes, and the bundle {size(43_750, 24)}." in send
+    assert f"43,750 values | {size(43_750, 1)} bytes; {size(16, 1)} for 16 values |" in guide
+    assert f"64 readings by Hadamard response, 16 values | {size(16, 64)} bytes, or 2.3 bytes a reading |" in guide
