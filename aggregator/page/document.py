@@ -10,7 +10,6 @@ study. The author's texts are in a block of JSON, escaped so that no text can en
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from aggregator.page.bundle import bundle
 from aggregator.page.tokens import BundleError
-from aggregator.present.markup import Html, tag
+from aggregator.present.markup import Html, html_document, source_hash, tag
 from edge_sdk.texts.page import texts_of_page
 from protocol.campaign import Campaign, SignedCampaign
 
@@ -51,6 +50,10 @@ _IN_JSON = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u20
 """Escapes of the characters that could end a script element, or a line of a script."""
 
 
+NO_ICON = tag("link", rel="icon", href="data:,")
+"""The element without which a browser asks the study for an icon."""
+
+
 @dataclass(frozen=True)
 class PageCode:
     """The script and the style of every page."""
@@ -74,12 +77,12 @@ class PageCode:
     @property
     def script_source(self) -> str:
         """The source of the script in a content security policy."""
-        return _hash(self.script)
+        return source_hash(self.script)
 
     @property
     def style_source(self) -> str:
         """The source of the style in a content security policy."""
-        return _hash(self.style)
+        return source_hash(self.style)
 
 
 @cache
@@ -131,27 +134,8 @@ def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", se
         ),
         code.style,
         *([] if served else [tag("meta", http_equiv="Content-Security-Policy", content=inside)]),
+        NO_ICON,
     )
-
-
-def html_document(title: str, body: Html, style: str, *first: Html) -> str:
-    """Return a complete HTML document.
-
-    Args:
-        first: elements of the head, placed directly after the charset.
-    """
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        *first,
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="referrer", content="no-referrer"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Html(style)),
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterator[Html]:
@@ -163,8 +147,3 @@ def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterator[Html]:
 def _json(data: object) -> str:
     """Return JSON that is safe inside a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_IN_JSON)
-
-
-def _hash(text: str) -> str:
-    """Return the hash of a text in the form of a source in a content security policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"

@@ -1,13 +1,15 @@
-"""HTML elements, built so that text cannot become markup.
+"""HTML elements and documents, built so that text cannot become markup.
 
 ``Html`` is markup. Every other string is text, and is escaped when it is added. Therefore the texts of an author or a
 device never become markup.
 
-``page`` makes the page.
+``page`` makes the page of an estimate, and ``aggregator.page.document`` that of a campaign.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 
 _EMPTY = ("meta", "link", "img", "wbr")
@@ -37,3 +39,27 @@ def label(text: str) -> Html:
     first, *rest = text.replace(" .. ", "\N{NO-BREAK SPACE}.. ").split(",")
     parts = [first, *(part for each in rest for part in (",", tag("wbr"), each))]
     return tag("span", *parts, class_="label")
+
+
+def html_document(title: str, body: Html, style: str, *first: Html) -> str:
+    """Return a complete HTML document.
+
+    Args:
+        first: elements of the head, placed directly after the charset.
+    """
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        *first,
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("style", Html(style)),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def source_hash(text: str) -> str:
+    """Return the hash of a script or a style in the form of a source in a content security policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"

@@ -9,7 +9,6 @@ escapes texts, and ``document`` writes files with every value.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
-from aggregator.present.markup import Html, tag
+from aggregator.present.markup import Html, html_document, source_hash, tag
 from aggregator.present.page_course import course_section, ordered_course_section
 from aggregator.present.page_method import method_section
 from aggregator.present.page_numbers import missed, numbers_section, results_section, values_section
@@ -42,10 +41,7 @@ from protocol.campaign import Campaign
 STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
 
-_STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode("ascii")
-
-
-POLICY = f"default-src 'none'; img-src data:; style-src 'sha256-{_STYLE_HASH}'"
+POLICY = f"default-src 'none'; img-src data:; style-src {source_hash(STYLE)}"
 """The page's content security policy: it may load only its own style and embedded pictures."""
 
 
@@ -144,15 +140,8 @@ def html_page(
             ),
         ),
     ]
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"{campaign.title} · {campaign.organisation}"),
-        tag("style", Html(STYLE)),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, Html(chr(10)), tag('body', *body), lang='en')}\n"
+    policy = tag("meta", http_equiv="Content-Security-Policy", content=POLICY)
+    return html_document(f"{campaign.title} · {campaign.organisation}", tag("body", *body), STYLE, policy)
 
 
 def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | None = None) -> str:
