@@ -36,7 +36,7 @@ class BudgetContent:
     def of(cls, device: Device) -> BudgetContent:
         """Return the current budget."""
         budget = device.budget
-        caps = {(cap.kind, cap.seconds): cap.nanonats / 10**9 for cap in budget.caps}
+        caps = {(cap.kind, cap.seconds): cap.nats for cap in budget.caps}
         windows: dict[int, float] = {}
         for seconds, nats in sorted((seconds, nats) for (_, seconds), nats in caps.items() if seconds):
             shown = seconds - seconds % DAY_SECONDS if seconds > DAY_SECONDS else seconds

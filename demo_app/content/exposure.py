@@ -14,8 +14,6 @@ from fractions import Fraction
 from demo_app.texts import language
 from edge_sdk import Device
 
-NANONATS = 10**9
-
 
 @dataclass(frozen=True)
 class Drawn:
@@ -59,19 +57,15 @@ class ExposureSummary:
     def of(cls, device: Device, campaign_id: bytes) -> ExposureSummary:
         """Return the exposure of the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
-        drawn = tuple(Drawn(one.title, one.drawn, _nats(one.nanonats)) for one in exposure.campaigns)
-        level, terms = _nats(exposure.worst.nanonats), device.terms(campaign_id, language())
-        questions = tuple((one.text, _nats(exposure.question_levels[one.name].nanonats)) for one in terms.questions)
+        drawn = tuple(Drawn(one.title, one.drawn, one.nats) for one in exposure.campaigns)
+        level, terms = exposure.worst.nats, device.terms(campaign_id, language())
+        questions = tuple((one.text, exposure.question_levels[one.name].nats) for one in terms.questions)
         return cls(
             terms.title,
             drawn,
             questions,
             level,
             exposure.highest_posterior,
-            exposure.forgotten_nanonats / NANONATS,
+            exposure.forgotten,
             any(one.drawn and device.campaign(one.campaign_id).transcript is None for one in exposure.campaigns),
         )
-
-
-def _nats(nanonats: int | None) -> float | None:
-    return None if nanonats is None else nanonats / NANONATS

@@ -15,8 +15,9 @@ from demo_app.texts import number, say, span, times
 from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
+from edge_sdk.budget.policy import MOST_NATS
 
-MOST_DAYS, MOST_NATS = 36_500, 10**6
+MOST_DAYS = 36_500
 
 ROUNDED = 1e-8
 """Nats; more than a cap can lose when it is rounded down to nanonats."""

@@ -97,6 +97,11 @@ class Cap:
     seconds: int
     nanonats: int
 
+    @property
+    def nats(self) -> float:
+        """The bound in nats, for display."""
+        return exact.nats(self.nanonats)
+
     def __str__(self) -> str:
         length = f" of {self.seconds} s" if self.seconds else ""
         return f"the {self.kind} cap{length}"

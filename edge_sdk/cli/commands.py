@@ -184,19 +184,14 @@ def exposure(options: argparse.Namespace) -> Printed:
             if found.nanonats is None
             else float(min(exact.factor_above(found.nanonats), Fraction(10**300))),
             "changing": exposure.changing.nats,
-            "forgotten": exact.nats(exposure.forgotten_nanonats),
+            "forgotten": exposure.forgotten,
             **(
                 {"questions": {name: level.nats for name, level in exposure.question_levels.items()}}
                 if exposure.question_levels
                 else {}
             ),
             "campaigns": [
-                {
-                    "campaign": one.campaign_id.hex(),
-                    "title": one.title,
-                    "draws": one.drawn,
-                    "level": None if one.nanonats is None else exact.nats(one.nanonats),
-                }
+                {"campaign": one.campaign_id.hex(), "title": one.title, "draws": one.drawn, "level": one.nats}
                 for one in exposure.campaigns
             ],
         }

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from edge_sdk.budget.policy import BudgetPolicy
 from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
-from protocol import exact
 
 # At run time, these are imported only by the commands that need them.
 if TYPE_CHECKING:
@@ -34,10 +33,7 @@ def budget(options: argparse.Namespace) -> Printed:
         raise Usage(f"invalid cap: {error}") from None
     with Device.open(options.store, budget=policy) as device:
         return {
-            "caps": [
-                {"kind": cap.kind, "seconds": cap.seconds, "nats": exact.nats(cap.nanonats)}
-                for cap in device.budget.caps
-            ],
+            "caps": [{"kind": cap.kind, "seconds": cap.seconds, "nats": cap.nats} for cap in device.budget.caps],
             "spent": device.budget.spent,
             "reserved": device.budget.reserved,
             "remaining": device.budget.remaining,

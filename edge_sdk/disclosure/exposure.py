@@ -103,6 +103,12 @@ class CampaignExposure:
         everything = range(self.domain.size)
         return _sum([self.extra, *_losses(self.domain, self.draws, everything, everything)])
 
+    @property
+    def nats(self) -> float | None:
+        """This level in nats, for display; None if there is no bound."""
+        level = self.nanonats
+        return None if level is None else exact.nats(level)
+
     def budget(self, x: int) -> int | None:
         """Return an upper bound of the level between value ``x`` and any other value: if the values have budgets, the
         budget of ``x`` for each draw. None if there is no bound."""
@@ -129,6 +135,11 @@ class Exposure:
     campaigns: tuple[CampaignExposure, ...]
     forgotten_nanonats: int
     map: Map = field(default_factory=Identity)
+
+    @property
+    def forgotten(self) -> float:
+        """``forgotten_nanonats`` in nats, for display."""
+        return exact.nats(self.forgotten_nanonats)
 
     def about(self, answer: Answer) -> Level:
         """Return a bound on how many times as likely the reports are with this answer as with any other.
