@@ -25,7 +25,7 @@ from edge_sdk.texts.page import texts_of_page
 from protocol.campaign import Campaign, SignedCampaign
 
 _NO_SCRIPT = (
-    ("en", "This page changes your answer at random before it sends anything. It needs JavaScript for that."),
+    ("en", "This page changes your answer at random before it sends anything. It needs JavaScript for this change."),
     (
         "de",
         "Diese Seite verändert Ihre Antwort zufällig, bevor sie etwas sendet. Dafür braucht sie JavaScript.",
