@@ -97,7 +97,7 @@ function requireUnder(cap, held, wanted, may) {
   if (left < wanted)
     throw new BudgetRefused(
       `${may} ${natsText(wanted)}, but ${nameOf(cap)} leaves ` +
-        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}${cap.kind === "campaign" ? "" : ": forget a campaign to release its reserve"}`,
+        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}${cap.kind === "campaign" || wanted > cap.nanonats ? "" : ": forget a campaign to release its reserve"}`,
     );
 }
 

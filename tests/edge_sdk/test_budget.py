@@ -67,9 +67,13 @@ def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device):
 
 
 def test_forgetting_is_advised_only_if_it_may_release_something(open_device):
-    """A campaign that exceeds the lifetime cap may fit after another one is forgotten; under the cap for one campaign,
-    nothing can be released."""
-    with pytest.raises(BudgetRefused, match=r"5 nats: forget a campaign to release its reserve$"):
+    """A campaign that fits under the whole lifetime cap may fit after another one is forgotten. One that exceeds the
+    whole cap never fits, and under the cap for one campaign nothing can be released."""
+    with open_device(budget=BudgetPolicy(10)) as device:
+        agreed(device, campaign())
+        with pytest.raises(BudgetRefused, match=r"4 nats of 10 nats: forget a campaign to release its reserve$"):
+            device.join(campaign("Another"))
+    with pytest.raises(BudgetRefused, match=r"the lifetime cap leaves 5 nats of 5 nats$"):
         open_device(budget=BudgetPolicy(5)).join(campaign())
     with pytest.raises(BudgetRefused, match=r"the campaign cap leaves 5 nats of 5 nats$"):
         open_device(budget=BudgetPolicy(10, per_campaign=5)).join(campaign())
