@@ -45,7 +45,7 @@ def object_store() -> Iterator[tuple[str, str]]:
             assert process.stdout is not None
             correct, faulty = (f"http://127.0.0.1:{port}" for port in process.stdout.readline().split())
             made = urllib.request.Request(f"{correct}/{BUCKET}", method="PUT")  # noqa: S310  # a process on loopback
-            urllib.request.urlopen(made).close()  # noqa: S310
+            urllib.request.urlopen(made).close()  # noqa: S310  # a process on loopback
             yield correct, faulty
         finally:
             process.kill()

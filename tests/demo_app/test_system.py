@@ -28,16 +28,16 @@ class Intent:
         self.extras: dict[str, Any] = {}
         self.handler: object = "calendar"
 
-    def getDataString(self) -> str | None:  # noqa: N802  # Android's name
+    def getDataString(self) -> str | None:
         return self.text
 
-    def setData(self, data: object) -> None:  # noqa: N802
+    def setData(self, data: object) -> None:
         self.data = data
 
-    def putExtra(self, name: str, value: object) -> None:  # noqa: N802
+    def putExtra(self, name: str, value: object) -> None:
         self.extras[name] = value
 
-    def resolveActivity(self, _: object) -> object:  # noqa: N802
+    def resolveActivity(self, _: object) -> object:
         return self.handler
 
 

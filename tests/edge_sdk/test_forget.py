@@ -47,7 +47,7 @@ def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
     device.forget(campaign_id)
     remaining = {"joined": 0, "consent": 0, "memo": 0, "outbox": 0, "upload": 0, "known": 1, "used": 10, "ledger": 2}
     for table, left in remaining.items():
-        assert device._store.rows(f"SELECT count(*) FROM {table}") == [(left,)], table  # noqa: S608
+        assert device._store.rows(f"SELECT count(*) FROM {table}") == [(left,)], table  # noqa: S608  # a table named above
     assert device._store.rows("PRAGMA freelist_count") == [(0,)]
 
 

@@ -107,22 +107,22 @@ class Keystore(types.ModuleType):
             loaded = False
 
             @classmethod
-            def getInstance(cls, provider: str) -> JavaKeyStore:  # noqa: N802
+            def getInstance(cls, provider: str) -> JavaKeyStore:
                 assert provider == "AndroidKeyStore"
                 return cls()
 
             def load(self, parameter: None) -> None:
                 self.loaded = True
 
-            def containsAlias(self, alias: str) -> bool:  # noqa: N802
+            def containsAlias(self, alias: str) -> bool:
                 assert self.loaded
                 return alias in keys
 
-            def getKey(self, alias: str, password: None) -> bytes | None:  # noqa: N802
+            def getKey(self, alias: str, password: None) -> bytes | None:
                 assert self.loaded
                 return keys.get(alias)
 
-            def deleteEntry(self, alias: str) -> None:  # noqa: N802
+            def deleteEntry(self, alias: str) -> None:
                 step()
                 del keys[alias]
 
@@ -142,7 +142,7 @@ class Keystore(types.ModuleType):
 
         class Generator:
             @classmethod
-            def getInstance(cls, algorithm: str, provider: str) -> Generator:  # noqa: N802
+            def getInstance(cls, algorithm: str, provider: str) -> Generator:
                 assert (algorithm, provider) == ("AES", "AndroidKeyStore")
                 return cls()
 
@@ -151,7 +151,7 @@ class Keystore(types.ModuleType):
                 assert name.endswith("AlgorithmParameterSpec")
                 assert (self.spec["setBlockModes"], self.spec["setEncryptionPaddings"]) == ("GCM", "NoPadding")
 
-            def generateKey(self) -> None:  # noqa: N802
+            def generateKey(self) -> None:
                 phone.step()
                 if phone.refuses:
                     raise phone.JavaException
@@ -165,7 +165,7 @@ class Keystore(types.ModuleType):
 
         class Cipher:
             @classmethod
-            def getInstance(cls, transformation: str) -> Cipher:  # noqa: N802
+            def getInstance(cls, transformation: str) -> Cipher:
                 assert transformation == "AES/GCM/NoPadding"
                 return cls()
 
@@ -174,10 +174,10 @@ class Keystore(types.ModuleType):
                 assert (parameters is None) == (mode == 1)
                 self.vector = secrets.token_bytes(12) if parameters is None else parameters[1][1]
 
-            def getIV(self) -> list[int]:  # noqa: N802
+            def getIV(self) -> list[int]:
                 return signed(self.vector)
 
-            def doFinal(self, data: bytes) -> list[int]:  # noqa: N802
+            def doFinal(self, data: bytes) -> list[int]:
                 aead = AESGCM(self.key)
                 try:
                     return signed((aead.encrypt if self.mode == 1 else aead.decrypt)(self.vector, data, None))
