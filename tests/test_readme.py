@@ -29,16 +29,19 @@ def block(language):
     return code
 
 
+def dated_around_today(draft):
+    """Return a draft whose campaign opened 20 days ago and closes in 100 days."""
+    today = datetime.datetime.now(datetime.UTC).date()
+    draft = re.sub(r"opens = \S+", f"opens = {today - datetime.timedelta(days=20)}", draft)
+    return re.sub(r"closes = \S+", f"closes = {today + datetime.timedelta(days=100)}", draft)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return a folder with README's draft, with dates around today, and counts; every command of README has run in
     it."""
     folder = tmp_path_factory.mktemp("readme")
-    today = datetime.datetime.now(datetime.UTC).date()
-    draft = block("toml")
-    draft = re.sub(r"opens = \S+", f"opens = {today - datetime.timedelta(days=20)}", draft)
-    draft = re.sub(r"closes = \S+", f"closes = {today + datetime.timedelta(days=100)}", draft)
-    (folder / "education.toml").write_text(draft, encoding="utf-8")
+    (folder / "education.toml").write_text(dated_around_today(block("toml")), encoding="utf-8")
     (folder / "counts.csv").write_text("value,count\nnone,30\nsecondary,150\nbachelor,80\n", encoding="utf-8")
     commands = re.findall(r"^\$ halftruth (.*)$", block("console"), re.MULTILINE)
     assert len(commands) >= 9

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 import shutil
@@ -21,7 +20,7 @@ from protocol.campaign import seal_campaign
 from protocol.domain import Form, FormQuestion, Values
 from protocol.keys import public_line
 from tests.edge_sdk.conftest import AUTHOR
-from tests.test_readme import block
+from tests.test_readme import block, dated_around_today
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -39,9 +38,7 @@ def shown(page: str, first: str, file: Path) -> Path:
 def test_the_draft_of_a_unit_gives_a_campaign_that_the_packaged_unit_answers(tmp_path, capsys) -> None:
     """The campaign of UNIT.md's draft and the packaged configuration pass ``run --check``, and so the caps suffice."""
     draft = shown("UNIT.md", 'title = "Load"', tmp_path / "load-draft.toml")
-    today = datetime.datetime.now(datetime.UTC).date()
-    text = draft.read_text(encoding="utf-8").replace("2026-11-01", str(today))
-    draft.write_text(text.replace("2027-11-01", str(today + datetime.timedelta(days=365))), encoding="utf-8")
+    draft.write_text(dated_around_today(draft.read_text(encoding="utf-8")), encoding="utf-8")
     (tmp_path / "load.campaign").write_bytes(seal_campaign(read_draft(draft), AUTHOR))
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
     configuration = shutil.copy(Path(edge_sdk.__path__[0]) / "units" / "load.toml", tmp_path / "unit.toml")
