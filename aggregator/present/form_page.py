@@ -81,17 +81,10 @@ def form_page(
         ("campaign", "The campaign", campaign_section(campaign, tally.reports, period)),
         ("source", "Where this page comes from", source_section(signed.id, "", confidence, tally, period)),
     ]
-    header = tag(
-        "header",
-        tag("p", campaign.organisation, class_="soft", dir="auto"),
-        tag("h1", campaign.title, dir="auto"),
-        *([tag("p", campaign.purpose, class_="text", dir="auto")] if campaign.purpose.strip() else []),
-        tag("p", f"{len(names)} questions, {quantity(tally.reports, 'report')}. "
-            "Each device was asked one or two of them."),
-        *([tag("p", f"The shares are weighted by {weighted[0].weighting.by}.", dir="auto")]
-          if weighted and weighted[0].weighting is not None else []),
-    )  # fmt: skip
-    return html_page(campaign, header, _warnings([*questions, *tables], missing), [s for s in sections if s[2]])
+    facts = [f"{len(names)} questions, {quantity(tally.reports, 'report')}. Each device was asked one or two of them."]
+    if weighted and weighted[0].weighting is not None:
+        facts.append(f"The shares are weighted by {weighted[0].weighting.by}.")
+    return html_page(campaign, facts, _warnings([*questions, *tables], missing), [s for s in sections if s[2]])
 
 
 def _each(

@@ -37,6 +37,7 @@ from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, forged_section, refused_section
 from aggregator.present.shown_shares import subtitle
 from protocol.campaign import Campaign
+from protocol.domain import Form
 
 STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
@@ -87,17 +88,12 @@ def page(
             source_section(found.campaign_id, f"{found.method}, ", found.confidence, tally, period, found.where),
         ),
     ]
-    header = tag(
-        "header",
-        tag("p", campaign.organisation, class_="soft", dir="auto"),
-        tag("h1", campaign.title, dir="auto"),
-        tag("blockquote", tag("p", campaign.question, class_="text", dir="auto")),
-        *([tag("p", campaign.purpose, class_="text", dir="auto")] if campaign.purpose.strip() else []),
-        tag("p", subtitle(found, found.size)),
-        *([tag("p", f"Only people of the group {found.where}.", dir="auto")] if found.where is not None else []),
-        *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.description}.", dir="auto")]),
-    )
-    return html_page(campaign, header, _warnings(found, truth, read), sections)
+    facts = [
+        subtitle(found, found.size),
+        *([f"Only people of the group {found.where}."] if found.where is not None else []),
+        *([] if found.weighting is None else [f"The shares are {found.weighting.description}."]),
+    ]
+    return html_page(campaign, facts, _warnings(found, truth, read), sections)
 
 
 def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
@@ -120,16 +116,25 @@ def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
 
 
 def html_page(
-    campaign: Campaign, header: Html, boxes: Sequence[Html], sections: Sequence[tuple[str, str, Sequence[Html]]]
+    campaign: Campaign, facts: Sequence[str], boxes: Sequence[Html], sections: Sequence[tuple[str, str, Sequence[Html]]]
 ) -> str:
     """Return a complete HTML page.
 
     Args:
+        facts: the sentences of the header about the reports.
         boxes: the elements before the sections.
         sections: the anchor, title and parts of each section.
     """
+    question = tag("blockquote", tag("p", campaign.question, class_="text", dir="auto"))
     body = [
-        header,
+        tag(
+            "header",
+            tag("p", campaign.organisation, class_="soft", dir="auto"),
+            tag("h1", campaign.title, dir="auto"),
+            *([] if isinstance(campaign.domain, Form) else [question]),
+            *([tag("p", campaign.purpose, class_="text", dir="auto")] if campaign.purpose.strip() else []),
+            *(tag("p", fact, dir="auto") for fact in facts),
+        ),
         *boxes,
         tag("nav", *(tag("a", title, href=f"#{name}") for name, title, _ in sections), aria_label="On this page"),
         tag(
