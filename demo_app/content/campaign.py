@@ -196,7 +196,7 @@ class Agreement:
         card: the campaign in a list.
         terms: the terms that the device computes from the signed campaign.
         questions: all questions of a form, or the only question.
-        preview: the preview of one report, for the answer that the audit found most exposed.
+        preview: the preview of one report, for the answer that the report can make most probable.
         answers: maximum number of answers until the campaign ends, which may be an early closing.
         each_costs: True if every report is charged, even with the same answer as before.
         author: the fingerprint of the key that signed the campaign.

@@ -29,34 +29,38 @@ class Posterior:
     """An observer's probability of one value, before and after a report.
 
     Attributes:
+        x: the value, an input of the channel.
         before: the probability from the history alone.
         after: an upper bound of the probability from the history and one report.
     """
 
+    x: int
     before: Fraction
     after: Fraction
 
 
 def posterior_of(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Posterior:
-    """Return the prior of value ``x`` and an upper bound of its posterior; without ``x``, the highest prior and the
-    highest posterior of any value.
+    """Return the prior of value ``x`` and an upper bound of its posterior; without ``x``, those of the value that one
+    report can make most probable.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x'),  the largest over y
 
     Args:
         level: the channel's LDP level in nanonats; None if it is infinite.
         counts: number of answers with each value so far.
-        x: an input; None for all inputs. The highest prior and the highest posterior may be of different inputs.
+        x: an input; None for the input with the highest posterior, or, if the channel is too large, with the highest
+            prior.
     """
     weights = prior_of_counts(channel.inputs, counts)
     total = sum(weights)
     inputs = range(channel.inputs) if x is None else (x,)
-    before = Fraction(max(weights[value] for value in inputs), total)
     try:
-        after = max(before, levels.largest_posterior(levels.structure_of(channel, MOST_STEPS), weights, inputs))
+        after, most = levels.most_probable(levels.structure_of(channel, MOST_STEPS), weights, inputs)
     except levels.TooLarge:
-        after = bounded(before, level)
-    return Posterior(before, after)
+        most = max(inputs, key=weights.__getitem__)
+        after = bounded(Fraction(weights[most], total), level)
+    before = Fraction(weights[most], total)
+    return Posterior(most, before, max(before, after))
 
 
 def bounded(before: Fraction, level: int | None) -> Fraction:

@@ -37,9 +37,9 @@ class Preview:
             the device sends one.
         upload_bytes: total length of the campaign's next upload.
         fits_true: probability that a report fits the answer if the answer is true (see ``posterior.fits``). If no
-            answer is given, it is for the most exposed answer in the audit. In a campaign with views, "the answer"
-            means its value in this device's view, here and below. Before consent to a form, it means its value in the
-            view whose report reveals most.
+            answer is given, this and all other probabilities are for the answer that one report can make most probable
+            (see ``posterior.posterior_of``). In a campaign with views, "the answer" means its value in this device's
+            view, here and below. Before consent to a form, it means its value in the view whose report reveals most.
         fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
             disclosure follows from ``fits_true`` and ``fits_other`` together.
         posterior: the probabilities of the answer for an observer whose prior is this person's history.
@@ -86,13 +86,13 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     sends_enrolment = enrols(records, joined, number)
     if sends_enrolment and records.consents.find(number) is None:
         waiting_bytes += joined.longest_enrolment
-    exposed = certificate.witness.x if x is None else x
+    found = posterior_of(channel, certificate.ldp, records.memo.counts(number), x)
     return Preview(
         joined.longest_report,
         waiting_bytes,
         waiting_bytes + (0 if waits else joined.longest_report),
-        *fits(channel, exposed),
-        posterior_of(channel, certificate.ldp, records.memo.counts(number), x),
+        *fits(channel, found.x),
+        found,
         certificate.cost if cost is None else cost,
     )
 
@@ -125,7 +125,7 @@ def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
         joined.longest_report,
         waiting_bytes,
         waiting_bytes + joined.longest_report,
-        *fits(channel, certificates[channel].witness.x),
+        *fits(channel, most.x),
         most,
         max(map(campaign.cost_of, class_indexes)),
     )

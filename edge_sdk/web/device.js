@@ -298,8 +298,8 @@ export class Device {
   /**
    * The possible disclosure of an answer by one report; nothing is drawn, charged or stored.
    * @param {Uint8Array} id
-   * @param {Answer} [value] the answer that the person considers; by default the answer about which a report
-   * reveals most
+   * @param {Answer} [value] the answer that the person considers; by default the answer that a report can
+   * make most probable
    */
   async reveals(id, value) {
     return revealsOf(...(await this.found(id)), this.now, value);

@@ -41,27 +41,32 @@ function bounded({ n, d }, level) {
  * The possible disclosure by one report of a channel.
  * @param {Channel} channel @param {bigint | null} level its LDP level
  * @param {Map<number, number>} counts number of earlier answers with each input
- * @param {number | null} x the input of the answer; null for the answer about which a report reveals most
+ * @param {number | null} x the input of the answer; null for the answer that a report can make most probable; if
+ *   the channel is large, this answer is only approximate
  * @returns {Revealed}
  */
 export function revealed(channel, level, counts, x) {
   const weights = Array.from({ length: channel.inputs }, (_, input) => 1n + BigInt(counts.get(input) ?? 0));
   const whole = total(weights);
   const inputs = x === null ? [...weights.keys()] : [x];
-  /** @type {Fraction} */
-  const before = { n: weights[inputs.reduce((one, other) => (weights[other] > weights[one] ? other : one))], d: whole };
-  let after = bounded(before, level);
-  const look = (/** @type {Fraction} */ found) => (after = less(found, after) ? found : after);
   const small = !channel.unary && channel.inputs * channel.outputs <= MOST_CELLS;
-  if (small) {
-    let most = before;
+  // The prior times the ratio by which the own bit of an input changes its odds; only a unary channel has bits.
+  const odds = (/** @type {number} */ input) => {
+    const [n, d] = channel.unary ? channel.fits(input) : [1n, 1n];
+    return { n: weights[input] * n, d };
+  };
+  let most = inputs.reduce((one, other) => (less(odds(one), odds(other)) ? other : one));
+  /** @type {Fraction} */
+  let after = { n: 0n, d: 1n };
+  if (small)
     for (let y = 0; y < channel.outputs; y++) {
       const column = weights.map((weight, input) => weight * channel.weight(input, y));
       const d = total(column);
-      for (const input of inputs) if (less(most, { n: column[input], d })) most = { n: column[input], d };
+      for (const input of inputs) if (less(after, { n: column[input], d })) [most, after] = [input, { n: column[input], d }];
     }
-    look(most);
-  } else if (channel.outputsUnder !== Channel.prototype.outputsUnder && channel.priorSteps <= 2 ** 20) {
+  const before = { n: weights[most], d: whole };
+  if (!small) after = bounded(before, level);
+  if (!small && channel.outputsUnder !== Channel.prototype.outputsUnder && channel.priorSteps <= 2 ** 20) {
     // The largest ratio of an input's probability after an output to its probability before.
     let lift = { n: 0n, d: 1n };
     for (const column of channel.outputsUnder(weights.map(Number))) {
@@ -69,9 +74,10 @@ export function revealed(channel, level, counts, x) {
       const d = total(column.map(([weight, mass]) => weight * BigInt(mass)));
       if (less(lift, { n, d })) lift = { n, d };
     }
-    look({ n: before.n * lift.n, d: lift.d });
+    const lifted = { n: before.n * lift.n, d: lift.d };
+    if (less(lifted, after)) after = lifted;
   }
   if (!small && !channel.unary) return { before, after, fitsTrue: null, fitsOther: null };
-  const [truth, wrong, d] = channel.fits(x ?? 0);
+  const [truth, wrong, d] = channel.fits(most);
   return { before, after, fitsTrue: { n: truth, d }, fitsOther: { n: wrong, d } };
 }

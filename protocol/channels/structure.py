@@ -203,19 +203,21 @@ class Structure:
         for x in range(self.channel.inputs):
             yield sum(of(self.channel.weight(x, y), marginal) for y, marginal in enumerate(marginals))
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
-        """Return the largest posterior P(x|y) over all outputs and the given inputs: exact (numerator, denominator).
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
+        """Return the largest posterior P(x|y) over all outputs y and the given inputs x, exactly, and an input with it.
 
         Args:
             prior: ``inputs`` positive integers.
+        Returns:
+            The integers (numerator, denominator, x).
         """
         self.require_cells()
-        best = (0, 1)
+        best = (0, 1, inputs[0])
         for y in range(self.channel.outputs):
             column = [weight * mass for weight, mass in zip(self.column(y), prior, strict=True)]
-            marginal, most = sum(column), max(column[x] for x in inputs)
-            if most * best[1] > best[0] * marginal:
-                best = (most, marginal)
+            marginal, x = sum(column), max(inputs, key=column.__getitem__)
+            if column[x] * best[1] > best[0] * marginal:
+                best = (column[x], marginal, x)
         return best
 
     def require_steps(self, steps: int, work: str) -> None:

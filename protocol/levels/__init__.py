@@ -20,6 +20,7 @@ from protocol.levels.priors import (
     information_in_ball,
     information_in_ratio,
     largest_posterior,
+    most_probable,
 )
 from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
 from protocol.levels.table import DeltaRow, LevelsRequest, LevelTable, as_json, table, worst_table
@@ -52,6 +53,7 @@ __all__ = [
     "ldp",
     "log_above",
     "maximal_leakage",
+    "most_probable",
     "mutual_information",
     "pufferfish",
     "structure_of",

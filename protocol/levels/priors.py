@@ -139,6 +139,17 @@ def information_delta(structure: Structure, prior: Sequence[int], level: int) ->
 def largest_posterior(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | None = None) -> Fraction:
     """Return the largest posterior of any single value after one report, for an observer with this prior.
 
+    The arguments and errors are those of ``most_probable``.
+    """
+    return most_probable(structure, prior, inputs)[0]
+
+
+def most_probable(
+    structure: Structure, prior: Sequence[int], inputs: Sequence[int] | None = None
+) -> tuple[Fraction, int]:
+    """Return the largest posterior of any single value after one report, for an observer with this prior, and a value
+    with this posterior.
+
         max over y and x of P(x|y)
 
     Args:
@@ -148,7 +159,8 @@ def largest_posterior(structure: Structure, prior: Sequence[int], inputs: Sequen
         TooLarge
     """
     asked = range(structure.channel.inputs) if inputs is None else inputs
-    return Fraction(*structure.largest_posterior(_positive(prior), asked))
+    numerator, denominator, x = structure.largest_posterior(_positive(prior), asked)
+    return Fraction(numerator, denominator), x
 
 
 def _worse(worst: Loss, y: int, most: int, least_mean: int, most_mean: int, least: int) -> Loss:

@@ -15,9 +15,11 @@ from protocol import exact
 from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, SubsetSelection, Triples
 from protocol.domain import Values
-from protocol.notions import Ldp
+from protocol.exact import NANONATS
+from protocol.notions import HighLow, Ldp
 from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, OPENS, agreed, response
+from tests.families.blocks import high_low
 
 
 def test_posterior_is_bayes_rule():
@@ -42,6 +44,30 @@ def test_the_bound_is_never_below_the_exact_posterior(seed, monkeypatch):
             assert bounded.before == walked.before
             assert bounded.after >= walked.after
             assert walked.after >= walked.before
+
+
+@pytest.mark.parametrize("counts", [{}, {1: 9, 3: 1}])
+def test_the_figures_without_an_answer_are_those_of_one_answer(counts, open_device):
+    """Without an answer, all probabilities of a preview are those of the answer with the highest posterior, here one
+    that is not sensitive, and not the most exposed one in the audit. They are equal if the person considers this
+    answer."""
+    domain, channel = Values(tuple("abcd")), high_low(NANONATS, [0, 1, 1, 1])
+    campaign = Campaign(
+        "t", "q", "p", "o", domain, HighLow(NANONATS, 4, (1, 2, 3)), "by hand", plain_views(channel), OPENS, OPENS + 9,
+        9, 20, 1, "open",
+    )  # fmt: skip
+    device = open_device()
+    joined = agreed(device, seal_campaign(campaign, AUTHOR))
+    for x, times in counts.items():
+        for _ in range(times):
+            device.answer(joined, domain.label(x))
+    found = device.preview(joined)
+    assert found.posterior.after == 1
+    each = [device.preview(joined, domain.label(x)) for x in range(domain.size)]
+    assert found.posterior == max((one.posterior for one in each), key=lambda one: one.after)
+    chosen = each[found.posterior.x]
+    assert (found.fits_true, found.fits_other) == (chosen.fits_true, chosen.fits_other)
+    assert device.campaign(joined).certificate.witness.x != found.posterior.x
 
 
 def test_an_infinite_level_bounds_the_posterior_by_certainty():

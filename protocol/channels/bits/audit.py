@@ -110,7 +110,7 @@ class BitsStructure(Structure):
         # A test of each bit of the integer would copy it once for each input.
         return [x for x, bit in enumerate(f"{y:0{self.channel.inputs}b}") if bit == "1"]
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         self._require_few_classes()
         # The posterior of x is largest if only the bit of x is 1. Then x has the weight P(x) a / b, and every other
         # input x' has the weight P(x') (1 - a') / (1 - b').
@@ -125,14 +125,16 @@ class BitsStructure(Structure):
             number = self.channel.class_of[x]
             if number not in most_frequent or prior[x] > prior[most_frequent[number]]:
                 most_frequent[number] = x
-        best = Fraction()
+        best, most_probable = Fraction(), inputs[0]
         for number, x in most_frequent.items():
             a, b = self._chances(x)
             if not b:
-                return 1, 1  # b is 0, so only x sets this bit
+                return 1, 1, x  # b is 0, so only x sets this bit
             mine = prior[x] * Fraction(a, b)
-            best = max(best, mine / (mine + rest - prior[x] * missing[number]))
-        return best.numerator, best.denominator
+            found = mine / (mine + rest - prior[x] * missing[number])
+            if found > best:
+                best, most_probable = found, x
+        return best.numerator, best.denominator, most_probable
 
     def _require_few_classes(self) -> None:
         if len(self.channel.own) > MOST_CLASSES:

@@ -124,34 +124,36 @@ class BlocksStructure(Structure):
             found[x] += hiding + of(self._own, marginals[y]) - nothing[y]
         return found
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         if self.channel.cover:
             return self._covered_posterior(prior, inputs)
-        best = (0, 1)
-        asked: dict[int, list[int]] = {}
+        best = (0, 1, inputs[0])
+        asked: dict[int, dict[int, int]] = {}
         for x in inputs:
-            asked.setdefault(self.channel.block_of[x], []).append(self.channel.place_of[x])
-        for block, places in asked.items():
+            asked.setdefault(self.channel.block_of[x], {})[self.channel.place_of[x]] = x
+        for block, inputs_by_place in asked.items():
             # Only one input gives the output of an open input, and only inputs of a block give the outputs of that
             # block.
-            most, whole = 1, 1
+            places = [*inputs_by_place]
+            most, whole, place = 1, 1, places[0]
             if block != OPEN:
-                most, whole = self.inner[block - 1].largest_posterior(self._prior_of(block, prior), places)
+                most, whole, place = self.inner[block - 1].largest_posterior(self._prior_of(block, prior), places)
             if most * best[1] > best[0] * whole:
-                best = (most, whole)
+                best = (most, whole, inputs_by_place[place])
         return best
 
-    def _covered_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def _covered_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         """Return the result of ``largest_posterior`` if open inputs also give the outputs of the only block."""
-        if any(self.channel.block_of[x] == OPEN for x in inputs):
-            return 1, 1  # only one input gives the output of an open input
+        is_open = next((x for x in inputs if self.channel.block_of[x] == OPEN), None)
+        if is_open is not None:
+            return 1, 1, is_open  # only one input gives the output of an open input
         outputs = self.inner[0].channel.outputs
         self.require_steps(len(inputs) * outputs, "listing the outputs of a block")
         marginals = self.marginals(prior)
-        best = (0, 1)
+        best = (0, 1, inputs[0])
         for x in inputs:
             for y, marginal in enumerate(marginals[:outputs]):
                 most = prior[x] * self.channel.weight(x, y)
                 if most * best[1] > best[0] * marginal:
-                    best = (most, marginal)
+                    best = (most, marginal, x)
         return best

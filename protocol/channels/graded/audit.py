@@ -84,15 +84,15 @@ class GradedStructure(Structure):
                 found[x] = base + raised[x]
         return found
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         self._require_supports()
-        best = (0, 1)
+        best = (0, 1, inputs[0])
         # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of
         # them.
         for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
             most = prior[x] * self._weights(x)[0]
             if most * best[1] > best[0] * marginal:
-                best = (most, marginal)
+                best = (most, marginal, x)
         return best
 
     def _require_supports(self) -> None:

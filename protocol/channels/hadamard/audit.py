@@ -71,11 +71,11 @@ class HadamardStructure(Structure):
         signed = walsh([mine - theirs for mine, theirs in zip(agreed, other, strict=True)])
         return [(both + signed[x + 1]) // 2 for x in range(self.channel.inputs)]
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         high, low = self._weights
         marginals = self.marginals(prior)
         rising = sorted(range(len(marginals)), key=marginals.__getitem__)
-        best = (0, 1)
+        best = (0, 1, inputs[0])
         # The inputs of largest prior come first, because their posteriors are usually the largest and end the search
         # early.
         for x in sorted(inputs, key=prior.__getitem__, reverse=True):
@@ -85,7 +85,7 @@ class HadamardStructure(Structure):
                 agrees = ((x + 1) & y).bit_count() % 2 == 0
                 most = prior[x] * (high if agrees else low)
                 if most * best[1] > best[0] * marginals[y]:
-                    best = (most, marginals[y])
+                    best = (most, marginals[y], x)
                 if agrees:
                     break
         return best

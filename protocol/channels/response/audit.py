@@ -89,17 +89,17 @@ class ResponseStructure(Structure):
         for x, marginal in enumerate(marginals):
             yield total - covers[x] + of(self.channel.cover_of(x) + truth, marginal)
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         channel, total = self.channel, sum(prior)
         self.require_steps(2 * channel.inputs + COLUMN_STEPS * len(inputs), "comparing the posteriors of its inputs")
-        best = (0, 1)
+        best = (0, 1, inputs[0])
 
         def look(x: int, y: int) -> None:
             nonlocal best
             most = prior[x] * channel.weight(x, y)
             marginal = channel.cover_of(y) * total + prior[y] * channel.truth
             if most * best[1] > best[0] * marginal:
-                best = (most, marginal)
+                best = (most, marginal, x)
 
         # Among the outputs y of other inputs, the posterior of x is largest where c[y] / P[y] is largest.
         hidden = nlargest(3, range(channel.inputs), key=lambda y: (channel.cover_of(y) << 128) // prior[y])

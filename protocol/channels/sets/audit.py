@@ -128,14 +128,14 @@ class SetsStructure(Structure):
             at = marginals[self.raised(x)]
             yield base + more + of(channel.outside + channel.remainder, at) - of(channel.outside, at)
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
-        best = (0, 1)
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
+        best = (0, 1, inputs[0])
 
         def look(x: int, column: OutputClass) -> None:
             nonlocal best
             most, marginal = prior[x] * self.channel.weight(x, column.y), column.marginal
             if most * best[1] > best[0] * marginal:
-                best = (most, marginal)
+                best = (most, marginal, x)
 
         # A set raises the posterior of x only if it contains x or has a remainder, so no other set is tried.
         for y in self._raised_by:

@@ -75,11 +75,11 @@ class WaveStructure(Structure):
         base, ends = sum(without), list(accumulate(more, initial=0))
         return [base + ends[x + channel.span] - ends[x] for x in range(channel.inputs)]
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         channel, marginals = self.channel, self.marginals(prior)
         nearest = _least_of_each(marginals, channel.span)
         overall = min(marginals)
-        best = (0, 1)
+        best = (0, 1, inputs[0])
         for x in inputs:
             # For the outputs outside the window, the minimum over all outputs is enough: if that minimum is inside the
             # window, the first ratio is larger anyway.
@@ -88,7 +88,7 @@ class WaveStructure(Structure):
                 (prior[x] * channel.outside, overall),
             ):
                 if most * best[1] > best[0] * marginal:
-                    best = (most, marginal)
+                    best = (most, marginal, x)
         return best
 
 

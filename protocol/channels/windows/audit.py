@@ -257,23 +257,24 @@ class WindowsStructure(Structure):
                         found[x] += of(_weight(each, covered), seen[window]) - without[window]
         return found
 
-    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         channel, lift = self.channel, self._lift
         marginals = self.marginals(prior)
         asked = frozenset(inputs)
-        best = (0, 1)
+        best = (0, 1, inputs[0])
 
-        def look(mass: int, weight: int, marginal: int) -> None:
+        def look(x: int, weight: int, marginal: int) -> None:
             nonlocal best
-            if mass * weight * best[1] > best[0] * marginal:
-                best = (mass * weight, marginal)
+            most = prior[x] * weight
+            if most * best[1] > best[0] * marginal:
+                best = (most, marginal, x)
 
         flat = [x for x in asked if not channel.arcs[x]]
         for x in flat:
             for y in range(len(channel.singles)):
-                look(prior[x], channel.weight(x, y), marginals[y])
+                look(x, channel.weight(x, y), marginals[y])
         for x in asked:
-            look(prior[x], channel.rest(x) << lift, marginals[len(channel.singles)])
+            look(x, channel.rest(x) << lift, marginals[len(channel.singles)])
         places = {x: place for place, x in enumerate(channel.heavies)}
         for order in range(channel.orders if channel.types else 0):
             # Of the inputs whose arcs touch the same cells, the one with the largest prior has the largest posterior.
@@ -287,24 +288,25 @@ class WindowsStructure(Structure):
                 seen = marginals[start : start + channel.cells]
                 for x in flat:
                     weight = each.heavy[places[x]] if x in places else each.low
-                    look(prior[x], weight << WINDOWS_SCALE, min(seen))
+                    look(x, weight << WINDOWS_SCALE, min(seen))
                 if not touched:
                     continue
                 least = _Least(seen)
                 for x, arc, points in touched:
                     begin, full, cut = self._covering(arc, points, each.span)
                     if full:
-                        look(prior[x], each.inside << WINDOWS_SCALE, least.of(begin, full))
+                        look(x, each.inside << WINDOWS_SCALE, least.of(begin, full))
                     for window, covered in cut:
-                        look(prior[x], _weight(each, covered), seen[window])
+                        look(x, _weight(each, covered), seen[window])
                     touching = min(each.span + arc.last - arc.first, channel.cells)
                     if touching < channel.cells:
                         first = (arc.last + 1) % channel.cells
-                        look(prior[x], each.outside << WINDOWS_SCALE, least.of(first, channel.cells - touching))
+                        look(x, each.outside << WINDOWS_SCALE, least.of(first, channel.cells - touching))
         # On the output of a single, the largest posterior of another input is that of the input with the largest prior.
         for y, single in enumerate(channel.singles):
-            rest = max((prior[x] for x in asked if x != single.x), default=0)
-            look(rest, single.other << lift, marginals[y])
+            others = [x for x in asked if x != single.x]
+            if others:
+                look(max(others, key=prior.__getitem__), single.other << lift, marginals[y])
         return best
 
 
