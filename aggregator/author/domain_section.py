@@ -14,7 +14,7 @@ from protocol.errors import DomainError
 
 KINDS = ("values", "grid", "number", "date", "buckets", "items")
 
-EDGES = {
+GRID_ENTRIES = {
     "south": "the latitude of the map's southern edge, in degrees",
     "north": "the latitude of the map's northern edge, in degrees",
     "west": "the longitude of the map's western edge, in degrees",
@@ -42,7 +42,7 @@ def _domain_of(section: Section) -> Domain:
         labels = tuple(section.list_of("values", str, "texts, one for each value"))
         return OrderedValues(labels) if section.flag("ordered", "the values go from least to most") else Values(labels)
     if kind == "grid":
-        return Grid(*(_microdegrees(section, name, what) for name, what in EDGES.items()))
+        return Grid(*(_microdegrees(section, name, what) for name, what in GRID_ENTRIES.items()))
     if kind == "buckets":
         return Buckets.of(section.list_of("edges", (int, Decimal), "increasing numbers"))
     if kind == "number":

@@ -27,8 +27,10 @@ WITHOUT_INTERVALS = "shares without intervals"
 """Start of the warning about shares without standard errors."""
 
 EXPLAINED = "docs/ESTIMATES.md explains the methods"
+"""A phrase for every warning that names a method."""
 
 ROBUST = "a robust estimate, which counts an output at most as often as the counts of the other outputs can explain,"
+"""Start of the sentence that compares the robust estimate with the main one."""
 
 ONE_DEVICE = (
     "all reports come from one device, or from very few: they do not show how much people differ, so there are no "
@@ -95,7 +97,7 @@ def _compared(domain: Domain, reported: Reported, whole: Floats, less: Floats) -
     most = np.argsort(-np.abs(whole - less), kind="stable")[:3].tolist()
     moved = [f"{domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED]
     if not moved:
-        return f"{ROBUST} gives nearly the same shares"
+        return f"{ROBUST} gives nearly the same shares as method 'projection' ({EXPLAINED})"
     return (
         f"{ROBUST} gives {'; '.join(moved)} (both by method 'projection'; {EXPLAINED}). The estimate above counts "
         "every report"
