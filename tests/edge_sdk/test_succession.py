@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import select
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
+from aggregator.families.blocks.recipe import high_low
+from aggregator.families.hadamard.recipe import hadamard
 from aggregator.study import Study
+from edge_sdk.campaigns.joined import Joined
 from edge_sdk.campaigns.succession import SAME, follow, followed
 from edge_sdk.errors import OutboxFull
 from edge_sdk.transport.address import Address
 from edge_sdk.transport.download import NoResponse
 from edge_sdk.unit.config import load
 from edge_sdk.unit.sensor import Child
-from protocol.campaign import Campaign, campaign_id
+from protocol.campaign import Campaign, campaign_id, open_campaign, seal_campaign
+from protocol.channels import Channel
+from protocol.exact import NANONATS
 from protocol.keys import SigningKey
+from protocol.notions import HighLow
+from protocol.views import Identity, View
 from tests.aggregator.test_receive import served
-from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign, response
 from tests.edge_sdk.fake_connection import FakeConnection
 from tests.edge_sdk.test_daemon import EVERY, PATIENCE, PERIOD, PLAIN, load_average, world, written
 
@@ -120,6 +127,26 @@ def test_a_costlier_worst_case_is_not_followed(open_device):
     few = agreed(device, campaign(periods=2), URL)
     more = campaign(title="Next", opens=OPENS + 2 * WEEK, periods=3)
     assert follow(device, few, OPENS + 2 * WEEK, Offering(more)) is None
+
+
+def of_two_sensitive(channel: Channel, **options: object) -> bytes:
+    """Return a signed campaign whose first two answers are sensitive."""
+    plain = open_campaign(campaign(**options), [AUTHOR.public]).campaign
+    notion = HighLow(NANONATS, len(LABELS), (0, 1))
+    return seal_campaign(replace(plain, notion=notion, views=(View(1, Identity(), channel),)), AUTHOR)
+
+
+def test_a_channel_with_another_promise_is_not_followed(open_device):
+    """The permission does not cover a channel of the same notion and cost whose promise has other limits, such as
+    answers that can be distinguished with certainty."""
+    device, later = open_device(), {"title": "Next", "opens": OPENS + 10 * WEEK}
+    first = agreed(device, of_two_sensitive(response(len(LABELS))), URL)
+    revealing = of_two_sensitive(high_low(len(LABELS), (0, 1), NANONATS, hadamard), **later)
+    equal = of_two_sensitive(response(len(LABELS)), **later)
+    offered, agreed_to = Joined.open(revealing, [AUTHOR.public], bytes(32)).terms, device.terms(first)
+    assert (offered.cost, offered.promise.unbounded) == (agreed_to.cost, not agreed_to.promise.unbounded)
+    assert follow(device, first, OPENS + 10 * WEEK, Offering(revealing)) is None
+    assert follow(device, first, OPENS + 10 * WEEK, Offering(revealing, equal)) == campaign_id(equal)
 
 
 def test_a_unit_follows_its_study_by_itself(world, tmp_path):
