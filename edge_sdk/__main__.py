@@ -24,7 +24,7 @@ from edge_sdk.cli.arguments import (
     SkippedParser,
     command_in,
     json_anywhere,
-    nats,
+    nats_from,
     unknown_arguments,
     whole,
 )
@@ -198,14 +198,14 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     named.add_argument(
         "--choose-class",
-        type=nats,
+        type=nats_from,
         metavar="NATS",
         help="let the device choose your class at random; the class nearest to your earlier answers is the most "
         "likely; the choice costs NATS (units of the privacy level; see docs/GLOSSARY.md)",
     )
     named.add_argument(
         "--choose-prior",
-        type=nats,
+        type=nats_from,
         metavar="NATS",
         help="declare a prior that the device chooses at random from a public list; the prior nearest to your earlier "
         "answers is the most likely; the choice costs NATS (for prior and nats see docs/GLOSSARY.md)",
@@ -227,7 +227,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     consent.add_argument(
         "--level",
-        type=nats,
+        type=nats_from,
         metavar="NATS",
         help="with --prior: also declare a personal level below the campaign's, in nats (see docs/GLOSSARY.md)",
     )
@@ -276,7 +276,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         command(
             "follow",
             joining.follow,
-            "join and agree to the study's next campaign, if it asks the same question and costs no more",
+            "join and agree to the study's next campaign, if it has the same promise, differs only in its title, "
+            "languages, schedule, minimum number of devices or mechanism, closes later and costs no more",
         )
     )
     addressed = campaign(
@@ -310,7 +311,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "declaring these counts as your prior",
     )
     preview.add_argument(
-        "--level", type=nats, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
+        "--level", type=nats_from, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
     )
     exposed = campaign(
         command(
@@ -350,8 +351,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "show the caps, or lower them; the first lifetime cap replaces the default of 8 nats (units of the privacy "
         "level; see docs/GLOSSARY.md)",
     )
-    budget.add_argument("--lifetime", type=nats, metavar="NATS", help="cap for all answers of this device")
-    budget.add_argument("--per-campaign", type=nats, metavar="NATS", help="cap for each campaign")
+    budget.add_argument("--lifetime", type=nats_from, metavar="NATS", help="cap for all answers of this device")
+    budget.add_argument("--per-campaign", type=nats_from, metavar="NATS", help="cap for each campaign")
     budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="cap for any interval of SECONDS")
     command(
         "adopt",
@@ -359,7 +360,9 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "continue with a store that was restored, copied or damaged; all joined campaigns are forgotten",
     )
     clocked = command(
-        "clock", upkeep.clock, "show the time that each campaign treats as past; a unit does not answer before it"
+        "clock",
+        upkeep.clock,
+        "show the latest recorded time of each campaign; a unit does not answer while the clock shows an earlier time",
     )
     clocked.add_argument(
         "--set",

@@ -99,8 +99,8 @@ def json_anywhere() -> Parser:
     return parent
 
 
-def nats(text: str) -> float:
-    """Return a level; the error does not repeat it, because a personal level is the person's own."""
+def nats_from(text: str) -> float:
+    """Return a number of nats; the error does not repeat the text, which may be a value typed in the wrong place."""
     try:
         return float(text)
     except ValueError:

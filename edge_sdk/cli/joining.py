@@ -161,7 +161,11 @@ def follow(options: argparse.Namespace) -> Printed:
         found = succession.follow(device, campaign_id, time.time())
         if found is None:
             raise Incomplete(
-                "the study has no next campaign that asks the same question and costs no more", {}, NOT_YET
+                "the study has no next campaign that the permission covers: one that has the same promise, differs "
+                "only in its title, languages, schedule, minimum number of devices or mechanism, closes later and "
+                "costs no more; read the terms of any other campaign and agree to it yourself",
+                {},
+                NOT_YET,
             )
         return {"campaign": campaign_id.hex(), "followed_by": found.hex()}
 

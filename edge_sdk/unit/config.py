@@ -244,7 +244,9 @@ def _configuration(file: Path, top: _ConfigTable) -> Configuration:
     campaign = top.text("campaign", "must be the signed campaign's file, a path")
     consent = top.boolean("consent", "must be true or false")
     follow = top.boolean(
-        "follow", "must be true or false: whether the study's next campaign is agreed to, if it costs no more"
+        "follow",
+        "must be true or false: whether you also agree to the study's next campaign if only its title, languages, "
+        "schedule, minimum number of devices or mechanism differ, its promise is the same, and it costs no more",
     )
     budget, source = top.table("budget"), top.table("source")
     schedule, send = top.table("schedule"), top.table("send")
