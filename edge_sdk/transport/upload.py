@@ -200,7 +200,8 @@ def _try_addresses(
         # An address that refused only the code may accept the bytes with another code.
         of_code = Trouble.CODE_REFUSED in troubles
         queue.refuse(left, Trouble.CODE_REFUSED if of_code else Trouble.REFUSED)
-        reason += f"; the envelopes are kept {'until another code is given' if of_code else 'and not sent again'}"
+        remedy = " until another code is given" if of_code else ": to remove them, export them or forget the campaign"
+        reason += f"; the envelopes are kept{remedy}"
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
     unknown_campaign = Trouble.UNKNOWN_CAMPAIGN in troubles
     again = queue.postpone(left, math.ceil(now) + wait, unknown_campaign)

@@ -168,6 +168,6 @@ export async function send(store, kept, addresses, now, rand) {
     if (!permanent) upload.nextAttempt = Math.max(upload.nextAttempt, now + wait);
     return upload.nextAttempt;
   });
-  if (permanent) return attempt("refused", sent.length, `${reason}; the envelopes are kept and not sent again`);
+  if (permanent) return attempt("refused", sent.length, `${reason}; the envelopes are kept`);
   return attempt(unknown ? "unknown_campaign" : "failed", sent.length, reason, next);
 }

@@ -421,8 +421,9 @@ def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device):
         [attempt] = device.outbox.send(now=now, opener=UploadNetwork(refused, other)).attempts
         permanent = attempt.outcome is Outcome.REFUSED
         assert permanent == (other is refused)
-        assert attempt.reason.endswith("; the envelopes are kept and not sent again") == permanent
-        assert ("not sent again" in attempt.reason) == permanent
+        kept = "; the envelopes are kept: to remove them, export them or forget the campaign"
+        assert attempt.reason.endswith(kept) == permanent
+        assert ("are kept" in attempt.reason) == permanent
 
 
 @pytest.mark.parametrize(("status", "stage", "of_code"), [(400, "envelope", False), (403, "code", True)])

@@ -285,7 +285,7 @@ def test_a_refusal_by_only_one_address_is_not_called_permanent(tmp_path: Path) -
           globalThis.fetch = async () => new Response(JSON.stringify({{ stage: stages.shift() }}), {{ status: 400 }});
           const addresses = ["https://first.example", "https://second.example"];
           const {{ outcome, reason }} = await send(store, kept, addresses, 0, new Uint8Array(8));
-          said.push([outcome, reason.split("kept and not sent again").length - 1, kept.upload.trouble]);
+          said.push([outcome, reason.split("envelopes are kept").length - 1, kept.upload.trouble]);
         }}
         console.log(JSON.stringify(said));
         """,
