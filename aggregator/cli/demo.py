@@ -170,7 +170,7 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
     truth = read_truth(Path("counts.csv"), domain).shares(domain)
     before, after = (f"{total_variation(found.share, truth):.2%}" for found in (without, with_prior))
     shell.say(
-        f"\nDistance from the truth (half the sum of the differences of all shares): {before} without a prior,\n"
+        f"\nDistance from the truth (half the sum of the absolute differences): {before} without a prior,\n"
         f"{after} with one. Most of this gain comes from the prior, which is nearly right here. More reports do not\n"
         "correct a wrong prior; a warning says if the reports contradict it."
     )
@@ -178,7 +178,8 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
 
 def _ask_a_number() -> None:
     _explain(
-        "The same people are asked for a number: their age. Each report is a number that is probably near the age."
+        "The same people are asked for a number: their age. Each report is a random number; the\n"
+        "numbers near the age are the most likely."
     )
     _sign("age")
     _answer("age", "ages.csv", "age.htr", "age.pub")

@@ -282,7 +282,8 @@ class UnbiasedShares(Protocol):
         """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha``."""
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group of devices the contribution of its reports, minus the group's share, (k,)."""
+        """Yield for each group of devices the contribution of its reports to ``raw``, minus ``raw`` times the group's
+        fraction of the reports, (k,)."""
 
 
 def independent_errors(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:

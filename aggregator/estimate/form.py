@@ -65,7 +65,8 @@ class SharesEstimate(ABC):
 
     @abstractmethod
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group of devices the contribution of its reports to ``raw``, minus the group's share, (k,)."""
+        """Yield for each group of devices the contribution of its reports to ``raw``, minus ``raw`` times the group's
+        fraction of the reports, (k,)."""
 
     @abstractmethod
     def furthest_of(self, v: Floats) -> float:

@@ -66,7 +66,8 @@ class AnsweredShares:
         return low[self.order], high[self.order]
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group of devices the contribution of its reports, minus the group's share, (s,)."""
+        """Yield for each group of devices the contribution of its reports to ``raw``, minus ``raw`` times the group's
+        fraction of the reports, (s,)."""
         ratio, chosen = self._ratio, self.kept > 0
         for each in self.found.adds():
             add = each[chosen] if chosen.all() else (each[chosen] - ratio.raw * float(self.kept @ each)) / ratio.bottom

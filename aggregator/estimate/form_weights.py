@@ -241,7 +241,9 @@ class Calibration:
         try:
             return np.linalg.solve(second, np.array(short)), second
         except np.linalg.LinAlgError:
-            raise MarginRefused("the margins determine some shares twice: leave out one margin") from None
+            raise MarginRefused(
+                "the margins are linearly dependent, so some of their shares follow from others: leave out one margin"
+            ) from None
 
     @cached_property
     def _raw(self) -> tuple[Floats, Floats]:

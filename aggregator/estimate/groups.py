@@ -90,7 +90,8 @@ class Groups:
         return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
-        """Yield for each group the contribution of its reports to ``raw``, minus the group's share of ``raw``, (k,)."""
+        """Yield for each group the contribution of its reports to ``raw``, minus ``raw`` times the group's fraction of
+        the reports, (k,)."""
         n = max(int(self.reports.sum()), 1)
         ends = np.searchsorted(self.group, np.arange(GROUPS + 1))
         for number, reports in enumerate(self.reports.tolist()):
@@ -102,13 +103,13 @@ class Groups:
             yield reports / n * (decoder.invert(counts / reports) - raw)
 
     def adds_to(self, weights: Floats, constant: float, mean: float) -> Floats:
-        """Return the contribution of each group to a single estimate minus the group's share of the estimate, both
-        times the number of reports.
+        """Return, times the number of reports, the contribution of each group's reports to a single estimate, minus
+        the estimate times the group's fraction of the reports.
 
         Args:
             weights: (m,) the contribution of each feature.
             constant: the contribution of each report.
-            mean: the estimate, of which each group's share is subtracted.
+            mean: the estimate.
         Returns:
             (GROUPS,) the differences.
         """

@@ -75,7 +75,8 @@ class Linear:
         return self._groups.filled
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group the contribution of its reports to the estimate, minus the group's share, (k,)."""
+        """Yield for each group the contribution of its reports to ``raw``, minus ``raw`` times the group's fraction of
+        the reports, (k,)."""
         return self._groups.adds(self.decoder, self.raw)
 
     @property

@@ -1,7 +1,7 @@
 """The estimation methods: the default for a campaign, and the checks that a method can be used.
 
-Every method computes a distribution from the same unbiased estimate or the same counts. The default is the method with
-the smallest measured error for this kind of campaign.
+Method "linear" returns the unbiased estimate. Every other method computes a distribution from the same unbiased
+estimate or the same counts. The default is the method with the smallest measured error for this kind of campaign.
 
 The modules ``distribution``, ``bayes``, ``likelihood`` and ``smoothed`` contain the methods.
 """

@@ -23,8 +23,8 @@ def has_mean(campaign: Campaign) -> bool:
 
 
 def is_wave(campaign: Campaign) -> bool:
-    """Return whether all devices, or all devices of a class, use the wave mechanism, which estimates no single
-    values."""
+    """Return whether all devices, or all devices of at least one class, use the wave mechanism, which estimates no
+    single values."""
     if not is_plain(campaign.views):
         return False
     channels = class_channels(campaign.channel, len(campaign.classes)) if campaign.classes else (campaign.channel,)

@@ -247,8 +247,8 @@ class TreeShares:
         return filled
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group of devices the contribution of its reports of all views, minus the group's share,
-        (k_j,)."""
+        """Yield for each group of devices the contribution of its reports of all views to the estimate, minus the
+        estimate times the group's fraction of the reports, (k_j,)."""
         nothing = repeat(None, GROUPS)
         for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._counted), strict=True):
             yield self._passes.estimate(self._level, adds, 0.0)

@@ -39,8 +39,8 @@ class Agreements(Session):
         prior: Mapping[str, int] | None = None,
         level: float | None = None,
     ) -> None:
-        """Record the person's consent: reserve the campaign's worst case, and queue the enrolment, if the campaign is
-        open or the person has a code.
+        """Record the person's consent: reserve the campaign's worst case, and queue the enrolment, if the campaign
+        accepts every device or the person has a code.
 
         Calling it again changes nothing.
 

@@ -180,7 +180,8 @@ def _agree(records: Records, joined: Joined, number: int, now: int, dither: byte
 
 
 def enrols(records: Records, joined: Joined, number: int) -> bool:
-    """Return whether the device sends its enrolment itself: the campaign is open, or the person has a code."""
+    """Return whether the device sends its enrolment itself: the campaign accepts every device, or the person has a
+    code."""
     return joined.campaign.enrolment == "open" or bool(records.outbox.code(number))
 
 

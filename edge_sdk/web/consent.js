@@ -68,7 +68,7 @@ export async function record(decision, role, chosen = 0n) {
 }
 
 /**
- * True if the device sends its enrolment itself: the campaign is open, or the person has a code.
+ * True if the device sends its enrolment itself: the campaign accepts every device, or the person has a code.
  * @param {Decision} decision
  */
 export const introduces = ({ joined, kept }) => !joined.campaign.enrolled || kept.code !== "";

@@ -186,8 +186,8 @@ export class Device {
   }
 
   /**
-   * Record the person's consent: reserve the worst case of the device's view and class; in an open campaign, or with a
-   * code, queue the enrolment. Agreeing again changes nothing.
+   * Record the person's consent: reserve the worst case of the device's view and class, and queue the enrolment, if
+   * the campaign accepts every device or the person has a code. Agreeing again changes nothing.
    * @param {Uint8Array} id
    * @param {object} [as]
    * @param {string} [as.asClass] the person's class, in a campaign with classes; public

@@ -226,7 +226,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "oue-lip",
-        "a bit for each value, with the least error under a prior",
+        "a bit for each value, with the least error for rare values under a prior",
         "after Jiang, Li, Tandon 2022",
         BITS,
         for_prior(oue_lip, MOST_BITS),

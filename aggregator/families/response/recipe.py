@@ -32,8 +32,7 @@ def randomized_response(size: int, level: int) -> RandomizedResponse:
 
 
 def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return the LIP channel with the least error among channels with one output for each value; for two values it is
-    the optimum over all channels.
+    """Return the best randomised response under LIP; for two values it is the optimum over all channels.
 
     ``protocol.personal.lip_response``, which devices use as well, has the derivation and the source.
 
@@ -64,7 +63,7 @@ def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
 
         P(error) = (1 - P) / (e^eps + 1 - 2 P),     P = the smaller prior; rounded up
 
-    Unlike the paper's channel with two error rates, this channel satisfies the level for every prior.
+    Unlike the paper's channel with two error rates, it satisfies the level under ``prior``, whatever this prior is.
 
     Source: Jiang, Li, Tandon 2020, Prop. 4.
 

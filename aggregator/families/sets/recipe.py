@@ -82,7 +82,7 @@ def _triples_with(size: int) -> tuple[int, int]:
 MECHANISMS = (
     Mechanism(
         "subset",
-        "a random subset that is likely to contain the true value, k bits",
+        "a random subset; subsets with the true value are more likely than the others; k bits",
         "Ye, Barg 2018",
         BITS,
         plain(subset_selection, 62, 4),
