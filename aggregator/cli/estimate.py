@@ -189,9 +189,10 @@ def estimate(
         if course is not None and chosen.report is None:
             return course
         tally = engine.tally(study, signed, chosen.period)
+    closed_early = study.known(signed.id.hex()).closes
     signed, tally = signed_within(signed, tally, name)
     if chosen.by is None and chosen.ranges.named:
-        return _in_order(chosen, signed, tally, margins)
+        return _in_order(chosen, signed, tally, margins, closed_early)
     if chosen.numbers:
         request = NumberRequest(
             chosen.value, chosen.mean, chosen.weights, chosen.offset, chosen.population, chosen.coefficients
@@ -199,7 +200,7 @@ def estimate(
         answer = one_number(request, signed.campaign, tally, chosen.confidence, margins)
         print_answer(answer, chosen.output_format, signed.campaign, name, tally.reports)
         return answer
-    found = _distribution(chosen, signed, tally, margins, classes, course)
+    found = _distribution(chosen, signed, tally, margins, classes, course, closed_early)
     return found if course is None else course
 
 
@@ -216,7 +217,8 @@ def _of_form(
     if not chosen.questions and chosen.report is not None:
         chosen.require_page_alone()
         tally = engine.tally(study, signed, chosen.period)
-        write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins)
+        closed_early = study.known(signed.id.hex()).closes
+        write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins, closed_early)
         return None
     if chosen.by == "period":
         return print_form_course(
@@ -265,7 +267,11 @@ def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: Signe
 
 
 def _in_order(
-    chosen: EstimateOptions, signed: SignedCampaign, tally: Tally, margins: tuple[KnownMargin, ...]
+    chosen: EstimateOptions,
+    signed: SignedCampaign,
+    tally: Tally,
+    margins: tuple[KnownMargin, ...],
+    closed_early: int | None,
 ) -> Ordered:
     """Print and return the requested quantiles and ranges; with --report, also write the page."""
     ranges = chosen.ranges
@@ -274,7 +280,7 @@ def _in_order(
     )
     print_ranges(found, ranges, chosen.output_format, chosen.plot)
     if chosen.report:
-        _write_page(chosen.report, found.found, tally, chosen.period, ordered=found)
+        _write_page(chosen.report, found.found, tally, chosen.period, closed_early, ordered=found)
     return found
 
 
@@ -290,12 +296,14 @@ def _distribution(
     margins: tuple[KnownMargin, ...],
     classes: tuple[str, ...],
     course: Trend | OrderedCourse | None,
+    closed_early: int | None,
 ) -> Estimate:
     """Estimate the distribution, print it if no ``course`` was printed, write the page if one is requested, and return
     the estimate.
 
     Args:
         classes: the campaign's classes; ``signed`` may be restricted to one of them.
+        closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
     """
     from aggregator.estimate.estimator import estimate as estimate_shares
 
@@ -319,7 +327,7 @@ def _distribution(
     if course is None:
         _print_shares(found, tally, chosen.period, chosen.output_format, chosen.plot, truth)
     if chosen.report:
-        _write_page(chosen.report, found, tally, chosen.period, truth=truth, course=course)
+        _write_page(chosen.report, found, tally, chosen.period, closed_early, truth=truth, course=course)
     return found
 
 
@@ -380,6 +388,7 @@ def _write_page(
     found: Estimate,
     tally: Tally,
     period: int | None,
+    closed_early: int | None,
     *,
     truth: Floats | None = None,
     ordered: Ordered | None = None,
@@ -393,6 +402,15 @@ def _write_page(
         # Levels under other notions are defined for a channel that all people share, which campaigns with classes lack.
         audited = audit(campaign, None if campaign.classes else replace(levels_request(campaign), epsilons=()))
     with shell.new_file(path) as file:
-        text = page(found, audited, tally, period=period, truth=truth, ordered=ordered, course=course)
+        text = page(
+            found,
+            audited,
+            tally,
+            period=period,
+            truth=truth,
+            ordered=ordered,
+            course=course,
+            closed_early=closed_early,
+        )
         file.write(text.encode("utf-8"))
     shell.note(f"{path}  written")

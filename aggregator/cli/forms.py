@@ -237,13 +237,22 @@ def write_form_page(
     period: int | None,
     confidence: float,
     margins: tuple[KnownMargin, ...],
+    closed_early: int | None,
 ) -> None:
     """Write the page of all questions and tables of a form."""
     from aggregator.author.audit import audit
     from aggregator.present.form_page import form_page
 
     with shell.progress("estimating", None):
-        text = form_page(signed, audit(signed.campaign), tally, period=period, confidence=confidence, margins=margins)
+        text = form_page(
+            signed,
+            audit(signed.campaign),
+            tally,
+            period=period,
+            confidence=confidence,
+            margins=margins,
+            closed_early=closed_early,
+        )
     with shell.new_file(path) as file:
         file.write(text.encode("utf-8"))
     shell.note(f"{path}  written")

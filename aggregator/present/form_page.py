@@ -43,6 +43,7 @@ def form_page(
     period: int | None = None,
     confidence: float = 0.95,
     margins: Sequence[KnownMargin] = (),
+    closed_early: int | None = None,
 ) -> str:
     """Return the page of all questions of a form, and of all tables of two questions that devices were asked together.
 
@@ -52,6 +53,7 @@ def form_page(
         period: the period; None for each device's latest period.
         confidence: confidence level of the intervals.
         margins: known shares of the population, to which the reports are weighted.
+        closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
     Raises:
         NotEnough, NotAsked, MarginRefused: no question can be estimated; the error is that of the first question.
         TypeError: the campaign has no form.
@@ -78,7 +80,7 @@ def form_page(
         ("method", "How the numbers were made", _method(form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Refused reports", refused_section(tally.rejected)),
-        ("campaign", "The campaign", campaign_section(campaign, tally.reports, period)),
+        ("campaign", "The campaign", campaign_section(campaign, tally.reports, period, closed_early)),
         ("source", "Where this page comes from", source_section(signed.id, "", confidence, tally, period)),
     ]
     facts = [f"{len(names)} questions, {quantity(tally.reports, 'report')}. Each device was asked one or two of them."]

@@ -55,6 +55,7 @@ def page(
     truth: Floats | None = None,
     ordered: Ordered | None = None,
     course: Trend | OrderedCourse | None = None,
+    closed_early: int | None = None,
 ) -> str:
     """Return the page of an estimate.
 
@@ -66,6 +67,7 @@ def page(
         ordered: quantiles and ranges to show instead of the default ones, with the distribution function to draw.
         course: changes between periods or differences between classes, shown in a section of their own; None for no
             such section.
+        closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
     Raises:
         ValueError: estimate, audit and tally are not of the same campaign and reports.
     """
@@ -81,7 +83,7 @@ def page(
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Refused reports", refused_section(found.rejected)),
         ("forged", "What forged reports could do", forged_section(found)),
-        ("campaign", "The campaign", campaign_section(found.campaign, found.reports, period, found.where)),
+        ("campaign", "The campaign", campaign_section(campaign, found.reports, period, closed_early, found.where)),
         (
             "source",
             "Where this page comes from",

@@ -71,14 +71,27 @@ def forged_section(found: Estimate) -> list[Html]:
     ]  # fmt: skip
 
 
-def campaign_section(campaign: Campaign, reports: int, period: int | None, where: str | None = None) -> list[Html]:
-    """Return the section with a list of the campaign's settings."""
+def campaign_section(
+    campaign: Campaign, reports: int, period: int | None, closed_early: int | None, where: str | None = None
+) -> list[Html]:
+    """Return the section with a list of the campaign's settings.
+
+    Args:
+        reports: the number of counted reports.
+        period: the period; None for each device's latest period.
+        closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
+        where: the class of people; None for everybody.
+    """
     answers = "one answer" if campaign.answers_per_period == 1 else f"{campaign.answers_per_period:,} answers"
     each = f"{answers} per device"
+    ends = campaign.closes if closed_early is None else closed_early
+    closes, periods = time_text(ends), campaign.periods_until(ends)
+    if closed_early is not None:
+        closes += f", closed early by its author (planned: {time_text(campaign.closes)})"
     if campaign.periods == 1:
         schedule, counted = f"one, with {each}", "all answers"
     else:
-        schedule = f"{campaign.periods:,} of {length_text(campaign.period_seconds)} each, with {each} and period"
+        schedule = f"{periods:,} of {length_text(campaign.period_seconds)} each, with {each} and period"
         counted = "the latest period of each device"
     if period is not None:
         start = campaign.opens + period * campaign.period_seconds
@@ -90,7 +103,7 @@ def campaign_section(campaign: Campaign, reports: int, period: int | None, where
         pairs([
             ("asked by", campaign.organisation),
             ("opens", time_text(campaign.opens)),
-            ("closes", time_text(campaign.closes)),
+            ("closes", closes),
             ("periods", schedule),
             ("counted", f"{quantity(reports, 'report')}: {counted}{of_class}"),
             ("open to", who),

@@ -226,14 +226,14 @@ class Agreement:
         from edge_sdk.presentation import fingerprint_of, questions
 
         terms, budget = device.terms(campaign_id, language()), BudgetContent.of(device)
-        periods = max(0, -(-(terms.ends - terms.opens) // terms.period_seconds))
+        campaign = device.campaign(campaign_id)
         return cls(
             CampaignCard.of(device, campaign_id, now),
             terms,
             questions(device, campaign_id, language()),
             device.preview(campaign_id),
-            periods * terms.answers_per_period,
-            device.campaign(campaign_id).transcript is not None,
+            campaign.periods_until(terms.ends) * terms.answers_per_period,
+            campaign.transcript is not None,
             fingerprint_of(terms.author),
             terms.author in {author.public for author in device.trusted},
             budget,

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.intake.ingest import ingest
+from aggregator.present.page_reports import time_text
 from aggregator.rebuild import Sources, rebuild
 from aggregator.storage.tables import StudyError
 from aggregator.study import Study
@@ -191,3 +193,21 @@ def test_commands_close_a_campaign_early(study, tmp_path):
     late = (*command[:3], "2100-01-01", "--out", tmp_path / "d.closing", "--key", tmp_path / "a.key")
     ends = datetime.datetime.fromtimestamp(PLAIN.campaign.closes, datetime.UTC).isoformat()
     assert f"--at must be before {ends}, when " in run(*late, code=65).stderr
+
+
+def test_the_page_of_an_estimate_states_an_early_closing(study, tmp_path):
+    """The page of an estimate has the time of an early closing beside the planned end, and the number of periods until
+    the closing."""
+    assert counted(study, *(report(number, PLAIN) for number in range(10)))[0] == 10
+    command = ("--study", study.path, "estimate", study.listed()[0].name, "--report")
+
+    def rows(name):
+        run(*command, tmp_path / name)
+        words = re.sub(r"<[^>]*>", " ", (tmp_path / name).read_text(encoding="utf-8"))
+        return " ".join(words.split())
+
+    planned = time_text(PLAIN.campaign.closes)
+    assert f"closes {planned} periods 4 of 7 days each" in rows("before.html")
+    study.close_early(notice(OPENS + WEEK + 1))
+    early = f"{time_text(OPENS + WEEK + 1)}, closed early by its author (planned: {planned})"
+    assert f"closes {early} periods 2 of 7 days each" in rows("after.html")
