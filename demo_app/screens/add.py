@@ -77,7 +77,7 @@ class AddScreen(PageScreen):
         if not offers:
             self._found.add_widget(words(say("add.nothing"), name="nothing"))
         for offer in offers:
-            below = say("add.offered", day=day(offer.ends - 1))
+            below = say("add.offered", opens=day(offer.opens), closes=day(offer.ends - 1))
             take = partial(self._take, url, offer.campaign_id)
             self._found.add_widget(entry(f"offer:{offer.title}", offer.title, below, take))
 

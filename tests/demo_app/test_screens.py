@@ -277,6 +277,22 @@ def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
         assert not {"yes", "no"} & set(screen.texts())
 
 
+def test_an_offer_names_its_first_and_last_day(number, folder):
+    """In the list of a study's campaigns, one that has not opened yet is not called open: the list names its first day
+    and the last one before its end or early closing."""
+    opens = now() + 30 * DAY
+    ends = opens + WEEK
+    offer_class = "__import__('edge_sdk.transport.download', fromlist=['Offer']).Offer"
+    offer = f"{offer_class}(bytes(16), 'Soon', {opens}, {opens + 4 * WEEK}, 'open', {ends})"
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("campaigns:page")
+        tap(screen, "add")
+        screen.call(f"app.root.ids.screens.current_screen._offer('https://study.example', ({offer},))")
+        settle(screen)
+        first, last = texts.day(opens), texts.day(ends - 1)
+        assert screen.read("offer:Soon", "below") == f"From {first} to {last}. Touch to read the terms."
+
+
 def test_the_agreement_ends_at_an_early_closing(number, tmp_path):
     """The terms and the screen of consent name the last day before an early closing, and the answers until then."""
     opens = now() - DAY
