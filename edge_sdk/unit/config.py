@@ -22,8 +22,8 @@
     url = "https://study.example"           # only if the signed campaign names no address; or: export = "folder"
     every = 3600                            # seconds
 
-A file with an unknown key is refused, because a misspelt cap would otherwise have no effect. The error names the key
-and the expected value. Paths are relative to the file.
+A file with an unknown entry is refused, because a misspelt cap would otherwise have no effect. The error names the
+entry and the expected value. Paths are relative to the file.
 
 The module dry_run returns the plan of a unit with this configuration; budget/policy compares a campaign with the caps.
 """
@@ -51,7 +51,7 @@ CLAMP, SKIP = "clamp", "skip"
 
 
 class ConfigurationRefused(HalftruthError):
-    """An invalid configuration. The text names the key and the expected value."""
+    """An invalid configuration. The text names the entry and the expected value."""
 
 
 @dataclass(frozen=True)
@@ -148,83 +148,83 @@ def load(path: str | os.PathLike[str]) -> Configuration:
 
 
 class _ConfigTable:
-    """The keys of one table. Each key is read once, and ``close`` refuses the keys that were not read.
+    """The entries of one table. Each entry is read once, and ``close`` refuses the entries that were not read.
 
-    A method with an argument ``expected`` refuses any other value, and repeats the argument in the error. If the key is
-    missing, the result is None, (), False or an empty table.
+    A method with an argument ``expected`` refuses any other value, and repeats the argument in the error. If the entry
+    is missing, the result is None, (), False or an empty table.
     """
 
-    def __init__(self, name: str, keys: dict[str, object]) -> None:
+    def __init__(self, name: str, entries: dict[str, object]) -> None:
         self.name = name
-        self._keys = dict(keys)
+        self._entries = dict(entries)
 
-    def wrong(self, key: str, expected: str, value: object = None) -> ConfigurationRefused:
-        """Return the error for a key, for the caller to raise; it describes ``value``, unless that is None."""
+    def wrong(self, entry: str, expected: str, value: object = None) -> ConfigurationRefused:
+        """Return the error for an entry, for the caller to raise; it describes ``value``, unless that is None."""
         found = "" if value is None else f"; the value is {_described(value)}"
-        return ConfigurationRefused(f"{self._of(key)} {expected}{found}")
+        return ConfigurationRefused(f"{self._of(entry)} {expected}{found}")
 
-    def _of(self, key: str) -> str:
-        return f"[{self.name}] {key}" if self.name else key
+    def _of(self, entry: str) -> str:
+        return f"[{self.name}] {entry}" if self.name else entry
 
     @property
     def is_empty(self) -> bool:
-        return not self._keys
+        return not self._entries
 
-    def text(self, key: str, expected: str) -> str | None:
-        value = self._keys.pop(key, None)
+    def text(self, entry: str, expected: str) -> str | None:
+        value = self._entries.pop(entry, None)
         if value is not None and (not isinstance(value, str) or not value or "\0" in value):
-            raise self.wrong(key, expected, value)
+            raise self.wrong(entry, expected, value)
         return value
 
-    def texts(self, key: str, expected: str) -> tuple[str, ...]:
-        value = self._keys.pop(key, [])
+    def texts(self, entry: str, expected: str) -> tuple[str, ...]:
+        value = self._entries.pop(entry, [])
         if not isinstance(value, list) or not all(isinstance(one, str) and one and "\0" not in one for one in value):
-            raise self.wrong(key, expected, value)
+            raise self.wrong(entry, expected, value)
         return tuple(value)
 
-    def boolean(self, key: str, expected: str) -> bool:
-        value = self._keys.pop(key, False)
+    def boolean(self, entry: str, expected: str) -> bool:
+        value = self._entries.pop(entry, False)
         if not isinstance(value, bool):
-            raise self.wrong(key, expected, value)
+            raise self.wrong(entry, expected, value)
         return value
 
-    def whole(self, key: str, least: int, most: int, expected: str) -> int | None:
-        value = self._keys.pop(key, None)
+    def whole(self, entry: str, least: int, most: int, expected: str) -> int | None:
+        value = self._entries.pop(entry, None)
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise self.wrong(key, expected, value)
+            raise self.wrong(entry, expected, value)
         return value
 
-    def number(self, key: str, expected: str) -> float | None:
-        value = self._keys.pop(key, None)
+    def number(self, entry: str, expected: str) -> float | None:
+        value = self._entries.pop(entry, None)
         if value is None:
             return None
         if not isinstance(value, int | float) or isinstance(value, bool):
-            raise self.wrong(key, expected, value)
+            raise self.wrong(entry, expected, value)
         return value
 
-    def pick(self, key: str) -> object:
-        """Remove a key and return its value, which the caller checks; None if the key is missing."""
-        return self._keys.pop(key, None)
+    def pick(self, entry: str) -> object:
+        """Remove an entry and return its value, which the caller checks; None if the entry is missing."""
+        return self._entries.pop(entry, None)
 
-    def table(self, key: str) -> _ConfigTable:
-        value = self._keys.pop(key, {})
+    def table(self, entry: str) -> _ConfigTable:
+        value = self._entries.pop(entry, {})
         if not isinstance(value, dict):
-            raise self.wrong(key, f"must be a table, [{key}]", value)
-        return _ConfigTable(key, value)
+            raise self.wrong(entry, f"must be a table, [{entry}]", value)
+        return _ConfigTable(entry, value)
 
     def tables(self) -> list[tuple[str, _ConfigTable]]:
-        """Return (key, table) for each key whose value is a table."""
-        names = [key for key, value in self._keys.items() if isinstance(value, dict)]
-        return [(name, _ConfigTable(f"{self.name}.{name}", self._keys.pop(name))) for name in names]  # type: ignore[arg-type]
+        """Return (entry, table) for each entry whose value is a table."""
+        names = [entry for entry, value in self._entries.items() if isinstance(value, dict)]
+        return [(name, _ConfigTable(f"{self.name}.{name}", self._entries.pop(name))) for name in names]  # type: ignore[arg-type]
 
     def close(self, known: str) -> None:
-        for key in self._keys:
-            # The names of tables stand in brackets in the list, and would be less similar to the key.
-            meant = suggestion(key, [name.strip("[]") for name in known.split(", ")])
-            meant = meant or f"; the keys here are: {known}"
-            raise ConfigurationRefused(f"unknown key {self._of(key)}{meant}")
+        for entry in self._entries:
+            # The names of tables stand in brackets in the list, and would be less similar to the entry.
+            meant = suggestion(entry, [name.strip("[]") for name in known.split(", ")])
+            meant = meant or f"; the entries here are: {known}"
+            raise ConfigurationRefused(f"unknown entry {self._of(entry)}{meant}")
 
 
 def _described(value: object) -> str:
@@ -308,12 +308,12 @@ def _budget(table: _ConfigTable) -> BudgetPolicy:
         "per_campaign": (None, per_campaign, None),
         "window": (None, None, stretch),
     }
-    # Each cap is checked alone, so that the error names its key.
-    for key, caps in each.items():
+    # Each cap is checked alone, so that the error names its entry.
+    for entry, caps in each.items():
         try:
             BudgetPolicy(*caps)
         except ValueError as error:
-            raise table.wrong(key, f"is not a cap: {error}") from None
+            raise table.wrong(entry, f"is not a cap: {error}") from None
     return BudgetPolicy(lifetime, per_campaign, stretch)
 
 
@@ -324,8 +324,8 @@ def _sources(table: _ConfigTable, folder: Path) -> dict[str, Source]:
         return {"": _source(table, folder)}
     if not table.is_empty:
         raise ConfigurationRefused(
-            f"[source] has both keys and the table [{parts[0][1].name}]: for a form give one table for each question "
-            "and no keys, for any other campaign give keys and no tables"
+            f"[source] has both entries and the table [{parts[0][1].name}]: for a form give one table for each "
+            "question and no entries, for any other campaign give entries and no tables"
         )
     sources = {name: _source(part, folder) for name, part in parts}
     if len(lines := [name for name, source in sources.items() if source.stdin]) > 1:

@@ -4,7 +4,7 @@ A configuration that cannot work is refused while the owner is present. This mod
 sources are read only on request. The reading of a single source is not printed. For a form, each reading is printed
 beside its question and the answer, so that the owner notices a source that is configured for the wrong question.
 
-The module config defines the keys, questions assigns sources to questions, and agent runs the unit.
+The module config defines the entries, questions assigns sources to questions, and agent runs the unit.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _require_address(url: str) -> None:
     """Refuse a configured text that is not an address.
 
     Raises:
-        AddressRefused: the text names the key of the configuration.
+        AddressRefused: the text names the entry of the configuration.
     """
     try:
         address(url)

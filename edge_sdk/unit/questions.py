@@ -4,7 +4,7 @@ A campaign that is not a form has one question, which has the name "" here. A fo
 because the questions that a unit is asked are unknown before consent. The unit then reads the sources of these
 questions only.
 
-The module sensor reads a source, config defines its keys, and agent follows the schedule.
+The module sensor reads a source, config defines its entries, and agent follows the schedule.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def fit(configuration: Configuration, campaign: Campaign) -> UnitSchedule:
     """Return the schedule of a unit for a campaign.
 
     Raises:
-        ConfigurationRefused: the sources do not match the questions, a key does not apply to this campaign, or the
+        ConfigurationRefused: the sources do not match the questions, an entry does not apply to this campaign, or the
             times do not fit its schedule.
     """
     _require_same(configuration.sources, campaign.domain)
@@ -118,8 +118,8 @@ def fit(configuration: Configuration, campaign: Campaign) -> UnitSchedule:
     longest = max(together, key=lambda names: sum(seconds[name] for name in names))
     timeout = sum(seconds[name] for name in longest)
     if timeout + SETTLE_SECONDS >= every:
-        keys = " and ".join(f"{_table(name)} timeout" for name in longest)
-        total = keys if len(longest) == 1 else f"the sum of {keys}"
+        entries = " and ".join(f"{_table(name)} timeout" for name in longest)
+        total = entries if len(longest) == 1 else f"the sum of {entries}"
         raise ConfigurationRefused(
             f"{total} must be below {in_seconds(every - SETTLE_SECONDS)}, not {timeout:g}: a reading begins every "
             f"{in_seconds(every)}, and {in_seconds(SETTLE_SECONDS)} are reserved to store it"

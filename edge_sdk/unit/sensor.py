@@ -6,7 +6,7 @@ the reason of the failure. The standard error of a program is dropped, because i
 If the source is configured to clamp, ``answer_of`` moves a number, day or position outside the question's range to the
 nearest one inside.
 
-The module agent schedules and uses readings, and config defines the keys of a source.
+The module agent schedules and uses readings, and config defines the entries of a source.
 """
 
 from __future__ import annotations

@@ -51,10 +51,10 @@ def test_the_ten_steps_run_as_printed(tmp_path, monkeypatch, capsys):
     assert (found.read, found.accepted) == (1, 1)
 
 
-def test_every_key_of_a_unit_is_explained():
-    """Every key of a unit's configuration is in the guide, and the guide names no other."""
+def test_every_entry_of_a_unit_is_explained():
+    """Every entry of a unit's configuration is in the guide, and the guide names no other."""
     page = (PAGE.parent / "UNIT.md").read_text(encoding="utf-8")
-    table = page.split("| key | meaning | if left out |")[1].split("\n\n")[0]
+    table = page.split("| entry | meaning | if left out |")[1].split("\n\n")[0]
     named = set(re.findall(r"`(?:\[\w+\] )?(\w+)", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))))
     known = {one.name for one in fields(Source)} | {one.name for one in fields(Configuration)} - {"file", "sources"}
     known = known - {"send_every", "budget"} | {"consent", "lifetime", "per_campaign", "window", "every"}

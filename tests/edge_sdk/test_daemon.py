@@ -180,8 +180,8 @@ def world(tmp_path):
         ("consent = true", "", "consent must be true"),
         ("consent = true", "consent = false", "consent must be true"),
         ("consent = true", 'consent = "yes"', "consent must be true or false"),
-        ("consent = true", "consent = true\nconsnet = true", "unknown key consnet; did you mean 'consent'"),
-        ("[source]", "[sorce]", "unknown key sorce; did you mean 'source'"),
+        ("consent = true", "consent = true\nconsnet = true", "unknown entry consnet; did you mean 'consent'"),
+        ("[source]", "[sorce]", "unknown entry sorce; did you mean 'source'"),
         ("consent = true", "consent = true\nschedule = 3", "schedule must be a table"),
         ("lifetime = 1000", 'lifetime = "8"', r"\[budget\] lifetime must be a cap in nats"),
         ("lifetime = 1000", "lifetime = -1", r"\[budget\] lifetime"),
@@ -189,7 +189,7 @@ def world(tmp_path):
         ("lifetime = 1000", "window = 3", r"\[budget\] window must be \[seconds, nats\]"),
         ("lifetime = 1000", "window = [0, 1.0]", r"\[budget\] window"),
         ("lifetime = 1000", 'window = [60, "1"]', r"\[budget\] window"),
-        ("lifetime = 1000", "lifetine = 8", r"unknown key \[budget\] lifetine; did you mean 'lifetime'"),
+        ("lifetime = 1000", "lifetine = 8", r"unknown entry \[budget\] lifetine; did you mean 'lifetime'"),
         ('file = "reading"', "", "exactly one of command, file and stdin"),
         ('file = "reading"', 'file = "reading"\nstdin = true', "exactly one of command, file and stdin"),
         ('file = "reading"', 'command = "cat"', r"\[source\] command must be a list"),
@@ -208,8 +208,8 @@ def world(tmp_path):
         ('file = "reading"', "file = ", "not TOML"),
     ],
 )
-def test_an_invalid_configuration_is_refused_with_its_key(tmp_path, old, new, says):
-    """For a missing, misspelt or wrongly typed key, the text names the file, the key and the expected value."""
+def test_an_invalid_configuration_is_refused_with_its_entry(tmp_path, old, new, says):
+    """For a missing, misspelt or wrongly typed entry, the text names the file, the entry and the expected value."""
     assert PLAIN.count(old) == 1
     with pytest.raises(ConfigurationRefused, match=says) as refused:
         load(written(tmp_path / "unit", PLAIN.replace(old, new)))
@@ -266,11 +266,11 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
         ),
         ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, "author.pub: this is not a campaign file"),
         ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: No such file"),
-        ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "unknown key campagin"),
+        ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "unknown entry campagin"),
     ],
 )
 def test_an_invalid_configuration_is_refused_before_a_unit_starts(tmp_path, capsys, monkeypatch, old, new, code, says):
-    """A campaign above the caps, an unencrypted address and an unknown key are each refused with one line and an exit
+    """A campaign above the caps, an unencrypted address and an unknown entry are each refused with one line and an exit
     code."""
     monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit started although its configuration is invalid"))
     file = written(tmp_path / "unit", PLAIN.replace(old, new))
@@ -824,7 +824,7 @@ def test_a_unit_refuses_a_campaign_above_its_caps(world):
     assert not any(map(classed.device.consented, classed.device.campaigns))
 
 
-def test_the_log_never_contains_a_value_or_the_budget(world):
+def test_the_log_never_contains_a_value_or_the_amount_spent(world):
     """No event writes a reading, an answer, or the spent or remaining budget to the log."""
     marked = "7.531246"
     one = world(
@@ -840,6 +840,22 @@ def test_the_log_never_contains_a_value_or_the_budget(world):
     assert len(one.log) > 6
     for secret in (marked, marked[:4], "bachelor", "spent: ", "remaining"):
         assert secret not in said
+
+
+def test_the_budget_in_the_log_does_not_depend_on_the_readings(world):
+    """If the owner lowers a cap, the log states the amount that counts against it; after equal and after different
+    readings the log is the same."""
+    logs = []
+    for name, spread in (("equal", 0), ("different", 1)):
+        one = world(data=load_average(periods=3), readings=lambda now, s=spread: str(s * (now // EVERY % 4)), name=name)
+        one.until(OPENS + PERIOD)
+        one.device.lower_caps(BudgetPolicy(lifetime=0))
+        one.until(OPENS + 2 * PERIOD)
+        logs.append(([line.replace(name, "") for line in one.log], one.device.budget.spent))
+    (equal, little), (different, much) = logs
+    assert little < much
+    assert equal == different
+    assert any("counts against it" in line for line in equal)
 
 
 # The daemon's process

@@ -89,9 +89,9 @@ def world(tmp_path):
     [
         (
             HEAD + '[source]\nfile = "a"\n[source.age]\nfile = "b"\n',
-            r"\[source\] has both keys and the table \[source.age",
+            r"\[source\] has both entries and the table \[source.age",
         ),
-        (tables(vote='file = "a"\nfeild = 0'), r"unknown key \[source.vote\] feild; did you mean 'field'"),
+        (tables(vote='file = "a"\nfeild = 0'), r"unknown entry \[source.vote\] feild; did you mean 'field'"),
         (tables(vote="timeout = 1"), r"\[source.vote\] must name exactly one of command, file and stdin"),
         (
             tables(vote='file = "a"', age='file = "b"\noutside = "drop"'),
