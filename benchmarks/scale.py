@@ -281,12 +281,12 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
         parts = [engine.workers.client.scatter(part) for part in shards.split([candidates], number)]
         began = time.perf_counter()
         jobs = ((study_version, table.version(), shard, number, [parts[shard]]) for shard in range(number))
-        settled = [item.future.result() for item in engine.workers.in_order(steps.settle, jobs, at=preferred)]
+        deduplicated = [item.future.result() for item in engine.workers.in_order(steps.deduplicate, jobs, at=preferred)]
         took = time.perf_counter() - began
-        accepted = sum(one.outcome.accepted.total() for one in settled)
+        accepted = sum(one.outcome.accepted.total() for one in deduplicated)
         if accepted != len(fresh):
             raise RuntimeError(f"{accepted} reports were accepted, but {len(fresh)} are new")
-        tables.add(study.path / REPORTS, pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled]))
+        tables.add(study.path / REPORTS, pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in deduplicated]))
         table = tables.snapshot(study.path / REPORTS)
         yield f"deduplication of {size:,} outputs, {what}", f"{took:.1f} s"
 

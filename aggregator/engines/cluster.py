@@ -4,14 +4,14 @@ Workers compute from byte ranges and from fixed versions of the study's tables, 
 number of times. This process, the driver, commits the results by the same compare-and-swap as the local engine. So a
 crash, a lost worker or another writer has the same effects as with a single process.
 
-    frame       find where envelopes begin and end                                  workers
-    introduce   verify enrolments; register their keys                              workers; driver
-    examine     verify and parse reports; sort them into shards by key              workers
-    settle      find the free slots of each shard, at one version of the table      workers
-    append      commit the rows of a round of pieces if the table still has that    driver
-                version; otherwise settle them again
+    frame        find where envelopes begin and end                                 workers
+    introduce    verify enrolments; register their keys                             workers; driver
+    examine      verify and parse reports; sort them into shards by key             workers
+    deduplicate  find the free slots of each shard, at one version of the table     workers
+    append       commit the rows of a round of pieces if the table still has that   driver
+                 version; otherwise deduplicate them again
 
-Pieces are settled in the order in which they were read, so the first of two copies of a report counts, as with the
+Pieces are deduplicated in the order in which they were read, so the first of two copies of a report counts, as with the
 local engine. The files and the study must be on storage that all machines can read under the same paths.
 
 ``pieces`` cuts the files, ``workers`` runs steps on workers, ``steps`` and ``tallies`` contain the steps, and
@@ -32,7 +32,7 @@ from deltalake import DeltaTable
 from aggregator.engines import pieces, steps, tallies
 from aggregator.engines.engine import EngineError
 from aggregator.engines.pieces import PIECE_BYTES, Piece
-from aggregator.engines.steps import Examined, Settled, StudyVersion
+from aggregator.engines.steps import Deduplicated, Examined, StudyVersion
 from aggregator.engines.tallies import Chosen
 from aggregator.engines.workers import URGENT, Workers, WorkItem
 from aggregator.estimate.tally import Tally
@@ -177,25 +177,27 @@ class Cluster:
         study_version: StudyVersion,
         preferred: Sequence[str | None],
     ) -> None:
-        """Settle each shard of a round, and commit the rows of all shards at once."""
+        """Deduplicate each shard of a round, and commit the rows of all shards at once."""
         shards = len(preferred)
         submit = self.workers.client.submit
         parts = [
             [submit(steps.shard_part, item.future, shard, pure=False, priority=URGENT) for item, _ in round_]
             for shard in range(shards)
         ]
-        settled: list[Settled] = []
+        deduplicated: list[Deduplicated] = []
 
         def rows_for(table: DeltaTable) -> pa.Table:
-            nonlocal settled
+            nonlocal deduplicated
             jobs = ((study_version, table.version(), shard, shards, parts[shard]) for shard in range(shards))
-            items = list(self.workers.in_order(steps.settle, jobs, priority=URGENT, most=shards, at=preferred))
-            settled = [item.future.result() for item in items]
-            return pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled])
+            items = list(self.workers.in_order(steps.deduplicate, jobs, priority=URGENT, most=shards, at=preferred))
+            deduplicated = [item.future.result() for item in items]
+            return pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in deduplicated])
 
         if any(found.outputs for _, found in round_):
             tables.append(totals.study.path / REPORTS, rows_for)
-        totals.take_reports(steps.merged([found.outcome for _, found in round_] + [one.outcome for one in settled]))
+        totals.take_reports(
+            steps.merged([found.outcome for _, found in round_] + [one.outcome for one in deduplicated])
+        )
         pa.default_memory_pool().release_unused()
 
     def tally(self, study: Study, signed: SignedCampaign, period: int | None = None) -> Tally:

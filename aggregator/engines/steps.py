@@ -218,7 +218,7 @@ def shard_part(examined: tuple[Examined, list[ShardPart]], shard: int) -> ShardP
 
 
 @dataclass(frozen=True)
-class Settled:
+class Deduplicated:
     """The accepted and refused reports of a shard in a round, valid only for the table version from which they were
     computed.
 
@@ -231,9 +231,9 @@ class Settled:
     outcome: ValidationOutcome
 
 
-def settle(
+def deduplicate(
     study_version: StudyVersion, table_version: int, shard: int, number: int, parts: Sequence[ShardPart]
-) -> Settled:
+) -> Deduplicated:
     """Divide the reports of a shard: those whose slots are all free are accepted, the others are refused as replayed.
 
     Args:
@@ -244,7 +244,7 @@ def settle(
     candidates = shards.joined(names, parts)
     outcome = ValidationOutcome()
     if not candidates.reports:
-        return Settled(_narrow(tables.SCHEMAS[REPORTS].empty_table()), outcome)
+        return Deduplicated(_narrow(tables.SCHEMAS[REPORTS].empty_table()), outcome)
     table = tables.snapshot(study_version.path / REPORTS, table_version)
     cache = slot_cache(study_version.path, shard, number)
     with cache.lock:
@@ -256,7 +256,7 @@ def settle(
         outcome.outputs[names[campaign]] = int((free[candidates.report] & (candidates.campaign == campaign)).sum())
         outcome.rejected[names[campaign], Reject.REPLAYED] = int((~free & of_campaign).sum())
     outcome.accepted, outcome.outputs = +outcome.accepted, +outcome.outputs
-    return Settled(_narrow(candidates.rows(free)), outcome)
+    return Deduplicated(_narrow(candidates.rows(free)), outcome)
 
 
 def _narrow(rows: pa.Table) -> pa.Table:

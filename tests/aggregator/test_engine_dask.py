@@ -301,7 +301,7 @@ def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
     del found["verified"]
     assert written >= 3
     assert len(found) >= 2 * (written - 1)  # at least two shards read each file but the last
-    # If the other worker takes over a settlement, it reads the files too.
+    # If the other worker takes over a shard, it reads the files too.
     assert max(found.values()) <= 2
 
 
