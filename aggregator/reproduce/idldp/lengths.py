@@ -194,9 +194,9 @@ def _findings_by_length(which: ItemSetData, people: ItemHolders, found: _ErrorsB
             "l is best near the mean size at 4 nats, below it at 2; earlier work takes the 90th percentile",
             f"the mean size of the sets is {average:.1f}, the 90th percentile {upper:.0f}. The planner chooses "
             f"{paddings(plan['IDUE'])} for IDUE-PS; for OUE-PS it chooses {paddings(plan['OUE'])}",
-            f"for RE({most}) the paper's rule is about right: the best is {paddings(least)}. The planner's l has "
-            "another aim, the least expected total error of the unbiased estimate, for this channel and number of "
-            "people. It is "
+            f"for RE({most}) the paper's rule is about right: the best is {paddings(least)}. Here the planner "
+            "minimises the expected total error of the unbiased estimate, for this channel and number of people. "
+            "(For a campaign it minimises that of the default estimate, whose best l is larger.) The chosen l is "
             + ("the exact optimum" if plan["IDUE"] == found.best_total else "not the exact optimum")
             + ". It is small, because the counts of the many rare items are mostly noise, which grows with l^2",
         ),
