@@ -383,7 +383,7 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     """If the server fails, the same bytes wait, can be saved as a file, and are still there when the page is opened
     again.
 
-    The page does not ask for a new answer.
+    The page does not ask for a new answer, and "Send it now" sends them.
     """
     visitor.browser.study.faults = ["500"]
     answering(visitor)
@@ -399,6 +399,8 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     visitor.heading("Highest education")
     assert "2 messages were not sent yet" in visitor.text
     assert visitor.faults.pop().startswith("Failed to load resource")
+    visitor.touch("Send it now")
+    visitor.heading("Your report has arrived.")
 
 
 def test_a_refused_code_is_named(visitor: Visitor) -> None:
