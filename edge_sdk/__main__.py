@@ -167,7 +167,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     trusted = command(
         "trust",
         joining.trust,
-        "show the trusted authors, or add or remove one; only their campaigns may be joined without a link",
+        "show the trusted authors, or add or remove one; only their campaigns may be joined from files without --trust",
     )
     trusted.add_argument(
         "verb",
@@ -221,9 +221,9 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--history",
         type=Path,
         metavar="CSV",
-        help="with --choose-class or --choose-prior: the counts of your earlier answers, by which the device chooses, "
-        "in the same form. They are not sent. [default: your answers on this device to all campaigns with the same "
-        "possible answers, except coarsened ones]",
+        help="with --choose-class or --choose-prior: a CSV file as for --prior with the counts of your earlier "
+        "answers, by which the device chooses. They are not sent. [default: your answers on this device to all "
+        "campaigns with the same possible answers, except coarsened ones]",
     )
     consent.add_argument(
         "--level",

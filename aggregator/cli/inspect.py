@@ -33,7 +33,8 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
     with --trust.
 
     For a campaign, also show its certificate, computed from the channel's integers; `halftruth audit` adds the expected
-    errors. If a key of --trust signed the campaign, the signature is verified and the author's name is shown.
+    errors, the levels under other notions and the posterior. If a key of --trust signed the campaign, the signature is
+    verified and the author's name is shown.
     """
     data = file.read_bytes()
     try:
