@@ -208,7 +208,7 @@ def run() -> list[tuple[str, str]]:
             "Device.answer, k = 43,750",
             f"{median(full) * 1e3:.2f} ms, of which {median(least) * 1e3:.2f} ms cannot be avoided",
         ),
-        ("Python calls of an answer, and signatures", f"{python} and {signatures}"),
+        ("Python calls of an answer with a new value, k = 43,750; signatures", f"{python} and {signatures}"),
         ("the store grows with an answer that repeats its output by [at most 64 bytes]", f"{repeated:.0f} bytes"),
         ("the store grows with an answer of a new value by [at most 400 bytes]", f"{new:.0f} bytes"),
         ("import edge_sdk, more than bare Python [at most 60 ms]", f"{module * 1e3:.0f} ms"),

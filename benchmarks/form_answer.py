@@ -105,5 +105,5 @@ def run() -> list[tuple[str, str]]:
             "a single question's answer",
             f"{processor[0] * 1e3:.2f} ms of processor time, {elapsed[0] * 1e3:.2f} ms elapsed",
         ),
-        ("Python calls of a single question's answer, and of a form's", f"{first:.0f} and {second:.0f}"),
+        ("Python calls with a repeated value: a single question, a form", f"{first:.0f} and {second:.0f}"),
     ]
