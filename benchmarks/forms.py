@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from aggregator.estimate.distribution import project, total_variation
-from aggregator.estimate.form import margin
+from aggregator.estimate.form import pooled_question
 from aggregator.estimate.form_table import CrossTable
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.tally import Tally
@@ -103,8 +103,9 @@ def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.ra
 
 def tables_of(views: Sequence[FormView]) -> list[CrossTable]:
     """Return the table of two questions for each view; every view must ask exactly two questions."""
-    margins = {question: margin(views, question) for question in sorted({q for view in views for q in view.questions})}
-    return [CrossTable(view, *(margins[question] for question in view.questions)) for view in views]
+    asked = sorted({question for view in views for question in view.questions})
+    pooled = {question: pooled_question(views, question) for question in asked}
+    return [CrossTable(view, *(pooled[question] for question in view.questions)) for view in views]
 
 
 def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str, ...]], dict[str, float]]:
@@ -180,7 +181,7 @@ def yes_no() -> Iterator[tuple[str, ...]]:
         for _ in range(SMALL_SURVEYS):
             answered = survey.answers(truth, YES_NO_PEOPLE, rng)
             for question in range(YES_NO):
-                one_way.append(((margin(answered, question).share - truth((question,))) ** 2).sum())
+                one_way.append(((pooled_question(answered, question).share - truth((question,))) ** 2).sum())
             if name == "all pairs":
                 for table in tables_of(answered):
                     two_way.append(((table.share.ravel() - truth(table.view.questions)) ** 2).sum())

@@ -104,7 +104,7 @@ class SharesEstimate(ABC):
 
 
 @dataclass(frozen=True)
-class Margin(SharesEstimate):
+class PooledQuestion(SharesEstimate):
     """The shares of one question's values, pooled over views.
 
     Attributes:
@@ -123,7 +123,7 @@ class Margin(SharesEstimate):
 
     def adds(self) -> Iterator[Floats]:
         for each in zip(*(view.linear.adds() for view in self.views), strict=True):
-            parts = [view.margin(self.place, add) for view, add in zip(self.views, each, strict=True)]
+            parts = [view.marginal(self.place, add) for view, add in zip(self.views, each, strict=True)]
             yield np.asarray(self.weights @ np.array(parts))
 
     def furthest_of(self, v: Floats) -> float:
@@ -133,7 +133,7 @@ class Margin(SharesEstimate):
     @cached_property
     def raw(self) -> Floats:
         """Unbiased shares, including "skipped" if a person may skip, shape (a,)."""
-        parts = [view.margin(self.place, view.linear.raw) for view in self.views]
+        parts = [view.marginal(self.place, view.linear.raw) for view in self.views]
         return np.asarray(self.weights @ np.array(parts))
 
     @cached_property
@@ -157,13 +157,13 @@ class Margin(SharesEstimate):
     def covariances(self, v: Floats) -> Floats:
         """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (a,)."""
         found = [
-            view.margin(self.place, covariances(view.decoder, view.share, view.lift(self.place, v))) / view.reports
+            view.marginal(self.place, covariances(view.decoder, view.share, view.lift(self.place, v))) / view.reports
             for view in self.views
         ]
         return np.asarray(self.weights**2 @ np.array(found))
 
 
-def margin(views: Sequence[FormView], place: int) -> Margin:
+def pooled_question(views: Sequence[FormView], place: int) -> PooledQuestion:
     """Return the shares of one question's values, pooled over all views that ask the question.
 
     Args:
@@ -182,7 +182,7 @@ def margin(views: Sequence[FormView], place: int) -> Margin:
             )
         raise NotAsked("there are no reports on this question: ingest more")
     precision = np.array([view.tally.reports / view.variances[place].even.mean() for view in holding])
-    return Margin(place, tuple(holding), precision / precision.sum())
+    return PooledQuestion(place, tuple(holding), precision / precision.sum())
 
 
 def shares_of(ratio: Ratio, share: Floats, confidence: float) -> Shares:
@@ -197,7 +197,7 @@ def shares_of(ratio: Ratio, share: Floats, confidence: float) -> Shares:
     return Shares(ratio.raw, ratio.se, *intervals.possible(np.nan_to_num(ratio.se, nan=1.0), share), share)
 
 
-def answered(size: int, skippable: bool) -> Floats:
+def answered_indicator(size: int, skippable: bool) -> Floats:
     """Return an indicator, 1 for each value of a question and 0 for "skipped", shape (a,)."""
     kept = np.ones(size)
     kept[-1] = not skippable
@@ -226,5 +226,5 @@ def question_shares(found: SharesEstimate, *, skippable: bool, confidence: float
         skippable: whether the last value is "skipped", which is excluded.
         confidence: the confidence level of the intervals.
     """
-    kept = answered(len(found.raw), skippable)
+    kept = answered_indicator(len(found.raw), skippable)
     return shares_of(found.among(kept), part_of(found.share, kept), confidence)

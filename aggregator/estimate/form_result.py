@@ -17,14 +17,22 @@ import numpy as np
 
 from aggregator.estimate.advice import ONE_DEVICE
 from aggregator.estimate.forgeries import find_forgeries_in_tally
-from aggregator.estimate.form import NotAsked, SharesEstimate, answered, margin, part_of, question_shares, shares_of
+from aggregator.estimate.form import (
+    NotAsked,
+    SharesEstimate,
+    answered_indicator,
+    part_of,
+    pooled_question,
+    question_shares,
+    shares_of,
+)
 from aggregator.estimate.form_change import AnsweredShares
 from aggregator.estimate.form_classes import class_weighting, form_views, weighted_views
 from aggregator.estimate.form_table import Association, cross
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import (
-    AnsweredForm,
     Calibration,
+    FormShares,
     WeightedShares,
     weighted_question,
     weighted_table,
@@ -233,7 +241,7 @@ class _ReportedForm:
             )
         self.by_class = any(by_class)
         self.views = weighted_views(views, margins) if self.by_class else views
-        self.calibration = Calibration(AnsweredForm(views, form), margins) if margins and not self.by_class else None
+        self.calibration = Calibration(FormShares(views, form), margins) if margins and not self.by_class else None
 
     def _estimate_from_views(self, find: Callable[[Sequence[FormView]], Computed], places: Sequence[int]) -> Computed:
         """Return the estimate that ``find`` computes from ``views``, for the questions ``places``.
@@ -260,11 +268,11 @@ class _ReportedForm:
             found = weighted = weighted_question(self.calibration, place)
             weighting = weighted.weighting
         else:
-            find = partial(margin, place=place)
+            find = partial(pooled_question, place=place)
             found = self._estimate_from_views(find, [place])
             if self.by_class:
                 weighting = class_weighting(self.everybody, self.margins, found, find)
-        kept = answered(len(found.raw), skippable)
+        kept = answered_indicator(len(found.raw), skippable)
         order = np.arange(int(kept.sum()))
         shares = question_shares(found, skippable=skippable, confidence=self.confidence)
         return _FormShares(shares, AnsweredShares(found, kept, order), found.views, weighting=weighting)

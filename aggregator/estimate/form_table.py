@@ -34,7 +34,15 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.estimate.form import Margin, NotAsked, SharesEstimate, answered, margin, part_of, shares_of
+from aggregator.estimate.form import (
+    NotAsked,
+    PooledQuestion,
+    SharesEstimate,
+    answered_indicator,
+    part_of,
+    pooled_question,
+    shares_of,
+)
 from aggregator.estimate.form_view import FormView, covariances, views_with
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.interval_estimates import Shares
@@ -154,8 +162,8 @@ class CrossTable:
     """
 
     view: FormView
-    rows: Margin
-    columns: Margin
+    rows: PooledQuestion
+    columns: PooledQuestion
 
     @property
     def raw(self) -> Floats:
@@ -225,7 +233,7 @@ class CrossTable:
         found: Floats = self.unrelated.ravel() + errors
         return found
 
-    def _margins(self, one: Margin, place: int, own: Floats, rng: np.random.Generator) -> Floats:
+    def _margins(self, one: PooledQuestion, place: int, own: Floats, rng: np.random.Generator) -> Floats:
         """Return the pooled margins of the simulated tables, (TABLES, a), with normal errors for the other views."""
         part = float(sum(w for w, view in zip(one.weights, one.views, strict=True) if view is self.view))
         mine = part**2 * self.view.variances[place].shown / self.view.reports
@@ -271,12 +279,12 @@ class CrossTable:
         axis = self.view.questions.index(place)
         of_value = np.zeros(self.view.shape)
         where = (value, slice(None)) if axis == 0 else (slice(None), value)
-        of_value[where] = answered(self.view.shape[1 - axis], skippable[1 - axis])
+        of_value[where] = answered_indicator(self.view.shape[1 - axis], skippable[1 - axis])
         return of_value.ravel()
 
     def kept(self, skippable: tuple[bool, bool]) -> Floats:
         """Return an indicator of the cells where both questions are answered, shape (k,)."""
-        both = [answered(size, skips) for size, skips in zip(self.view.shape, skippable, strict=True)]
+        both = [answered_indicator(size, skips) for size, skips in zip(self.view.shape, skippable, strict=True)]
         return np.outer(*both).ravel()
 
     @property
@@ -352,4 +360,4 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
             "all reports on both questions come from one device, or from very few, so the noise of their table is "
             "unknown: ingest reports of more devices"
         )
-    return CrossTable(most, margin(views, first), margin(views, second))
+    return CrossTable(most, pooled_question(views, first), pooled_question(views, second))

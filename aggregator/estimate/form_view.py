@@ -118,7 +118,7 @@ class FormView:
         first = len(self.questions) > 1 and place == self.questions[0]
         return np.broadcast_to(v[:, np.newaxis] if first else v, self.shape).ravel()
 
-    def margin(self, place: int, numbers: Floats) -> Floats:
+    def marginal(self, place: int, numbers: Floats) -> Floats:
         """Return for each value of one question the sum of the numbers of the inputs with this value.
 
         Args:

@@ -14,16 +14,16 @@ This estimate reproduces the known margins exactly (calibration estimator with t
 is linear raking, which removes the same bias as multiplicative raking if the effects of the groups on t are additive,
 and needs no table of three questions.
 
-Every moment is computed from the pooled margins p and the tables T minus their own margins (consistent with p, and
-linear in the reports). So the weighted share is a smooth function of unbiased estimates, and its error follows by
-linearisation:
+Every moment is computed from the pooled shares p of the questions and the tables T minus their own margins (consistent
+with p, and linear in the reports). So the weighted share is a smooth function of unbiased estimates, and its error
+follows by linearisation:
 
     w t + b'(M - z) - (w - 1) b'z,    b = S^-1 E[z t]      (Woodruff 1971)
 
 The expression is one number for each report of each view. For people who skipped the question of a margin, M and z of
 this margin are 0: the margin refers to the people who answered the question, and weighting does not change their share.
 
-``form`` computes the pooled margins, ``form_table`` the tables, and ``class_weights`` the weights of public classes.
+``form`` computes the pooled shares, ``form_table`` the tables, and ``class_weights`` the weights of public classes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from typing import TypeAlias
 import numpy as np
 
 from aggregator.estimate.distribution import project
-from aggregator.estimate.form import Margin, NotAsked, SharesEstimate, margin
+from aggregator.estimate.form import NotAsked, PooledQuestion, SharesEstimate, pooled_question
 from aggregator.estimate.form_table import CrossTable, centred, cross
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting, require_distinct
@@ -66,8 +66,8 @@ def _times(one: Function, other: Function) -> Function:
     return places, shaped[0] * shaped[1]
 
 
-class AnsweredForm:
-    """The pooled margins and the tables of a form, which are computed when they are first used.
+class FormShares:
+    """The pooled shares of the questions of a form and its tables, which are computed when they are first used.
 
     Args:
         views: the form's views that have reports.
@@ -76,18 +76,18 @@ class AnsweredForm:
 
     def __init__(self, views: Sequence[FormView], form: Form) -> None:
         self.views, self.form = views, form
-        self._by_margin: dict[int, Margin] = {}
+        self._questions: dict[int, PooledQuestion] = {}
         self._tables: dict[tuple[int, ...], CrossTable] = {}
 
-    def margin(self, place: int) -> Margin:
-        """Return the pooled margin of a question.
+    def question(self, place: int) -> PooledQuestion:
+        """Return the pooled shares of a question.
 
         Raises:
             NotAsked
         """
-        if place not in self._by_margin:
-            self._by_margin[place] = margin(self.views, place)
-        return self._by_margin[place]
+        if place not in self._questions:
+            self._questions[place] = pooled_question(self.views, place)
+        return self._questions[place]
 
     def table(self, places: tuple[int, ...]) -> CrossTable:
         """Return the table of two questions.
@@ -109,14 +109,14 @@ class AnsweredForm:
         return self._tables[places]
 
     def raw(self, function: Function) -> float:
-        """Return the unbiased mean of a function of answers, from tables with the pooled margins."""
+        """Return the unbiased mean of a function of answers, from tables with the pooled shares as margins."""
         places, numbers = function
         if not places:
             return float(numbers)
         if len(places) == 1:
-            return float(self.margin(places[0]).raw @ numbers)
+            return float(self.question(places[0]).raw @ numbers)
         table = self.table(places)
-        rows, columns = (self.margin(place).raw for place in places)
+        rows, columns = (self.question(place).raw for place in places)
         known = rows @ numbers.mean(axis=1) + columns @ numbers.mean(axis=0) - numbers.mean()
         return float((centred(table.raw) * numbers).sum() + known)
 
@@ -125,7 +125,7 @@ class AnsweredForm:
         places, numbers = function
         if not places:
             return float(numbers)
-        found = self.margin(places[0]).share if len(places) == 1 else self.table(places).share
+        found = self.question(places[0]).share if len(places) == 1 else self.table(places).share
         return float((found * numbers).sum())
 
     def queries(self, functions: Sequence[Function]) -> list[tuple[FormView, Floats]]:
@@ -137,7 +137,7 @@ class AnsweredForm:
             found[id(view)] = view, before + numbers
 
         def add_pooled(place: int, numbers: Floats) -> None:
-            pooled = self.margin(place)
+            pooled = self.question(place)
             for view, weight in zip(pooled.views, pooled.weights.tolist(), strict=True):
                 add(view, weight * view.lift(place, numbers))
 
@@ -160,14 +160,14 @@ class _MarginIndicators:
         place: the position of the question in the form.
         indicators: (G', a) 1 if a value is in the group; if every person is in a group, the last group is left out.
         targets: (G',) the known shares of these groups.
-        answered: (a,) 1 for each value, 0 for "skipped".
+        answered_indicator: (a,) 1 for each value, 0 for "skipped".
     """
 
     known: KnownMargin
     place: int
     indicators: Floats
     targets: Floats
-    answered: Floats
+    answered_indicator: Floats
 
     @classmethod
     def of(cls, known: KnownMargin, form: Form) -> _MarginIndicators:
@@ -190,7 +190,7 @@ class Calibration:
     """The weights that calibrate a survey to known margins.
 
     Args:
-        survey: the pooled margins and tables of the form.
+        form_shares: the pooled shares and the tables of the form.
         margins: the known shares of the population by questions of the form.
     Raises:
         MarginRefused: a group has too few reports; or, when the weights are first used, the margins are linearly
@@ -199,10 +199,10 @@ class Calibration:
             of two margins together.
     """
 
-    def __init__(self, survey: AnsweredForm, margins: Sequence[KnownMargin]) -> None:
+    def __init__(self, form_shares: FormShares, margins: Sequence[KnownMargin]) -> None:
         require_distinct(margins)
-        self.survey, self.margins = survey, tuple(margins)
-        self._by_margin = [_MarginIndicators.of(known, survey.form) for known in margins]
+        self.form_shares, self.margins = form_shares, tuple(margins)
+        self._by_margin = [_MarginIndicators.of(known, form_shares.form) for known in margins]
         self.reported = tuple(map(self._reported, self._by_margin))
         self._indicators: list[Function] = [((), np.array(1.0))]
         for each in self._by_margin:
@@ -212,7 +212,7 @@ class Calibration:
 
     def _reported(self, each: _MarginIndicators) -> Floats:
         """Return the shares of the groups among the people who answered the question, shape (G,)."""
-        known, pooled = each.known, self.survey.margin(each.place)
+        known, pooled = each.known, self.form_shares.question(each.place)
         found = np.zeros(len(known.names))
         for place, name in enumerate(known.names):
             of_group = np.zeros(len(pooled.raw))
@@ -233,7 +233,7 @@ class Calibration:
         second = np.array([[moment(_times(one, other)) for other in z] for one in z])
         short = [0.0]
         for each in self._by_margin:
-            whole = moment(((each.place,), each.answered))
+            whole = moment(((each.place,), each.answered_indicator))
             short += [
                 target * whole - moment(((each.place,), row))
                 for target, row in zip(each.targets.tolist(), each.indicators, strict=True)
@@ -247,11 +247,11 @@ class Calibration:
 
     @cached_property
     def _raw(self) -> tuple[Floats, Floats]:
-        return self._weights(self.survey.raw)
+        return self._weights(self.form_shares.raw)
 
     @cached_property
     def _consistent(self) -> Floats:
-        return self._weights(self.survey.consistent)[0]
+        return self._weights(self.form_shares.consistent)[0]
 
     def _functions(self, numbers: Floats) -> list[Function]:
         """Return a linear combination of the indicators as functions: a constant, and one function for each margin."""
@@ -262,8 +262,10 @@ class Calibration:
     def range(self) -> tuple[float, float]:
         """The smallest and the largest possible weight of a person."""
         constant, *parts = self._functions(self._consistent)
-        values = [numbers[each.answered > 0] if each.answered.all() else numbers for each, (_, numbers) in
-                  zip(self._by_margin, parts, strict=True)]  # fmt: skip
+        values = []
+        for each, (_, numbers) in zip(self._by_margin, parts, strict=True):
+            kept = each.answered_indicator > 0
+            values.append(numbers[kept] if kept.all() else numbers)
         mean = 1 + float(constant[1])
         return mean + sum(float(one.min()) for one in values), mean + sum(float(one.max()) for one in values)
 
@@ -271,13 +273,13 @@ class Calibration:
         """Return the weighted mean of a function of answers. It is a consistent estimate with a bias of the order of
         its variance."""
         g, _ = self._raw
-        return self.survey.raw(function) + sum(
-            float(each) * self.survey.raw(_times(z, function)) for each, z in zip(g, self._indicators, strict=True)
+        return self.form_shares.raw(function) + sum(
+            float(each) * self.form_shares.raw(_times(z, function)) for each, z in zip(g, self._indicators, strict=True)
         )
 
     def share(self, function: Function) -> float:
         """Return the weighted mean of a function of answers under the consistent distributions."""
-        moment = self.survey.consistent
+        moment = self.form_shares.consistent
         return moment(function) + sum(
             float(each) * moment(_times(z, function))
             for each, z in zip(self._consistent, self._indicators, strict=True)
@@ -286,14 +288,14 @@ class Calibration:
     def gradient(self, function: Function) -> list[tuple[FormView, Floats]]:
         """Return each view's contribution to the weighted mean of a function, as a query on the view's inputs."""
         g, second = self._raw
-        held = np.array([self.survey.raw(_times(z, function)) for z in self._indicators])
+        held = np.array([self.form_shares.raw(_times(z, function)) for z in self._indicators])
         b = np.linalg.solve(second, held)
         weights, slopes = self._functions(g), self._functions(b)
         found = [function, *(_times(one, function) for one in weights)]
         for each, part, (places, slope) in zip(self._by_margin, self._parts, slopes[1:], strict=True):
-            found.append((places, each.answered * float(b[part] @ each.targets) - slope))
+            found.append((places, each.answered_indicator * float(b[part] @ each.targets) - slope))
         found += [_times((places, -slope), weight) for places, slope in slopes for weight in weights]
-        return self.survey.queries(found)
+        return self.form_shares.queries(found)
 
 
 @dataclass(frozen=True)
@@ -361,11 +363,11 @@ class WeightedShares(SharesEstimate):
     @cached_property
     def weighting(self) -> Weighting:
         """The effect of the weights."""
-        survey = self.calibration.survey
-        plain = [{id(view): (view, v) for view, v in survey.queries([one])} for one in self.indicators]
+        form_shares = self.calibration.form_shares
+        plain = [{id(view): (view, v) for view, v in form_shares.queries([one])} for one in self.indicators]
         unweighted = sum(map(_variance, plain))
         effect = float(self.variances.sum() / unweighted) if unweighted else math.nan
-        everybody = sum(view.tally.reports for view in survey.views)
+        everybody = sum(view.tally.reports for view in form_shares.views)
         mine, theirs = (max(map(_furthest, queries)) * everybody for queries in (self._gradients, plain))
         calibration = self.calibration
         return Weighting(calibration.margins, calibration.reported, *calibration.range, effect, mine, theirs)
@@ -395,7 +397,7 @@ def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
     They are computed when they are first read; reading raises ``NotAsked`` if no view asks both this question and the
     question of a margin.
     """
-    size = calibration.survey.form.questions[place].size
+    size = calibration.form_shares.form.questions[place].size
     return WeightedShares(calibration, tuple(((place,), unit) for unit in np.eye(size)))
 
 
@@ -408,6 +410,6 @@ def weighted_table(calibration: Calibration, first: int, second: int) -> Weighte
     Args:
         first, second: the positions of the questions, in increasing order.
     """
-    shape = tuple(calibration.survey.form.questions[place].size for place in (first, second))
+    shape = tuple(calibration.form_shares.form.questions[place].size for place in (first, second))
     units = np.eye(math.prod(shape)).reshape(-1, *shape)
     return WeightedShares(calibration, tuple(((first, second), unit) for unit in units))

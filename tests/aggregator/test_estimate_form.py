@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from aggregator.estimate.form import NotAsked, margin, question_shares
+from aggregator.estimate.form import NotAsked, pooled_question, question_shares
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_table import centred, cross, fitted, shrunk
 from aggregator.estimate.form_view import FormView, covariances
@@ -109,7 +109,7 @@ def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int,
     view = FormView(asked, shape, decoder, Tally((decoder.forward(p) * 2**40).astype(np.int64), 2**40))
     for place, question in enumerate(asked):
         sums = np.array([view.lift(question, unit) for unit in np.eye(shape[place])])
-        assert np.allclose(view.margin(question, p), sums @ p)
+        assert np.allclose(view.marginal(question, p), sums @ p)
         assert np.allclose(view.variances[question].shown, np.diag(sums @ dense @ sums.T), rtol=1e-6)
 
 
@@ -118,12 +118,12 @@ def test_a_question_is_estimated_from_all_views_that_ask_it() -> None:
     rng, truth = np.random.default_rng(5), unrelated()
     views = survey(truth, 5_000, rng, channels_of())
     for question, holding in ((0, 2), (1, 3), (2, 2)):
-        found = margin(views, question)
+        found = pooled_question(views, question)
         assert len(found.views) == holding
         assert found.weights.sum() == pytest.approx(1)
         precision = [view.tally.reports / view.variances[question].even.mean() for view in found.views]
         assert np.allclose(found.weights, np.array(precision) / sum(precision))
-        parts = [view.margin(question, view.linear.raw) for view in found.views]
+        parts = [view.marginal(question, view.linear.raw) for view in found.views]
         by_hand = sum(w * part for w, part in zip(found.weights, parts, strict=True))
         assert np.allclose(found.raw, by_hand)
         alone = min((view.variances[question].shown / 5_000).mean() for view in found.views)
@@ -142,7 +142,7 @@ def test_an_ordered_question_is_estimated_by_the_projection() -> None:
     for _ in range(20):
         counts = rng.multinomial(4_000, decoder.forward(distribution.ravel()))
         view = FormView((0, 1), distribution.shape, decoder, Tally(counts, 4_000))
-        found = [margin([one], 0).share for one in (replace(view, ordered=frozenset({0})), view)]
+        found = [pooled_question([one], 0).share for one in (replace(view, ordered=frozenset({0})), view)]
         off.append([np.abs(np.cumsum(share - distribution.sum(axis=1))).sum() for share in found])
     by_projection, by_empirical_bayes = np.mean(off, axis=0)
     assert by_projection < 0.8 * by_empirical_bayes
@@ -152,7 +152,7 @@ def test_weights_do_not_depend_on_the_answers() -> None:
     """The weights of the views are the same for two surveys with different answers."""
     weights = []
     for seed, truth in enumerate((unrelated(), np.eye(24)[5].reshape(SIZES))):
-        weights.append(margin(survey(truth, 3_000, np.random.default_rng(seed), channels_of()), 1).weights)
+        weights.append(pooled_question(survey(truth, 3_000, np.random.default_rng(seed), channels_of()), 1).weights)
     assert np.array_equal(*weights)
 
 
@@ -163,7 +163,7 @@ def test_stated_errors_of_a_question_are_the_observed_ones() -> None:
     approximation of one. A failure means a biased estimate or wrong errors; the seed is fixed.
     """
     rng, truth = np.random.default_rng(6), unrelated()
-    found = [margin(survey(truth, 4_000, rng, channels_of()), 1) for _ in range(200)]
+    found = [pooled_question(survey(truth, 4_000, rng, channels_of()), 1) for _ in range(200)]
     off = np.array([one.raw for one in found]) - truth.sum(axis=(0, 2))
     variance = np.mean([one.variances for one in found], axis=0)
     # In 200 surveys, five standard deviations of a relative mean square are 5 sqrt(2 / 200) = .5, and those of a mean
@@ -206,7 +206,7 @@ def test_shares_omit_skipped_answers() -> None:
     rng, truth, held = np.random.default_rng(7), unrelated(), 0
     true = truth.sum(axis=(0, 2))[:3] / truth.sum(axis=(0, 2))[:3].sum()
     for _ in range(100):
-        found = question_shares(margin(survey(truth, 4_000, rng, channels_of()), 1), skippable=True)
+        found = question_shares(pooled_question(survey(truth, 4_000, rng, channels_of()), 1), skippable=True)
         assert len(found.share) == 3
         assert found.share.sum() == pytest.approx(1)
         assert (found.simultaneous_low <= found.low).all()
@@ -348,7 +348,7 @@ def test_a_question_that_no_view_asks_is_refused() -> None:
     with pytest.raises(NotAsked, match="both"):
         cross(views, 0, 2)
     with pytest.raises(NotAsked):
-        margin(views, 2)
+        pooled_question(views, 2)
     with pytest.raises(ValueError, match="does not come before"):
         cross(views, 1, 0)
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from aggregator.author.draft import read_form
 from aggregator.cli.shell import halftruth
-from aggregator.estimate.form import margin
+from aggregator.estimate.form import pooled_question
 from aggregator.estimate.form_table import cross
 from aggregator.estimate.form_view import FormView
 from aggregator.families.registry import decoder_of
@@ -90,7 +90,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
         decoder, even = decoder_of(view.channel), np.full(int(np.prod(shape)), 1 / np.prod(shape))
         views.append(FormView(view.map.places, shape, decoder, drawn(view.channel, decoder, even, 30_000, rng)))
     for place, question in enumerate(found.questions):
-        assert question.se == pytest.approx(float(np.sqrt(margin(views, place).variances.mean())), rel=0.03)
+        assert question.se == pytest.approx(float(np.sqrt(pooled_question(views, place).variances.mean())), rel=0.03)
         assert question.people_for[0.01] == pytest.approx(90_000 * (question.se / 0.01) ** 2, rel=1e-4)
 
 
