@@ -13,7 +13,7 @@ import numpy as np
 
 from aggregator.estimate.interval import standard_errors
 from aggregator.estimate.method import consistent, default_method
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tree import consistent as tree_shares
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.families.mechanism import Question
@@ -85,4 +85,4 @@ def estimated(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator
     except NotInvertible:
         se = None
     method = default_method(decoder, None, se)
-    return consistent(method, decoder, share, n, linear, None, [], Reported(decoder.inputs))
+    return consistent(method, decoder, share, n, linear, None, [], ShownInputs(decoder.inputs))

@@ -19,7 +19,7 @@ import numpy as np
 from aggregator.estimate.interval import standard_errors
 from aggregator.estimate.method import consistent as flat_method
 from aggregator.estimate.method import default_method
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tree import Combined, Tree, consistent, project_inside
 from aggregator.families.decoder import Decoder, Floats
 from aggregator.planner.resolutions import PARTS
@@ -54,7 +54,7 @@ def flat(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> 
     raw, se = decoder.invert(share), standard_errors(decoder, share, n)
     methods = dict.fromkeys((default_method(decoder, None, se), "projection"))
     return {
-        method: flat_method(method, decoder, share, n, (raw, se), None, [], Reported(decoder.inputs))
+        method: flat_method(method, decoder, share, n, (raw, se), None, [], ShownInputs(decoder.inputs))
         for method in methods
     }
 

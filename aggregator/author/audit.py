@@ -18,7 +18,7 @@ from typing import Any
 
 from aggregator.campaign_facts import certificate_facts
 from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound, view_worths
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import NotInvertible
 from protocol import levels
 from protocol.campaign import Campaign
@@ -210,7 +210,7 @@ def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: 
         Exact levels, rounded up, and the expected errors of one report.
     """
     prior = campaign.notion.prior if isinstance(campaign.notion, Information | TranscriptPrior) else None
-    reported = Reported.of(campaign.domain)
+    shown_inputs = ShownInputs.of(campaign.domain)
     raw_mse: float | None = None
     people_per_report: float | None = None
     # A LIP campaign without an unbiased estimate still has an MMSE estimate.
@@ -220,8 +220,8 @@ def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: 
         campaign,
         raw_mse,
         people_per_report,
-        None if prior is None or campaign.channel.unary else lip_mse(campaign.channel, prior, reported),
-        None if prior is None else lip_mse_bound(campaign.notion.level, prior, reported),
+        None if prior is None or campaign.channel.unary else lip_mse(campaign.channel, prior, shown_inputs),
+        None if prior is None else lip_mse_bound(campaign.notion.level, prior, shown_inputs),
         None if request is None else _table(campaign, request),
         None if request is None else prior_name or _default_prior_name(campaign),
         request,

@@ -31,7 +31,7 @@ from aggregator.author.privacy_section import notion_of, sensitive_share_of
 from aggregator.author.study_section import addresses_of, translations_of
 from aggregator.author.toml_section import DraftError, Section, count, read_toml, shown
 from aggregator.author.views_section import DEVICES, views_of
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.weighting import CLASS
 from aggregator.families.decoder import Decoder
 from aggregator.families.mechanism import EXPECTED_REPORTS, Question
@@ -324,7 +324,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         domain, privacy, prior, mechanism = _sections(tried, "domain", "privacy", "prior", "mechanism")
         items = domain_of(domain)
         question = _question(privacy, prior, items, folder, document)
-        return Reported.of(items).decoder(mechanism_of(mechanism_name(mechanism), mechanism, question)[1])
+        return ShownInputs.of(items).decoder(mechanism_of(mechanism_name(mechanism), mechanism, question)[1])
 
     domain = domain_of(Section("domain", rest | {"padding": 1}))
     if not isinstance(domain, Items):

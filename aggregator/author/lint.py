@@ -18,7 +18,7 @@ from aggregator.campaign_facts import view_name
 from aggregator.estimate.error import campaign_error, view_worths
 from aggregator.estimate.ordered_campaign import is_wave
 from aggregator.estimate.query import expected_variance
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.registry import decoder_of
 from aggregator.quantity import quantity
@@ -46,8 +46,8 @@ def lint(campaign: Campaign) -> tuple[str, ...]:
 
 
 def _findings(campaign: Campaign) -> Iterator[str]:
-    reported = Reported.of(campaign.domain)
-    size, even = reported.count, float(Fraction(reported.factor) / campaign.domain.size)
+    shown_inputs = ShownInputs.of(campaign.domain)
+    size, even = shown_inputs.count, float(Fraction(shown_inputs.factor) / campaign.domain.size)
     try:
         mse, people_per_report = campaign_error(campaign)
     except NotInvertible as reason:

@@ -10,8 +10,8 @@ import numpy as np
 from aggregator.estimate.distribution import project
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.prior_test import PriorTest
-from aggregator.estimate.reported import Reported
 from aggregator.estimate.robust import LARGEST, robust
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.domain import Domain
@@ -78,7 +78,7 @@ def outside(shares: Floats, low: Floats, high: Floats, confidence: float) -> lis
     ]
 
 
-def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, reported: Reported) -> list[str]:
+def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, shown_inputs: ShownInputs) -> list[str]:
     """Return a list with one sentence that compares a robust estimate with the projection of all reports; empty if no
     robust estimate is computed."""
     if decoder.inputs > LARGEST or not decoder.one_hot or isinstance(decoder, Pooled):
@@ -86,14 +86,14 @@ def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, reported: Repo
     share, groups = tally.counts / tally.reports, tally.correlated
     independent = math.ceil(tally.reports if groups is None else tally.reports / groups.most)
     with suppress(NotInvertible):
-        less = robust(decoder, share, independent, reported)
-        return [_compared(domain, reported, project(decoder.invert(share), reported), less)]
+        less = robust(decoder, share, independent, shown_inputs)
+        return [_compared(domain, shown_inputs, project(decoder.invert(share), shown_inputs), less)]
     return []
 
 
-def _compared(domain: Domain, reported: Reported, whole: Floats, less: Floats) -> str:
+def _compared(domain: Domain, shown_inputs: ShownInputs, whole: Floats, less: Floats) -> str:
     """Return a sentence that compares a robust estimate with the projection of all reports."""
-    whole, less = (reported.possible(reported.shares(column)) for column in (whole, less))
+    whole, less = (shown_inputs.possible(shown_inputs.shares(column)) for column in (whole, less))
     most = np.argsort(-np.abs(whole - less), kind="stable")[:3].tolist()
     moved = [f"{domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED]
     if not moved:

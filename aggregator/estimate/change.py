@@ -27,9 +27,9 @@ from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.interval_estimates import DifferenceEstimates
 from aggregator.estimate.linear import Linear, solve
-from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Region, TreeShares, name_of
 from aggregator.estimate.result import Estimate, unsigned_and_id
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.families.decoder import Floats
@@ -208,9 +208,9 @@ def difference(
     ]
     *coarse_a, a = _unbiased(before)
     *coarse_b, b = _unbiased(after)
-    reported = Reported.of(after.unsigned.domain)
+    shown_inputs = ShownInputs.of(after.unsigned.domain)
     se, ends = (same_devices if paired else independent_errors)(a, b)
-    intervals = Intervals.of(ends, confidence, steps * (1 if only else reported.count)).each(reported.shares)
+    intervals = Intervals.of(ends, confidence, steps * (1 if only else shown_inputs.count)).each(shown_inputs.shares)
     coarser: list[DistrictDifference] = []
     for one in coarse_a:
         coarser += [
@@ -219,8 +219,8 @@ def difference(
             if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
         ]
     return Difference(
-        reported.shares(b.raw - a.raw), reported.shares(se), *intervals.each(_within_one), (before.name, after.name),
-        found[0], found[1], confidence, paired, tuple(coarser),
+        shown_inputs.shares(b.raw - a.raw), shown_inputs.shares(se), *intervals.each(_within_one),
+        (before.name, after.name), found[0], found[1], confidence, paired, tuple(coarser),
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
     """
     require_distinct(margins)
     for margin in margins:
-        got = reported_by(members, margin)
+        got = group_shares(members, margin)
         if not got.all():
             name = margin.names[int(np.argmin(got))]
             raise MarginRefused(
@@ -54,7 +54,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
     for _ in range(MAX_ROUNDS):
         off = 0.0
         for margin in margins:
-            quotient = margin.shares / reported_by(found, margin)
+            quotient = margin.shares / group_shares(found, margin)
             off = max(off, float(np.abs(quotient - 1).max()))
             found *= quotient[margin.groups]
         if off < SETTLED:
@@ -67,7 +67,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
     return found
 
 
-def reported_by(shares: Floats, margin: KnownMargin) -> Floats:
+def group_shares(shares: Floats, margin: KnownMargin) -> Floats:
     """Return the share of each group of a margin: the sum of the shares of the group's classes.
 
     Args:
@@ -104,9 +104,9 @@ def weigh(
     # For comparison, the unweighted estimate takes the class sizes as fixed too, so only the weights differ.
     plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
     factors = found.factors[members > 0]
-    reported = tuple(reported_by(members, one) for one in margins)
+    shares = tuple(group_shares(members, one) for one in margins)
     prices = _prices(found, plain, share)
-    return found, Weighting(tuple(margins), reported, float(factors.min()), float(factors.max()), *prices)
+    return found, Weighting(tuple(margins), shares, float(factors.min()), float(factors.max()), *prices)
 
 
 def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, share: Floats) -> tuple[float, float, float]:

@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats
 
 SMALLEST = 1e-9
@@ -23,20 +23,21 @@ ALPHA = 0.05
 """Simultaneous intervals of confidence 1 - ALPHA decide which shares are significantly above zero."""
 
 
-def project(raw: Floats, reported: Reported | None = None, weights: Floats | None = None) -> Floats:
+def project(raw: Floats, shown_inputs: ShownInputs | None = None, weights: Floats | None = None) -> Floats:
     """Return the distribution nearest to ``raw``: max(raw - c v, 0), with c such that the sum is one.
 
     Args:
         raw: (k,) unbiased shares.
-        reported: the shares that are reported; for item sets the inputs have further constraints (``_project_sets``).
+        shown_inputs: the inputs whose shares are shown; for item sets the inputs have further constraints
+            (``_project_sets``).
         weights: (k,) v, by which squared distances are divided; equal if not given.
     Returns:
         (k,) the distribution.
     Source: for equal weights, the Euclidean projection onto the simplex of Duchi et al. 2008, fig. 1, which is the
     "norm-sub" of Wang et al. 2020.
     """
-    if reported is not None and reported.factor > 1:
-        return _project_sets(raw, reported)
+    if shown_inputs is not None and shown_inputs.factor > 1:
+        return _project_sets(raw, shown_inputs)
     v = np.ones_like(raw) if weights is None or _equal(weights) else _positive(weights)
     order = np.argsort(-raw / v, kind="stable")
     c = (np.cumsum(raw[order]) - 1) / np.cumsum(v[order])
@@ -81,7 +82,7 @@ def _positive(weights: Floats) -> Floats:
     return positive
 
 
-def _project_sets(raw: Floats, reported: Reported) -> Floats:
+def _project_sets(raw: Floats, shown_inputs: ShownInputs) -> Floats:
     """Return the distribution of sampled items that is nearest to ``raw`` among the distributions that item sets can
     produce.
 
@@ -93,10 +94,10 @@ def _project_sets(raw: Floats, reported: Reported) -> Floats:
 
     Args:
         raw: (m + l,) unbiased shares of the inputs.
-        reported: the m items and the padding l.
+        shown_inputs: the m items and the padding l.
     """
-    most = 1 / reported.factor
-    items, dummies = raw[: reported.count], raw[reported.count :]
+    most = 1 / shown_inputs.factor
+    items, dummies = raw[: shown_inputs.count], raw[shown_inputs.count :]
     level = float(dummies.mean())
 
     def at(c: float) -> Floats:

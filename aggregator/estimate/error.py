@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.estimate.classes import even_decoder
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.families.registry import decoder_of
 from aggregator.json_number import json_number
@@ -43,18 +43,18 @@ def expected_mse(
     Raises:
         NotInvertible
     """
-    reported = Reported(channel.inputs)
-    return decoder_mse(reported.decoder(channel, reference), p, reported)
+    shown_inputs = ShownInputs(channel.inputs)
+    return decoder_mse(shown_inputs.decoder(channel, reference), p, shown_inputs)
 
 
-def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, reported: Reported) -> float:
+def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, shown_inputs: ShownInputs) -> float:
     """Return the expected squared error of one report; see ``expected_mse``.
 
     Raises:
         NotInvertible
     """
     share = np.full(decoder.inputs, 1 / decoder.inputs) if p is None else np.asarray(p, dtype=np.float64)
-    return reported.squared_error(decoder.variances(decoder.forward(share)))
+    return shown_inputs.squared_error(decoder.variances(decoder.forward(share)))
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
     that of the finest view, estimated from its reports alone, and the number of people is the largest of any view.
 
     Returns:
-        the error, summed over the reported values (divide by n for n reports), and the number of people. For item sets
+        the error, summed over the shown values (divide by n for n reports), and the number of people. For item sets
         both refer to the shares of people who have an item.
     Raises:
         NotInvertible
@@ -136,19 +136,19 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
                 "out, or choose another mechanism"
             )
         return worths[finest].mse, max(worth.people_per_report for worth in worths)
-    reported = Reported.of(campaign.domain)
+    shown_inputs = ShownInputs.of(campaign.domain)
     prior = campaign.notion.prior if isinstance(campaign.notion, Information) else None
-    decoder = reported.decoder(
+    decoder = shown_inputs.decoder(
         campaign.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior)
     )
     if campaign.classes:
         decoder = even_decoder(campaign.channel, len(campaign.classes))
     share = np.full(decoder.inputs, 1 / decoder.inputs)
     variances = decoder.variances(decoder.forward(share))
-    return reported.squared_error(variances), decoder.people_per_report * reported.factor
+    return shown_inputs.squared_error(variances), decoder.people_per_report * shown_inputs.factor
 
 
-def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = None) -> float:
+def lip_mse(channel: Channel, prior: Sequence[int], shown_inputs: ShownInputs | None = None) -> float:
     """Return the expected squared error of the posterior as an estimate of one person's histogram (1 at their value),
     under the prior.
 
@@ -158,15 +158,15 @@ def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = 
 
     Args:
         prior: positive integers; P[x] = prior[x] / sum(prior).
-        reported: the entries x of the histogram and their factor; all inputs if not given.
+        shown_inputs: the entries x of the histogram and their factor; all inputs if not given.
     """
-    reported = reported or Reported(channel.inputs)
+    shown_inputs = shown_inputs or ShownInputs(channel.inputs)
     decoder = decoder_of(channel)
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     marginal = decoder.forward(distribution)
-    seen = np.where(np.arange(len(distribution)) < reported.count, distribution, 0.0)
+    seen = np.where(np.arange(len(distribution)) < shown_inputs.count, distribution, 0.0)
     gained = np.divide(decoder.forward_squares(seen**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
-    return float(seen.sum() - gained.sum()) * reported.factor**2
+    return float(seen.sum() - gained.sum()) * shown_inputs.factor**2
 
 
 def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
@@ -186,14 +186,14 @@ def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
     return min(wrong, 1 - wrong)
 
 
-def prior_mse(prior: Sequence[int], reported: Reported | None = None) -> float:
+def prior_mse(prior: Sequence[int], shown_inputs: ShownInputs | None = None) -> float:
     """Return the expected squared error without any report: the sum over x of P[x] - P[x]^2."""
-    reported, total = reported or Reported(len(prior)), sum(prior)
-    seen = [weight / total for weight in prior[: reported.count]]
-    return (math.fsum(seen) - math.fsum(part**2 for part in seen)) * reported.factor**2
+    shown_inputs, total = shown_inputs or ShownInputs(len(prior)), sum(prior)
+    seen = [weight / total for weight in prior[: shown_inputs.count]]
+    return (math.fsum(seen) - math.fsum(part**2 for part in seen)) * shown_inputs.factor**2
 
 
-def lip_mse_bound(level: int, prior: Sequence[int], reported: Reported | None = None) -> float:
+def lip_mse_bound(level: int, prior: Sequence[int], shown_inputs: ShownInputs | None = None) -> float:
     """Return a lower bound on ``lip_mse`` over all channels that satisfy LIP at ``level``; it is not always attained.
 
         sum over x of P[x] - P[x]^2 (1 + (u[x] - 1) (1 - l[x])),
@@ -203,13 +203,13 @@ def lip_mse_bound(level: int, prior: Sequence[int], reported: Reported | None = 
     Args:
         level: the LIP level in nanonats.
         prior: positive integers.
-        reported: see ``lip_mse``.
+        shown_inputs: see ``lip_mse``.
     """
-    reported = reported or Reported(len(prior))
+    shown_inputs = shown_inputs or ShownInputs(len(prior))
     b = math.exp(exact.nats(level))
     a = 1 / b
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     most = np.minimum(b, (1 - a * (1 - distribution)) / distribution)
     least = np.maximum(a, (1 - b * (1 - distribution)) / distribution)
     errors = distribution - distribution**2 * (1 + (most - 1) * (1 - least))
-    return reported.squared_error(errors)
+    return shown_inputs.squared_error(errors)

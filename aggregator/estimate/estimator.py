@@ -24,9 +24,9 @@ from aggregator.estimate.linear import solve
 from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
 from aggregator.estimate.names import POOLS, VIEW_METHODS
 from aggregator.estimate.prior_test import prior_test
-from aggregator.estimate.reported import Reported
 from aggregator.estimate.result import Estimate, Influence, unsigned_and_id
 from aggregator.estimate.shared import NotShared, shared
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.estimate.transcript import TranscriptTally
@@ -87,7 +87,7 @@ def estimate(
             )
         return estimate_views(unsigned, campaign_id, tally, method, confidence, forged, where)
     decoder, prior = decoder_and_prior(unsigned, tally)
-    reported = Reported.of(unsigned.domain)
+    shown_inputs = ShownInputs.of(unsigned.domain)
 
     n, groups = tally.reports, tally.correlated
     share = tally.counts / n
@@ -118,24 +118,24 @@ def estimate(
         found = _identified(decoder, tally, prior, str(reason))
     warnings += found.warnings
     linear = (found.raw, found.se) if found.inverse else None
-    shares = consistent(method, decoder, share, n, linear, prior, warnings, reported)
-    intervals = Intervals.of(found.ends, confidence, reported.count)
+    shares = consistent(method, decoder, share, n, linear, prior, warnings, shown_inputs)
+    intervals = Intervals.of(found.ends, confidence, shown_inputs.count)
     warnings += advice.noisy(found.se)
     warnings += () if weighting is None else weighting.warnings
     if findings := find_forgeries_in_tally(decoder, tally):
-        warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, reported)]
+        warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, shown_inputs)]
     if method == "mmse" and tested is None:
         warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)
-    shares, raw, se = map(reported.shares, (shares, found.raw, found.se))
+    shares, raw, se = map(shown_inputs.shares, (shares, found.raw, found.se))
     if method != "linear":
-        shares = reported.possible(shares)
+        shares = shown_inputs.possible(shares)
     return Estimate(
-        raw, se, *intervals.each(reported.shares).possible(se, shares), shares,
+        raw, se, *intervals.each(shown_inputs.shares).possible(se, shares), shares,
         unsigned, campaign_id, n, method, confidence, tally.rejected, tally.version,
-        Influence(found.people_per_report * reported.factor, n, forged), tuple(warnings),
+        Influence(found.people_per_report * shown_inputs.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
-        prior if reported.count == decoder.inputs else None, tested,
-        found.rough[: reported.count] if found.inverse else None, weighting=weighting,
+        prior if shown_inputs.count == decoder.inputs else None, tested,
+        found.rough[: shown_inputs.count] if found.inverse else None, weighting=weighting,
     )  # fmt: skip
 
 

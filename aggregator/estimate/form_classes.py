@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aggregator.estimate.class_weights import raked, reported_by
+from aggregator.estimate.class_weights import group_shares, raked
 from aggregator.estimate.classes import ClassesDecoder, view_decoder
 from aggregator.estimate.form import SharesEstimate
 from aggregator.estimate.form_view import FormView
@@ -84,7 +84,7 @@ def class_weighting(
     everybody = sum(view.tally.reports for view in views)
     return Weighting(
         tuple(margins),
-        tuple(reported_by(members, one) for one in margins),
+        tuple(group_shares(members, one) for one in margins),
         float(factors.min()),
         float(factors.max()),
         float(weighted.variances.sum() / unweighted.variances.sum()),

@@ -32,7 +32,7 @@ from aggregator.estimate.form_table import Association, cross
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import (
     Calibration,
-    FormShares,
+    PooledForm,
     WeightedShares,
     weighted_question,
     weighted_table,
@@ -179,12 +179,12 @@ def estimate_form(
         raise NotOfForm(f"a table needs two different questions, and {names[0]!r} is named twice")
     form = _form_of(unsigned)
     questions = [form.questions[place] for place in places]
-    reported = _ReportedForm(form_views(unsigned, tally), form, tuple(margins), confidence)
+    estimator = _FormEstimator(form_views(unsigned, tally), form, tuple(margins), confidence)
     if len(places) == 1:
-        found = reported.question(places[0])
+        found = estimator.question(places[0])
         labels: tuple[tuple[str, ...], ...] = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
     else:
-        found = reported.table(places)
+        found = estimator.table(places)
         first, second = questions
         labels = tuple(
             (first.label(x), second.label(y)) for x in range(first.domain.size) for y in range(second.domain.size)
@@ -223,7 +223,7 @@ class _FormShares:
     weighting: Weighting | None = None
 
 
-class _ReportedForm:
+class _FormEstimator:
     """The views of a form with their weights.
 
     Raises:
@@ -241,7 +241,7 @@ class _ReportedForm:
             )
         self.by_class = any(by_class)
         self.views = weighted_views(views, margins) if self.by_class else views
-        self.calibration = Calibration(FormShares(views, form), margins) if margins and not self.by_class else None
+        self.calibration = Calibration(PooledForm(views, form), margins) if margins and not self.by_class else None
 
     def _estimate_from_views(self, find: Callable[[Sequence[FormView]], Computed], places: Sequence[int]) -> Computed:
         """Return the estimate that ``find`` computes from ``views``, for the questions ``places``.

@@ -66,7 +66,7 @@ def _times(one: Function, other: Function) -> Function:
     return places, shaped[0] * shaped[1]
 
 
-class FormShares:
+class PooledForm:
     """The pooled shares of the questions of a form and its tables, which are computed when they are first used.
 
     Args:
@@ -190,7 +190,7 @@ class Calibration:
     """The weights that calibrate a survey to known margins.
 
     Args:
-        form_shares: the pooled shares and the tables of the form.
+        pooled_form: the pooled shares and the tables of the form.
         margins: the known shares of the population by questions of the form.
     Raises:
         MarginRefused: a group has too few reports; or, when the weights are first used, the margins are linearly
@@ -199,20 +199,20 @@ class Calibration:
             of two margins together.
     """
 
-    def __init__(self, form_shares: FormShares, margins: Sequence[KnownMargin]) -> None:
+    def __init__(self, pooled_form: PooledForm, margins: Sequence[KnownMargin]) -> None:
         require_distinct(margins)
-        self.form_shares, self.margins = form_shares, tuple(margins)
-        self._by_margin = [_MarginIndicators.of(known, form_shares.form) for known in margins]
-        self.reported = tuple(map(self._reported, self._by_margin))
+        self.pooled_form, self.margins = pooled_form, tuple(margins)
+        self._by_margin = [_MarginIndicators.of(known, pooled_form.form) for known in margins]
+        self.group_shares = tuple(map(self._group_shares, self._by_margin))
         self._indicators: list[Function] = [((), np.array(1.0))]
         for each in self._by_margin:
             self._indicators += [((each.place,), row) for row in each.indicators]
         cuts = np.cumsum([1, *(len(each.targets) for each in self._by_margin)])
         self._parts = [slice(first, past) for first, past in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
 
-    def _reported(self, each: _MarginIndicators) -> Floats:
+    def _group_shares(self, each: _MarginIndicators) -> Floats:
         """Return the shares of the groups among the people who answered the question, shape (G,)."""
-        known, pooled = each.known, self.form_shares.question(each.place)
+        known, pooled = each.known, self.pooled_form.question(each.place)
         found = np.zeros(len(known.names))
         for place, name in enumerate(known.names):
             of_group = np.zeros(len(pooled.raw))
@@ -247,11 +247,11 @@ class Calibration:
 
     @cached_property
     def _raw(self) -> tuple[Floats, Floats]:
-        return self._weights(self.form_shares.raw)
+        return self._weights(self.pooled_form.raw)
 
     @cached_property
     def _consistent(self) -> Floats:
-        return self._weights(self.form_shares.consistent)[0]
+        return self._weights(self.pooled_form.consistent)[0]
 
     def _functions(self, numbers: Floats) -> list[Function]:
         """Return a linear combination of the indicators as functions: a constant, and one function for each margin."""
@@ -273,13 +273,13 @@ class Calibration:
         """Return the weighted mean of a function of answers. It is a consistent estimate with a bias of the order of
         its variance."""
         g, _ = self._raw
-        return self.form_shares.raw(function) + sum(
-            float(each) * self.form_shares.raw(_times(z, function)) for each, z in zip(g, self._indicators, strict=True)
+        return self.pooled_form.raw(function) + sum(
+            float(each) * self.pooled_form.raw(_times(z, function)) for each, z in zip(g, self._indicators, strict=True)
         )
 
     def share(self, function: Function) -> float:
         """Return the weighted mean of a function of answers under the consistent distributions."""
-        moment = self.form_shares.consistent
+        moment = self.pooled_form.consistent
         return moment(function) + sum(
             float(each) * moment(_times(z, function))
             for each, z in zip(self._consistent, self._indicators, strict=True)
@@ -288,14 +288,14 @@ class Calibration:
     def gradient(self, function: Function) -> list[tuple[FormView, Floats]]:
         """Return each view's contribution to the weighted mean of a function, as a query on the view's inputs."""
         g, second = self._raw
-        held = np.array([self.form_shares.raw(_times(z, function)) for z in self._indicators])
+        held = np.array([self.pooled_form.raw(_times(z, function)) for z in self._indicators])
         b = np.linalg.solve(second, held)
         weights, slopes = self._functions(g), self._functions(b)
         found = [function, *(_times(one, function) for one in weights)]
         for each, part, (places, slope) in zip(self._by_margin, self._parts, slopes[1:], strict=True):
             found.append((places, each.answered_indicator * float(b[part] @ each.targets) - slope))
         found += [_times((places, -slope), weight) for places, slope in slopes for weight in weights]
-        return self.form_shares.queries(found)
+        return self.pooled_form.queries(found)
 
 
 @dataclass(frozen=True)
@@ -363,14 +363,14 @@ class WeightedShares(SharesEstimate):
     @cached_property
     def weighting(self) -> Weighting:
         """The effect of the weights."""
-        form_shares = self.calibration.form_shares
-        plain = [{id(view): (view, v) for view, v in form_shares.queries([one])} for one in self.indicators]
+        pooled_form = self.calibration.pooled_form
+        plain = [{id(view): (view, v) for view, v in pooled_form.queries([one])} for one in self.indicators]
         unweighted = sum(map(_variance, plain))
         effect = float(self.variances.sum() / unweighted) if unweighted else math.nan
-        everybody = sum(view.tally.reports for view in form_shares.views)
+        everybody = sum(view.tally.reports for view in pooled_form.views)
         mine, theirs = (max(map(_furthest, queries)) * everybody for queries in (self._gradients, plain))
         calibration = self.calibration
-        return Weighting(calibration.margins, calibration.reported, *calibration.range, effect, mine, theirs)
+        return Weighting(calibration.margins, calibration.group_shares, *calibration.range, effect, mine, theirs)
 
 
 def _variance(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
@@ -397,7 +397,7 @@ def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
     They are computed when they are first read; reading raises ``NotAsked`` if no view asks both this question and the
     question of a margin.
     """
-    size = calibration.form_shares.form.questions[place].size
+    size = calibration.pooled_form.form.questions[place].size
     return WeightedShares(calibration, tuple(((place,), unit) for unit in np.eye(size)))
 
 
@@ -410,6 +410,6 @@ def weighted_table(calibration: Calibration, first: int, second: int) -> Weighte
     Args:
         first, second: the positions of the questions, in increasing order.
     """
-    shape = tuple(calibration.form_shares.form.questions[place].size for place in (first, second))
+    shape = tuple(calibration.pooled_form.form.questions[place].size for place in (first, second))
     units = np.eye(math.prod(shape)).reshape(-1, *shape)
     return WeightedShares(calibration, tuple(((first, second), unit) for unit in units))

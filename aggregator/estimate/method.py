@@ -18,7 +18,7 @@ from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.pooled import Pooled
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.smoothed import smoothed
 from aggregator.estimate.transcript import TranscriptDecoder
 from aggregator.families.decoder import Decoder, Floats
@@ -116,7 +116,7 @@ def consistent(
     linear: tuple[Floats, Floats] | None,
     prior: Floats | None,
     warnings: list[str],
-    reported: Reported,
+    shown_inputs: ShownInputs,
 ) -> Floats:
     """Return shares of the inputs, estimated by ``method``, shape (k,).
 
@@ -129,7 +129,7 @@ def consistent(
             not need them.
         prior: (k,) the prior of the campaign; None without one.
         warnings: a list to which a search that has not converged adds a warning.
-        reported: the shares that are reported, whose constraints the projection takes into account.
+        shown_inputs: the inputs whose shares are shown, whose constraints the projection takes into account.
     Raises:
         ValueError: ``linear`` is None, and the method needs raw estimates.
     """
@@ -141,7 +141,7 @@ def consistent(
     if method == "map" and prior is not None:
         return _settled(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
     if method == "smooth" and isinstance(decoder, ClassesDecoder):
-        return _smooth_classes(decoder, share, reports, reported)
+        return _smooth_classes(decoder, share, reports, shown_inputs)
     if method == "smooth":
         merged = Merged.of(decoder, np.rint(share * reports).astype(np.int64))
         return merged.of_numbers(smoothed(merged).share)
@@ -156,13 +156,13 @@ def consistent(
         return empirical_bayes(*linear)
     if method == "linear":
         return linear[0]
-    if reported.factor > 1:
-        return distribution.project(linear[0], reported)
+    if shown_inputs.factor > 1:
+        return distribution.project(linear[0], shown_inputs)
     reference = np.full(decoder.inputs, 1 / decoder.inputs) if prior is None else prior
     return distribution.project_unequal(linear[0], decoder.variances(decoder.forward(reference)), reports)
 
 
-def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, reported: Reported) -> Floats:
+def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, shown_inputs: ShownInputs) -> Floats:
     """Return the shares of all classes together, shape (k,); classes with the wave mechanism are smoothed, others
     projected."""
     found = np.zeros(decoder.inputs)
@@ -173,7 +173,7 @@ def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, report
             if inner.by_value:
                 linear = inner.invert(own), np.empty(0)
             method = "projection" if inner.by_value else "smooth"
-            found += weight * consistent(method, inner, own, round(whole * reports), linear, None, [], reported)
+            found += weight * consistent(method, inner, own, round(whole * reports), linear, None, [], shown_inputs)
     return found
 
 

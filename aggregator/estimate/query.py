@@ -25,8 +25,8 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
 from aggregator.estimate.minimum import require_enough
-from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Views
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.estimate.weighting import KnownMargin, require_unweighted
@@ -137,21 +137,21 @@ def weighted(
         ValueError: the numbers of weights and values differ.
     """
     a = np.asarray(weights, dtype=np.float64)
-    reported = Reported.of(campaign.domain)
-    if a.shape != (reported.count,):
-        raise ValueError(f"the weights have shape {a.shape}, but each of {reported.count} values needs one weight")
+    shown_inputs = ShownInputs.of(campaign.domain)
+    if a.shape != (shown_inputs.count,):
+        raise ValueError(f"the weights have shape {a.shape}, but each of {shown_inputs.count} values needs one weight")
     if not is_plain(campaign.views):
         require_unweighted(margins)
         return _of_views(campaign, tally, a, offset, confidence, query)
     decoder, prior = decoder_and_prior(campaign, tally)
-    a = np.concatenate([a * reported.factor, np.zeros(campaign.domain.size - reported.count)])
+    a = np.concatenate([a * shown_inputs.factor, np.zeros(campaign.domain.size - shown_inputs.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
     share = tally.counts / tally.reports
     if margins:
         decoder, prior = weigh(decoder, share, margins, dependent=tally.correlated is not None)[0], None
     mmse = None
     if prior is not None and decoder.one_hot:
-        shares = consistent("mmse", decoder, share, tally.reports, None, prior, [], reported)
+        shares = consistent("mmse", decoder, share, tally.reports, None, prior, [], shown_inputs)
         mmse = float(a @ shares) + offset
     try:
         shift = _steady_shift(decoder, a, reference)

@@ -15,7 +15,7 @@ import numpy as np
 
 from aggregator.estimate import likelihood
 from aggregator.estimate.distribution import project
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats
 
 REACH = 3.0
@@ -30,14 +30,14 @@ SETTLED = 1e-5
 """The search has converged if a round moves less than this part of the reports."""
 
 
-def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | None = None) -> Floats:
+def robust(decoder: Decoder, share: Floats, reports: int, shown_inputs: ShownInputs | None = None) -> Floats:
     """Return the unbiased shares of the reduced counts, projected by ``distribution.project``.
 
     Args:
         decoder: the decoder of the campaign.
         share: (m,) the relative frequency of each output.
         reports: n, the number of reports, or the effective number of reports.
-        reported: see ``distribution.project``.
+        shown_inputs: see ``distribution.project``.
     Raises:
         NotInvertible
         ValueError: the outputs of the channel are bit vectors.
@@ -53,4 +53,4 @@ def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | N
         moved, reduced = float(np.abs(fewer - reduced).sum()), fewer
         if moved < SETTLED:
             break
-    return project(decoder.invert(reduced), reported)
+    return project(decoder.invert(reduced), shown_inputs)

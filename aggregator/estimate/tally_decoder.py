@@ -7,7 +7,7 @@ import numpy as np
 from aggregator.estimate.classes import pooled
 from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.personal import PersonalTally
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.families.decoder import Decoder, Floats
@@ -32,7 +32,7 @@ def decoder_and_prior(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats
     require_enough(campaign, tally)
     classes = pooled(campaign, tally)
     prior = _prior_of(campaign) if classes is None else classes.prior
-    return classes or Reported.of(campaign.domain).decoder(campaign.channel, prior), prior
+    return classes or ShownInputs.of(campaign.domain).decoder(campaign.channel, prior), prior
 
 
 def _prior_of(campaign: Campaign) -> Floats | None:

@@ -58,7 +58,7 @@ class Weighting:
 
     Attributes:
         margins: the known margins to which the reports are weighted.
-        reported: for each margin, (G,), the shares of its groups among the reports.
+        group_shares: for each margin, (G,), the shares of its groups among the reports.
         least, most: the smallest and the largest weight of a report; the mean weight is 1.
         design_effect: the mean variance of the weighted shares, divided by the mean variance of the unweighted shares;
             NaN if the unweighted shares have the variance 0. For the wave mechanism, the variances are those of the
@@ -69,7 +69,7 @@ class Weighting:
     """
 
     margins: tuple[KnownMargin, ...]
-    reported: tuple[Floats, ...]
+    group_shares: tuple[Floats, ...]
     least: float
     most: float
     design_effect: float
@@ -117,10 +117,10 @@ class Weighting:
                     "source": margin.source,
                     "groups": [
                         {"group": name, "population": float(share), "reported": float(got)}
-                        for name, share, got in zip(margin.names, margin.shares, reported, strict=True)
+                        for name, share, got in zip(margin.names, margin.shares, shares, strict=True)
                     ],
                 }
-                for margin, reported in zip(self.margins, self.reported, strict=True)
+                for margin, shares in zip(self.margins, self.group_shares, strict=True)
             ],
             "least": self.least,
             "most": self.most,

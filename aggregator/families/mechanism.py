@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.lifts import scaled
 from protocol import exact
 from protocol.channels import Blocks, Channel
@@ -76,9 +76,9 @@ class Question:
         return sorted(needed - self.families) if self.families else []
 
     @property
-    def reported(self) -> Reported:
-        """The conversion to the shares that an estimate reports. The error of these shares is minimised."""
-        return Reported.of(self.domain)
+    def shown_inputs(self) -> ShownInputs:
+        """The conversion to the shares that an estimate shows. The error of these shares is minimised."""
+        return ShownInputs.of(self.domain)
 
     @property
     def shares(self) -> list[float] | None:

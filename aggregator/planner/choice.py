@@ -171,16 +171,16 @@ def weigh(
     Raises:
         BadData: the channel does not satisfy the notion.
     """
-    notion, reported = question.notion, question.reported
+    notion, shown_inputs = question.notion, question.shown_inputs
     certificate = notions.certify(channel, notion)
     prior = notion.prior if isinstance(notion, Information) else None
     reference = None if prior is None else [weight / sum(prior) for weight in prior]
     p = reference if p is None else p
     raw_mse = weight = math.nan
-    decoder = reported.decoder(channel, reference)
+    decoder = shown_inputs.decoder(channel, reference)
     with suppress(NotInvertible):
-        raw_mse = decoder_mse(decoder, p, reported)
-        weight = decoder.people_per_report * reported.factor
+        raw_mse = decoder_mse(decoder, p, shown_inputs)
+        weight = decoder.people_per_report * shown_inputs.factor
     numbers = question.domain.points if isinstance(question.domain, Line) else None
     of_mean = None if numbers is None else math.nan
     if numbers is not None:
@@ -189,7 +189,7 @@ def weigh(
                 None if shares is None else np.asarray(shares, dtype=np.float64) for shares in (reference, p)
             )
             of_mean = expected_variance(decoder, [*map(float, numbers)], tuned, distribution)
-    person = None if prior is None else math.nan if channel.unary else lip_mse(channel, prior, reported)
+    person = None if prior is None else math.nan if channel.unary else lip_mse(channel, prior, shown_inputs)
     wrong = None if prior is None else report_mae(channel, prior)
     return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean, wrong)
 
@@ -247,7 +247,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     weighed = [one for one in short if not math.isnan(one.error)]
     if isinstance(question.notion, Information) and weighed:
         least = min(one.error for one in weighed)
-        alone = prior_mse(question.notion.prior, question.reported)
+        alone = prior_mse(question.notion.prior, question.shown_inputs)
         invertible = [one for one in weighed if one.error <= WORTH * least and not math.isnan(one.raw_mse)]
         if invertible:
             weighed, least = invertible, min(one.error for one in invertible)

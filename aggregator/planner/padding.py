@@ -26,7 +26,7 @@ from aggregator.author.value_table import ValueTableError, not_a_persons_answer
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
 from aggregator.estimate.method import default_method
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats
 from protocol.domain import Items
 from protocol.errors import NotInDomain
@@ -117,15 +117,15 @@ def choose_padding(
             return Padding(length, "linear", float(variances[:items].sum()) * length**2 + bias)
         se = np.sqrt(np.maximum(variances, 0))
         method = default_method(reader, None, se)
-        return Padding(length, method, _simulated(Reported(items, length), shares, distribution, se, method))
+        return Padding(length, method, _simulated(ShownInputs(items, length), shares, distribution, se, method))
 
     return min(map(expected, _lengths(int(sizes.max())) if lengths is None else lengths), key=lambda one: one.error)
 
 
-def _simulated(reported: Reported, shares: Floats, distribution: Floats, se: Floats, method: str) -> float:
+def _simulated(shown_inputs: ShownInputs, shares: Floats, distribution: Floats, se: Floats, method: str) -> float:
     """Return the expected squared error of the method's estimate, summed over the items; it is simulated from normal
     raw estimates."""
-    generator, items, length = np.random.default_rng(0), reported.count, reported.factor
+    generator, items, length = np.random.default_rng(0), shown_inputs.count, shown_inputs.factor
     surveys = max(LEAST_SURVEYS, min(MOST_SURVEYS, DRAWS // items))
     # Items are drawn before dummies, so they are the same for every length.
     noise = generator.standard_normal((surveys, items))
@@ -133,8 +133,8 @@ def _simulated(reported: Reported, shares: Floats, distribution: Floats, se: Flo
     errors = []
     for draws in np.hstack([noise, among_dummies]):
         raw = distribution + se * draws
-        found = empirical_bayes(raw, se) if method == "empirical-bayes" else project(raw, reported)
-        estimate = reported.possible(reported.shares(found))
+        found = empirical_bayes(raw, se) if method == "empirical-bayes" else project(raw, shown_inputs)
+        estimate = shown_inputs.possible(shown_inputs.shares(found))
         errors.append(float(((estimate - shares) ** 2).sum()))
     return float(np.mean(errors))
 

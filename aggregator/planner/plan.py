@@ -129,7 +129,7 @@ def plan(
         if isinstance(one, str):
             rows.append(PlanRow(mechanism.name, None, math.nan, math.nan, {}, one, False))
             continue
-        mse, k = one.raw_mse / reports, question.reported.count
+        mse, k = one.raw_mse / reports, question.shown_inputs.count
         rows.append(
             PlanRow(
                 mechanism.name,

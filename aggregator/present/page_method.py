@@ -113,10 +113,10 @@ def weights_tables(weighting: Weighting) -> list[Html]:
             ("group", "of the population", "of the reports"),
             [
                 (name, percent(known, 2), percent(got, 2))
-                for name, known, got in zip(margin.names, margin.shares, reported, strict=True)
+                for name, known, got in zip(margin.names, margin.shares, shares, strict=True)
             ],
         )
-        for margin, reported in zip(weighting.margins, weighting.reported, strict=True)
+        for margin, shares in zip(weighting.margins, weighting.group_shares, strict=True)
     ]
 
 

@@ -21,7 +21,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form import NotAsked, pooled_question, question_shares
 from aggregator.estimate.form_result import estimate_form
 from aggregator.estimate.form_view import FormView
-from aggregator.estimate.form_weights import Calibration, FormShares, weighted_question, weighted_table
+from aggregator.estimate.form_weights import Calibration, PooledForm, weighted_question, weighted_table
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
@@ -156,7 +156,7 @@ def test_without_noise_a_weighted_form_equals_its_weighted_people(library: type,
         weights = weigh.calibrate(np.column_stack([np.ones(len(answers)), *columns]), totals)
     true = distribution_of(answers, weights)
     calibration = Calibration(
-        FormShares(survey(distribution_of(answers), MANY, None), form_of()), [known(q, shares[q]) for q in by]
+        PooledForm(survey(distribution_of(answers), MANY, None), form_of()), [known(q, shares[q]) for q in by]
     )
     for place in range(3):
         others = tuple(q for q in range(3) if q != place)
@@ -213,7 +213,7 @@ def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     assert weighting is not None
     members = pooled(campaign, tally).members
     assert (weighting.least, weighting.most) == pytest.approx(tuple(sorted(shares / members)))
-    assert np.allclose(weighting.reported[0], members)
+    assert np.allclose(weighting.group_shares[0], members)
     plain = estimate(campaign, tally)
     assert weighting.people_per_report_unweighted == pytest.approx(plain.influence.people_per_report)
     assert weighting.people_per_report == found.influence.people_per_report
@@ -261,7 +261,7 @@ def test_the_influence_of_a_forged_report_in_a_form_is_larger_with_weights() -> 
     distribution = distribution_of(people())
     views = survey(distribution, 4_000, np.random.default_rng(4))
     margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
-    found = weighted_question(Calibration(FormShares(views, form_of()), margins), 2)
+    found = weighted_question(Calibration(PooledForm(views, form_of()), margins), 2)
     weighting, all_people, moved = found.weighting, 12_000, 0.0
     for place, view in enumerate(views):
         d = round(float(view.tally.counts.sum() / view.tally.reports))  # number of bits that a report sets
@@ -272,7 +272,7 @@ def test_the_influence_of_a_forged_report_in_a_form_is_larger_with_weights() -> 
         for word in words:
             tally = Tally(view.tally.counts + word.astype(np.int64), view.tally.reports + 1)
             more = [*views[:place], FormView(view.questions, view.shape, view.decoder, tally), *views[place + 1 :]]
-            raw = weighted_question(Calibration(FormShares(more, form_of()), margins), 2).raw
+            raw = weighted_question(Calibration(PooledForm(more, form_of()), margins), 2).raw
             moved = max(moved, float(np.abs(raw - found.raw).max()) * all_people)
     # The stated influence is a gradient. The change by one report among 4,000 differs from it by about 1 / 4,000 times
     # the weights.
@@ -311,7 +311,7 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_cover(
     for _ in range(surveys):
         views = survey(answered, n, rng, level)
         found = question_shares(
-            weighted_question(Calibration(FormShares(views, form_of()), margins), 2), skippable=False
+            weighted_question(Calibration(PooledForm(views, form_of()), margins), 2), skippable=False
         )
         assert found.share.sum() == pytest.approx(1)
         held += int(((found.low <= true) & (true <= found.high)).sum())
@@ -332,7 +332,7 @@ def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
         )
         tally = Tally.of(rng.multinomial(9_000, decoder.forward(table.ravel())))
         views.append(FormView(pair, table.shape, decoder, tally))
-    found = weighted_question(Calibration(FormShares(views, form_of()), margins), 2)
+    found = weighted_question(Calibration(PooledForm(views, form_of()), margins), 2)
     dense = np.zeros((4, 4))
     for place, view in enumerate(views):
         slopes = []
@@ -341,7 +341,7 @@ def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
             for counts in (view.tally.counts + unit, view.tally.counts - unit):
                 other = FormView(view.questions, view.shape, view.decoder, Tally(counts, view.tally.reports))
                 changed = [*views[:place], other, *views[place + 1 :]]
-                ends.append(weighted_question(Calibration(FormShares(changed, form_of()), margins), 2).raw)
+                ends.append(weighted_question(Calibration(PooledForm(changed, form_of()), margins), 2).raw)
             slopes.append((ends[0] - ends[1]) / 2)
         share, slope = view.tally.counts / view.tally.reports, np.array(slopes)
         slope -= share @ slope
@@ -356,7 +356,7 @@ def test_margins_and_shares_are_over_the_people_who_answer() -> None:
     distribution = np.random.default_rng(9).dirichlet(np.ones(3 * 3 * 5)).reshape(3, 3, 5)
     form = form_of((2, 3, 4), (0, 2))
     views = survey(distribution, MANY, None)
-    found = weighted_question(Calibration(FormShares(views, form), [known(0, np.array([0.5, 0.5]))]), 2)
+    found = weighted_question(Calibration(PooledForm(views, form), [known(0, np.array([0.5, 0.5]))]), 2)
     table, skipped = distribution.sum(axis=1), distribution.sum(axis=(1, 2))[2]
     expected = table[2] + (1 - skipped) * sum(0.5 * table[x] / table[x].sum() for x in (0, 1))
     assert np.allclose(found.raw, expected, atol=1e-9)
@@ -368,7 +368,7 @@ def test_the_values_of_a_group_are_weighted_together() -> None:
     """A margin over groups of values weights the people of a group together."""
     distribution = distribution_of(people())
     margins = [known(1, np.array([0.25, 0.75]), (0, 1, 1))]
-    found = weighted_question(Calibration(FormShares(survey(distribution, MANY, None), form_of()), margins), 2)
+    found = weighted_question(Calibration(PooledForm(survey(distribution, MANY, None), form_of()), margins), 2)
     table = distribution.sum(axis=0)
     halves = table[0], table[1] + table[2]
     assert np.allclose(found.raw, sum(s * h / h.sum() for s, h in zip((0.25, 0.75), halves, strict=True)), atol=1e-9)
@@ -381,14 +381,14 @@ def test_invalid_margins_and_methods_are_refused_with_a_message() -> None:
     """
     views, half = survey(distribution_of(people()), 500, np.random.default_rng(10)), np.array([0.5, 0.5])
     with pytest.raises(NotAsked, match="'sex' and 'region' and 'work' together"):
-        _ = weighted_table(Calibration(FormShares(views, form_of()), [known(0, half)]), 1, 2).raw
+        _ = weighted_table(Calibration(PooledForm(views, form_of()), [known(0, half)]), 1, 2).raw
     with pytest.raises(NotAsked, match="both 'sex' and 'work'"):
-        _ = weighted_question(Calibration(FormShares(views[:1] + views[2:], form_of()), [known(0, half)]), 2).raw
-    few = FormShares(survey(biased(distribution_of(people()), 0, 1e6), 500, None), form_of())
+        _ = weighted_question(Calibration(PooledForm(views[:1] + views[2:], form_of()), [known(0, half)]), 2).raw
+    few = PooledForm(survey(biased(distribution_of(people()), 0, 1e6), 500, None), form_of())
     with pytest.raises(MarginRefused, match="too few reports from people with sex = 'g1'"):
         Calibration(few, [known(0, half)])
     with pytest.raises(MarginRefused, match="same groups"):
-        Calibration(FormShares(views, form_of()), [known(0, half), known(0, half)])
+        Calibration(PooledForm(views, form_of()), [known(0, half), known(0, half)])
     campaign, tally = test_classes.TALLIES["mixed-4000"]
     alone = Tally.of(np.where(np.arange(len(tally.counts)) < 8, tally.counts, 0))
     with pytest.raises(MarginRefused, match="nobody in group 'open' has answered"):

@@ -36,22 +36,22 @@ from protocol.notions.graded import Graded
 KINDS = ("opt0", "opt1", "opt2")
 
 
-def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bits:
+def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> Bits:
     """Return the input-discriminative unary encoding with the least worst-case error under ``notion``.
 
     Args:
         kind: the paper's variant, one of ``KINDS``.
-        reported: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs. For item sets these
-            inputs are the items; the dummies after the items are protected, but their shares are not reported (Gu et
-            al. 2020, sec. VI-B).
+        shown_count: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs. For item sets
+            these inputs are the items; the dummies after the items are protected, but their shares are not shown (Gu
+            et al. 2020, sec. VI-B).
     Raises:
-        ValueError: an unknown kind, or a class without a reported input.
+        ValueError: an unknown kind, or a class without a shown input.
     """
     number = sum(map(len, notion.classes))
-    counted = number if reported is None else reported
+    counted = number if shown_count is None else shown_count
     sizes = [sum(x < counted for x in members) for members in notion.classes]
     if not all(sizes):
-        raise ValueError("a budget has no value whose share is reported; each budget needs at least one such value")
+        raise ValueError("a budget has no value whose share is shown; each budget needs at least one such value")
     levels = np.full((len(sizes), len(sizes)), np.inf)
     for c, d, level in notion.bounds():
         levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)
@@ -85,7 +85,7 @@ def idue_ps(domain: Items, budgets: Sequence[int]) -> Bits:
 
     Source: Gu et al. 2020, Algorithm 2.
     """
-    return idue(Graded.over(item_budgets(domain, budgets)), reported=domain.count)
+    return idue(Graded.over(item_budgets(domain, budgets)), shown_count=domain.count)
 
 
 def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:
@@ -94,7 +94,7 @@ def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:
     Source: Gu et al. 2020, eq. 8.
 
     Args:
-        sizes: m, the number of inputs of each class whose counts are reported.
+        sizes: m, the number of inputs of each class whose shares an estimate shows.
         own, other: a and b of each class.
     """
     spread = own - other
@@ -106,7 +106,7 @@ def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[F
     """Return a and b of each class, with the least worst-case error.
 
     Args:
-        sizes: m, the number of inputs of each class whose counts are reported, at least one.
+        sizes: m, the number of inputs of each class whose shares an estimate shows, at least one.
         levels: (t, t) the bound between inputs of two classes in nats; infinite for a pair without a bound. A class
             without any bound is sent unperturbed: a = 1, b = 0.
         kind: the paper's variant, one of ``KINDS``.
@@ -260,7 +260,7 @@ def _graded(kind: str) -> Callable[[Question], Recipe | str]:
         notion = question.notion
         if not isinstance(notion, Graded):
             return "it needs one budget for each value: notion minid or avgid"
-        return lambda: idue(notion, kind, question.reported.count)
+        return lambda: idue(notion, kind, question.shown_inputs.count)
 
     return recipe
 

@@ -42,19 +42,19 @@ FIRST_TRIED = 16
 the error has one minimum."""
 
 
-def graded(classes: Sequence[Sequence[int]], levels: Floats, reported: int | None = None) -> GradedProjective:
+def graded(classes: Sequence[Sequence[int]], levels: Floats, shown_count: int | None = None) -> GradedProjective:
     """Return the graded projective response with the least error if all values are equally common.
 
     Args:
         classes: the inputs of each class.
         levels: (t, t) the bound between inputs of two classes in nats, above 0. An infinite bound (no bound) is
             replaced by the largest level that a campaign may have.
-        reported: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs.
+        shown_count: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs.
     Raises:
         ChannelError: all classes get the same contrast; use projective response instead.
     """
     size = sum(map(len, classes))
-    counts = np.array([sum(x < (reported or size) for x in members) for members in classes], dtype=np.float64)
+    counts = np.array([sum(x < (shown_count or size) for x in members) for members in classes], dtype=np.float64)
     bounds = np.minimum(levels, exact.nats(exact.MAX_LEVEL)) * (1 - LEVEL_RESERVE)
     for number, members in enumerate(classes):
         if len(members) == 1:
@@ -109,7 +109,7 @@ def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: f
 
 
 class _OutsideWeights(Problem):
-    """The optimisation problem of one geometry: the total error of the reported values as a function of w."""
+    """The optimisation problem of one geometry: the total error of the shown values as a function of w."""
 
     def __init__(self, f: float, counts: Floats, bounds: Floats) -> None:
         self._f, self._counts = f, counts
@@ -177,7 +177,7 @@ def _serves(question: Question) -> Recipe | str:
     levels = _bounds_of(notion, classes)
     if levels.min() == 0:
         return "it does not support a bound of zero between two values"
-    return lambda: graded(classes, levels, question.reported.count)
+    return lambda: graded(classes, levels, question.shown_inputs.count)
 
 
 MECHANISMS = (

@@ -24,7 +24,7 @@ from scipy.special import erf
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project, total_variation
 from aggregator.estimate.linear import Linear, solve
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.bits.idue import item_budgets
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.registry import decoder_of
@@ -228,21 +228,21 @@ class Simulated:
     @cached_property
     def projected(self) -> Floats:
         """The counts of the distribution nearest to the unbiased estimate, shape (m,)."""
-        return self._counts(project(self.linear.raw, self._reported))
+        return self._counts(project(self.linear.raw, self._shown_inputs))
 
     @cached_property
     def shrunk(self) -> Floats:
         """The counts that empirical Bayes gives, shape (m,)."""
         counts = self._counts(empirical_bayes(self.linear.raw, self.linear.se))
-        return self.people * self._reported.possible(counts / self.people)
+        return self.people * self._shown_inputs.possible(counts / self.people)
 
     @property
-    def _reported(self) -> Reported:
-        return Reported.of(self.campaign.domain)
+    def _shown_inputs(self) -> ShownInputs:
+        return ShownInputs.of(self.campaign.domain)
 
     def _counts(self, share: Floats) -> Floats:
         found = np.empty(len(self.order))
-        found[self.order] = self.people * self._reported.shares(share)
+        found[self.order] = self.people * self._shown_inputs.shares(share)
         return found
 
 

@@ -1,8 +1,8 @@
-"""Conversion of the shares of a channel's inputs to the shares that an estimate reports.
+"""Conversion of the shares of a channel's inputs to the shares that an estimate shows.
 
 For most domains both are the same. For item sets the inputs are m items and l dummies, and a device samples one of its
-items and dummies. The estimate reports the share of people who have each item, which is l times the share of the item
-among the sampled inputs, and omits the dummies. Expected errors and standard errors refer to the reported shares.
+items and dummies. The estimate shows the share of people who have each item, which is l times the share of the item
+among the sampled inputs, and omits the dummies. Expected errors and standard errors refer to the shown shares.
 
 ``protocol.domain.items`` describes how a device samples an item.
 """
@@ -21,11 +21,11 @@ from protocol.domain import Domain, Items
 
 
 @dataclass(frozen=True)
-class Reported:
-    """The number of inputs that an estimate reports, and the factor by which their shares are multiplied.
+class ShownInputs:
+    """The number of inputs whose shares an estimate shows, and the factor by which their shares are multiplied.
 
     Attributes:
-        count: the number of reported inputs, which are the first inputs: all k, or the m items of item sets.
+        count: the number of shown inputs, which are the first inputs: all k, or the m items of item sets.
         factor: 1, or for item sets the padding l. Sets with more than l items are truncated to l, so the shares of
             people with an item are too low if there are many larger sets.
     """
@@ -34,12 +34,12 @@ class Reported:
     factor: int = 1
 
     @classmethod
-    def of(cls, domain: Domain) -> Reported:
-        """Return the number of reported inputs and their factor for a domain."""
+    def of(cls, domain: Domain) -> ShownInputs:
+        """Return the number of shown inputs and their factor for a domain."""
         return cls(domain.count, domain.padding) if isinstance(domain, Items) else cls(domain.size)
 
     def decoder(self, channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:
-        """Return the decoder with which the reported shares are estimated.
+        """Return the decoder with which the shown shares are estimated.
 
         For item sets padded to two or more items, each input is decoded by itself. The shares of people who have each
         item have no known sum, and the known sum of the sampled inputs would reduce the variance only by a part
@@ -52,14 +52,14 @@ class Reported:
         return decoder.plain if self.factor > 1 else decoder
 
     def shares(self, column: Floats) -> Floats:
-        """Return the reported numbers, (count,), from shares, standard errors or interval ends of the inputs, (k,)."""
+        """Return the shown numbers, (count,), from shares, standard errors or interval ends of the inputs, (k,)."""
         return column[: self.count] * self.factor
 
     def possible(self, shares: Floats) -> Floats:
-        """Return the reported shares, (count,), clipped to one for item sets, where l times a share may exceed one."""
+        """Return the shown shares, (count,), clipped to one for item sets, where l times a share may exceed one."""
         return np.minimum(shares, 1.0) if self.factor > 1 else shares
 
     def squared_error(self, variances: Floats) -> float:
-        """Return the expected squared error summed over the reported shares, from the variances of the inputs' shares,
+        """Return the expected squared error summed over the shown shares, from the variances of the inputs' shares,
         (k,)."""
         return float(variances[: self.count].sum()) * self.factor**2

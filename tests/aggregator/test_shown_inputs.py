@@ -13,7 +13,7 @@ from aggregator.estimate import query
 from aggregator.estimate.distribution import project
 from aggregator.estimate.error import campaign_error, lip_mse_bound, prior_mse
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.reported import Reported
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
@@ -131,7 +131,7 @@ def test_the_projection_of_item_sets_is_the_quadratic_program(items, padding, no
     draw = np.random.default_rng(items)
     for _ in range(6):
         raw = 1 / (items + padding) + noise * draw.standard_normal(items + padding)
-        found = project(raw, Reported(items, padding))
+        found = project(raw, ShownInputs(items, padding))
         assert found.sum() == pytest.approx(1)
         np.testing.assert_allclose(found, nearest(raw, items, padding), atol=2e-6)
 
@@ -144,9 +144,9 @@ def test_the_error_of_a_person_is_computed_over_the_items():
     """
     domain, prior = Items(3, 2), (6, 5, 3, 3, 3)
     question = Question(domain, Information(NANONATS, prior))
-    distribution, alone = np.array(prior) / sum(prior), prior_mse(prior, Reported.of(domain))
+    distribution, alone = np.array(prior) / sum(prior), prior_mse(prior, ShownInputs.of(domain))
     assert alone == pytest.approx(9 * (distribution[:2] * (1 - distribution[:2])).sum())
-    bound = lip_mse_bound(NANONATS, prior, Reported.of(domain))
+    bound = lip_mse_bound(NANONATS, prior, ShownInputs.of(domain))
     weighed = 0
     for _, one in candidates(question):
         if isinstance(one, str) or one.channel.unary:
@@ -207,4 +207,4 @@ def test_every_set_of_a_small_catalogue_is_possible():
             p = np.zeros(domain.size)
             for x, dithers in domain.draws(held).items():
                 p[x] = dithers / 2 ** (8 * DITHER_BYTES)
-            np.testing.assert_allclose(project(p, Reported.of(domain)), p, atol=1e-12)
+            np.testing.assert_allclose(project(p, ShownInputs.of(domain)), p, atol=1e-12)
