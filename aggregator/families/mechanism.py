@@ -41,7 +41,7 @@ class Question:
     Attributes:
         domain: the possible answers.
         notion: the privacy notion, over the values of the domain.
-        part: for high-low LDP, the expected share of people with a sensitive value; None if it is unknown.
+        sensitive_share: for high-low LDP, the expected share of people with a sensitive value; None if it is unknown.
         bundled: whether a device answers several times a period, so that a report may contain many outputs.
         goal: the goal of the analysis, as in ``Campaign``; "" for the share of each value.
         reports: the expected number of reports.
@@ -50,19 +50,19 @@ class Question:
 
     domain: Domain
     notion: Notion
-    part: float | None = None
+    sensitive_share: float | None = None
     bundled: bool = False
     goal: str = ""
     reports: int = EXPECTED_REPORTS
     families: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        if self.part is None:
+        if self.sensitive_share is None:
             return
         if not isinstance(self.notion, HighLow):
-            raise ValueError(f"part needs the notion {HighLow.name}, not {self.notion.name}: leave it out")
-        if not 0 < self.part < 1:
-            raise ValueError(f"part must be above 0 and below 1, not {self.part}")
+            raise ValueError(f"sensitive_share needs the notion {HighLow.name}, not {self.notion.name}: leave it out")
+        if not 0 < self.sensitive_share < 1:
+            raise ValueError(f"sensitive_share must be above 0 and below 1, not {self.sensitive_share}")
 
     @property
     def size(self) -> int:
@@ -82,8 +82,8 @@ class Question:
 
     @property
     def shares(self) -> list[float] | None:
-        """The expected shares, shape (k,), uniform within each set of values if ``part`` is given; None for equal
-        shares.
+        """The expected shares, shape (k,), uniform within each set of values if ``sensitive_share`` is given; None for
+        equal shares.
 
         If the goal is the mean and devices round numbers at random, they are the shares after this rounding of equally
         common numbers.
@@ -92,10 +92,11 @@ class Question:
             gaps = [float(high - low) for low, high in pairwise(self.domain.points)]
             around = zip([0.0, *gaps], [*gaps, 0.0], strict=True)
             return [(below + above) / (2 * sum(gaps)) for below, above in around]
-        if self.part is None or not isinstance(self.notion, HighLow):  # the second condition is for the type checker
+        # The second condition is for the type checker.
+        if self.sensitive_share is None or not isinstance(self.notion, HighLow):
             return None
         sensitive = frozenset(self.notion.sensitive)
-        each, other = self.part / len(sensitive), (1 - self.part) / (self.size - len(sensitive))
+        each, other = self.sensitive_share / len(sensitive), (1 - self.sensitive_share) / (self.size - len(sensitive))
         return [each if x in sensitive else other for x in range(self.size)]
 
 

@@ -289,9 +289,9 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
     among = f"among {len(short)} usable mechanisms"
     exact = f"smallest error, computed exactly, {among}"
     if isinstance(question.notion, HighLow):
-        if question.part is None:
+        if question.sensitive_share is None:
             return f"{exact}, if all values are equally common"
-        return f"{exact}, if {question.part:g} of the people hold a sensitive value"
+        return f"{exact}, if {question.sensitive_share:g} of the people hold a sensitive value"
     if not isinstance(question.notion, Information):
         return exact
     if choice.person_mse is not None and math.isnan(choice.person_mse):

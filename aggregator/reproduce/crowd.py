@@ -41,14 +41,14 @@ def values(size: int) -> Values:
     return Values(tuple(f"v{x}" for x in range(size)))
 
 
-def campaign(domain: Domain, notion: Notion, mechanism: str, part: float | None = None) -> Campaign:
+def campaign(domain: Domain, notion: Notion, mechanism: str, sensitive_share: float | None = None) -> Campaign:
     """Return the campaign of a question, with its certified channel.
 
     Args:
         mechanism: the name of the mechanism in drafts, such as "auto", "lip" or "hadamard".
-        part: the share of the people who have a sensitive value; None if it is unknown.
+        sensitive_share: the share of the people who have a sensitive value; None if it is unknown.
     """
-    name, channel = chosen(mechanism, Question(domain, notion, part))
+    name, channel = chosen(mechanism, Question(domain, notion, sensitive_share))
     return Campaign(
         "Reproduction", "Which?", "", "A paper", domain, notion, name, plain_views(channel), 0, 1, 1, 1, 1, "open"
     )

@@ -245,7 +245,7 @@ def test_a_sensitive_share_changes_the_channel_and_not_the_notion(tmp_path):
     for share in (None, "0.1", "0.9"):
         text = draft if share is None else draft.replace("[schedule]", f"sensitive_share = {share}\n[schedule]")
         (tmp_path / "d.toml").write_text(text, encoding="utf-8")
-        assert read_question(tmp_path / "d.toml").part == (None if share is None else float(share))
+        assert read_question(tmp_path / "d.toml").sensitive_share == (None if share is None else float(share))
         made[share] = read_draft(tmp_path / "d.toml")
     assert len({each.notion for each in made.values()}) == 1
     assert made["0.1"].channel != made["0.9"].channel

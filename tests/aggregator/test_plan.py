@@ -147,9 +147,9 @@ def high_low(size, sensitive, eps):
     return HighLow(exact.level_from(eps), size, tuple(range(sensitive)))
 
 
-def even_within(size, sensitive, part):
+def even_within(size, sensitive, share):
     """Return shares that are uniform among the sensitive values, which are the first, and uniform among the others."""
-    return [part / sensitive] * sensitive + [(1 - part) / (size - sensitive)] * (size - sensitive)
+    return [share / sensitive] * sensitive + [(1 - share) / (size - sensitive)] * (size - sensitive)
 
 
 def orders(sensitive):
@@ -167,27 +167,27 @@ def inner(channel):
     return found
 
 
-@pytest.mark.parametrize(("size", "sensitive", "part"), [(30, 10, 0.1), (30, 12, 0.7), (200, 40, 0.5)])
+@pytest.mark.parametrize(("size", "sensitive", "share"), [(30, 10, 0.1), (30, 12, 0.7), (200, 40, 0.5)])
 @pytest.mark.parametrize("eps", [0.5, 1.0, 3.0])
-def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, part, eps):
+def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, share, eps):
     """The closed form and the error of the integer channel differ only by rounding."""
     _, channel = chosen("projective", Question(values(size), high_low(size, sensitive, eps)))
     made = inner(channel)
-    found = projective_high_low_error(size, sensitive, part, made.order, made.dimension, exact.level_from(eps))
-    assert found == pytest.approx(expected_mse(channel, even_within(size, sensitive, part)), rel=1e-6)
+    found = projective_high_low_error(size, sensitive, share, made.order, made.dimension, exact.level_from(eps))
+    assert found == pytest.approx(expected_mse(channel, even_within(size, sensitive, share)), rel=1e-6)
 
 
-@pytest.mark.parametrize("part", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9])
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40)])
-def test_no_other_order_is_better_for_a_given_share(size, sensitive, eps, part):
+def test_no_other_order_is_better_for_a_given_share(size, sensitive, eps, share):
     """The order for a given share of sensitive values has at most ``NO_WORSE`` times the error of the best of
     ``orders``, by brute force."""
-    question = Question(values(size), high_low(size, sensitive, eps), part)
+    question = Question(values(size), high_low(size, sensitive, eps), share)
     name, channel = chosen("projective", question)
     assert name == "projective"
     least = min(
-        projective_high_low_error(size, sensitive, part, *each, question.notion.level) for each in orders(sensitive)
+        projective_high_low_error(size, sensitive, share, *each, question.notion.level) for each in orders(sensitive)
     )
     assert expected_mse(channel, question.shares) <= NO_WORSE * least * (1 + 1e-6)
 
@@ -202,8 +202,8 @@ def test_the_worst_loss_is_least_without_a_given_share(size, sensitive, eps):
     """
     level = exact.level_from(eps)
     worst = dict.fromkeys(orders(sensitive), 0.0)
-    for part in (sensitive / size, 0.1, 0.5):
-        errors = {each: projective_high_low_error(size, sensitive, part, *each, level) for each in worst}
+    for share in (sensitive / size, 0.1, 0.5):
+        errors = {each: projective_high_low_error(size, sensitive, share, *each, level) for each in worst}
         worst = {each: max(loss, errors[each] / min(errors.values())) for each, loss in worst.items()}
     made = inner(chosen("projective", Question(values(size), high_low(size, sensitive, eps)))[1])
     assert worst[made.order, made.dimension] <= NO_WORSE * min(worst.values())
@@ -214,8 +214,8 @@ def test_the_order_depends_on_the_share_of_sensitive_values():
 
     For a tenth of the people the order chosen for that share has less error than the one chosen for nine tenths.
     """
-    questions = {part: Question(values(100), high_low(100, 10, 2), part) for part in (0.1, 0.9)}
-    made = {part: chosen("projective", question)[1] for part, question in questions.items()}
+    questions = {share: Question(values(100), high_low(100, 10, 2), share) for share in (0.1, 0.9)}
+    made = {share: chosen("projective", question)[1] for share, question in questions.items()}
     assert inner(made[0.1]).order < inner(made[0.9]).order
     shares = questions[0.1].shares
     assert expected_mse(made[0.1], shares) < 0.9 * expected_mse(made[0.9], shares)
@@ -226,11 +226,11 @@ def test_the_plan_uses_and_states_the_given_share():
 
     Without a share, errors are for uniform shares and the reason says so.
     """
-    for part, distribution, reason in (
+    for share, distribution, reason in (
         (0.3, even_within(20, 5, 0.3), "if 0.3 of the people hold a sensitive value"),
         (None, [1 / 20] * 20, "if all values are equally common"),
     ):
-        rows = plan(Question(values(20), high_low(20, 5, 1), part), 1000)
+        rows = plan(Question(values(20), high_low(20, 5, 1), share), 1000)
         assert reason in rows[0].reason
         for row in rows:
             if row.candidate is not None:
@@ -239,13 +239,13 @@ def test_the_plan_uses_and_states_the_given_share():
 
 def test_a_share_of_sensitive_values_needs_a_high_low_notion():
     """A share of sensitive values needs a high-low notion, and must be above 0 and below 1."""
-    for notion, part, message in (
+    for notion, share, message in (
         (Ldp(NAT), 0.1, "needs the notion high-low, not ldp"),
         (HighLow(NAT, 4, (2,)), 0.0, "above 0 and below 1, not 0.0"),
         (HighLow(NAT, 4, (2,)), 1.0, "above 0 and below 1, not 1.0"),
     ):
         with pytest.raises(ValueError, match=message):
-            Question(values(4), notion, part)
+            Question(values(4), notion, share)
 
 
 def test_a_notion_moves_to_another_level():

@@ -22,7 +22,7 @@ from protocol.notions import HighLow
 NO_WORSE = 1.001
 """The ratio up to which two errors count as equal; the channel with fewer bits is then used."""
 
-USUAL_PARTS = (0.1, 0.5)
+USUAL_SHARES = (0.1, 0.5)
 """Shares of people with a sensitive value that are tried, beside s / k, if the draft does not give the share."""
 
 
@@ -66,7 +66,9 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
     return _geometry(size, level, offers)
 
 
-def projective_high_low_error(size: int, sensitive: int, part: float, order: int, dimension: int, level: int) -> float:
+def projective_high_low_error(
+    size: int, sensitive: int, sensitive_share: float, order: int, dimension: int, level: int
+) -> float:
     """Return the expected squared error of one report of a high-low channel, summed over all values.
 
     The sensitive values use projective response. Shares are uniform within each set of values (MATH 5.2).
@@ -78,7 +80,7 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
     Args:
         size: k, the number of all values.
         sensitive: s, the number of sensitive values, below k.
-        part: the share of people with a sensitive value.
+        sensitive_share: the share of people with a sensitive value.
         order, dimension: q and t of the geometry; ``sizes`` returns its ci, cs and K.
         level: the level in nanonats.
     """
@@ -89,31 +91,33 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
     al = 1 / (own - other)
     be = -al * (other - hidden) / (1 - tau)
     ga = -al * other - be
-    p, open_share = part / sensitive, (1 - part) / (size - sensitive)
-    inside = part + (1 - part) * tau
-    hit = p * own + (part - p) * other + (1 - part) * hidden
+    p, open_share = sensitive_share / sensitive, (1 - sensitive_share) / (size - sensitive)
+    inside = sensitive_share + (1 - sensitive_share) * tau
+    hit = p * own + (sensitive_share - p) * other + (1 - sensitive_share) * hidden
     of_sensitive = hit * (al + be + ga) ** 2 + (inside - hit) * (be + ga) ** 2 + (1 - inside) * ga**2 - p**2
     of_open = open_share / (1 - tau) - open_share**2
     return sensitive * of_sensitive + (size - sensitive) * of_open
 
 
-def projective_for_high_low(size: int, sensitive: int, level: int, part: float | None = None) -> ProjectiveGeometry:
+def projective_for_high_low(
+    size: int, sensitive: int, level: int, sensitive_share: float | None = None
+) -> ProjectiveGeometry:
     """Return projective response for the sensitive values, with the best field order for the whole high-low
     channel.
 
     With a larger order, a report reveals more about a sensitive value, but other values give sensitive outputs more
     often. So the best order depends on the share of people with a sensitive value. If this share is not given, the
-    order minimises the largest ratio of its error to the best error, over the shares s / k and ``USUAL_PARTS``.
+    order minimises the largest ratio of its error to the best error, over the shares s / k and ``USUAL_SHARES``.
 
     Args:
         size: k, the number of all values.
         sensitive: s, the number of sensitive values, 2 .. k - 1.
         level: the level in nanonats.
-        part: the share of people with a sensitive value, above 0 and below 1; None if it is unknown.
+        sensitive_share: the share of people with a sensitive value, above 0 and below 1; None if it is unknown.
     """
     shapes = list(geometries(sensitive))
     losses = [0.0] * len(shapes)
-    for assumed in (sensitive / size, *USUAL_PARTS) if part is None else (part,):
+    for assumed in (sensitive / size, *USUAL_SHARES) if sensitive_share is None else (sensitive_share,):
         errors = [projective_high_low_error(size, sensitive, assumed, q, t, level) for q, t, _ in shapes]
         losses = [max(loss, error / min(errors)) for loss, error in zip(losses, errors, strict=True)]
     return _geometry(sensitive, level, [(loss, bits, q, t) for loss, (q, t, bits) in zip(losses, shapes, strict=True)])
@@ -165,7 +169,7 @@ def _serves(question: Question) -> Recipe | str:
         return everywhere(projective)(question)
 
     def inner(sensitive: int, level: int) -> Channel:
-        return projective_for_high_low(notion.size, sensitive, level, question.part)
+        return projective_for_high_low(notion.size, sensitive, level, question.sensitive_share)
 
     return lambda: high_low(notion.size, notion.sensitive, notion.level, inner)
 

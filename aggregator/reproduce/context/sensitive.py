@@ -19,10 +19,10 @@ HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
 """The number of sensitive values among ``VALUES``, and the share of the people who have one."""
 
 
-def high_low_shares(size: int, sensitive: int, part: float) -> Floats:
-    """Return a distribution, (k,), that is uniform within the sensitive values (with the sum ``part``) and within the
+def high_low_shares(size: int, sensitive: int, share: float) -> Floats:
+    """Return a distribution, (k,), that is uniform within the sensitive values (with the sum ``share``) and within the
     others."""
-    return np.where(np.arange(size) < sensitive, part / sensitive, (1 - part) / (size - sensitive))
+    return np.where(np.arange(size) < sensitive, share / sensitive, (1 - share) / (size - sensitive))
 
 
 def high_low_gains(setting: Setting) -> ExperimentResult:
@@ -35,14 +35,14 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
         for sensitive in sorted({s for s, _ in HIGH_LOW}):
             notion = HighLow(level(eps), VALUES, tuple(range(sensitive)))
             made = {name: crowd.campaign(domain, notion, name) for name in ("hadamard", "projective", "utility-oue")}
-            for part in sorted({p for s, p in HIGH_LOW if s == sensitive}):
-                distribution = high_low_shares(VALUES, sensitive, part)
-                error[sensitive, part, "ldp", eps] = expected_mse(plain.channel, distribution)
+            for share in sorted({p for s, p in HIGH_LOW if s == sensitive}):
+                distribution = high_low_shares(VALUES, sensitive, share)
+                error[sensitive, share, "ldp", eps] = expected_mse(plain.channel, distribution)
                 for name, campaign in made.items():
-                    error[sensitive, part, name, eps] = expected_mse(campaign.channel, distribution)
+                    error[sensitive, share, name, eps] = expected_mse(campaign.channel, distribution)
                     bits[name] = max(bits.get(name, 0), campaign.channel.output_bits)
-                with_part = crowd.campaign(domain, notion, "projective", part)
-                error[sensitive, part, "order", eps] = expected_mse(with_part.channel, distribution)
+                of_share = crowd.campaign(domain, notion, "projective", share)
+                error[sensitive, share, "order", eps] = expected_mse(of_share.channel, distribution)
                 if eps <= 1:
                     needed = people_needed(CampaignReader(made["hadamard"]), distribution, 0.1)
                     constants.append(needed * 0.1**2 / (sensitive**2 / eps**2 + VALUES / eps))
@@ -55,15 +55,15 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
     )
     panels = tuple(
         Panel(
-            f"{sensitive} of {VALUES:,} sensitive, {part:.0%} of the people", "epsilon, nats",
+            f"{sensitive} of {VALUES:,} sensitive, {share:.0%} of the people", "epsilon, nats",
             "squared error of one report, summed",
             tuple(
-                Curve(name, LEVELS, tuple(error[sensitive, part, key, eps] for eps in LEVELS), role)
+                Curve(name, LEVELS, tuple(error[sensitive, share, key, eps] for eps in LEVELS), role)
                 for name, key, role in lines
             ),
             log_y=True,
         )
-        for sensitive, part in HIGH_LOW
+        for sensitive, share in HIGH_LOW
     )  # fmt: skip
     first, at = HIGH_LOW[0], {eps: error[*HIGH_LOW[0], "projective", eps] for eps in FEW}
     verdict = (
