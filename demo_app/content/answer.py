@@ -28,6 +28,8 @@ class Review:
     Attributes:
         kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions.
         value: the answer, as the person gave it.
+        group: the group or district that the answer counts as on this device, which the probabilities are about; "" if
+            the device reports the answer itself.
         fits_true: the probability that the report of a person with this answer fits this answer.
         fits_other: the least probability that the report of a person with another answer fits this answer.
         before, after: the largest posterior of the answer, for an observer who knows this person's history, without and
@@ -47,6 +49,7 @@ class Review:
     card: CampaignCard
     kind: str
     value: str = field(repr=False)
+    group: str = field(repr=False)
     fits_true: Fraction = field(repr=False)
     fits_other: Fraction = field(repr=False)
     before: Fraction = field(repr=False)
@@ -85,6 +88,7 @@ class Review:
             CampaignCard.of(device, campaign_id, now),
             device.campaign(campaign_id).domain.kind,
             value,
+            preview.group,
             preview.fits_true,
             preview.fits_other,
             preview.posterior.before,

@@ -49,6 +49,7 @@ class ReviewScreen(PageScreen):
     def _parts(self, review: Review) -> Iterator[Widget]:
         made = review.report is not None
         answers = answered(review.kind, review.value, review.card)
+        group = answered(review.said_kind, review.group, review.card)[0][1] if review.group else ""
         yield card(
             *(
                 part
@@ -65,6 +66,7 @@ class ReviewScreen(PageScreen):
         yield card(
             words(say("review.chances"), "title"),
             words(say("review.together"), "small", "muted", name="together") if len(answers) > 1 else None,
+            words(say("review.group", group=group), "small", "muted", name="group") if group else None,
             Chances(fits_true=review.fits_true, fits_other=review.fits_other),
         )
         yield card(

@@ -141,6 +141,7 @@ def preview(options: argparse.Namespace) -> Printed:
             "fits_other": preview.fits_other,
             "probability_before": preview.posterior.before,
             "probability_after": preview.posterior.after,
+            **({"group": preview.group} if preview.group else {}),
             "promise": terms.promise.text(),
             **({"view_description": terms.view_description} if terms.view_description else {}),
         }

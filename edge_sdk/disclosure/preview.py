@@ -9,7 +9,7 @@ The module posterior computes the posterior after one report, and exposure the s
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from protocol import exact
 from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Answer, Form
 from protocol.notions import Certificate, MinId
+from protocol.views import Identity, Questions
 
 if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
@@ -44,6 +45,8 @@ class Preview:
             disclosure follows from ``fits_true`` and ``fits_other`` together.
         posterior: the probabilities of the answer for an observer whose prior is this person's history.
         cost_nanonats: the charge for this answer; if no answer is given, the charge for a fresh output.
+        group: the group or district that the answer counts as, if this device's view coarsens answers; "" if it does
+            not, or if no answer is given. The probabilities are for this group.
     """
 
     report_bytes: int
@@ -53,6 +56,7 @@ class Preview:
     fits_other: Fraction
     posterior: Posterior
     cost_nanonats: int
+    group: str = field(default="", repr=False)
 
     @property
     def cost(self) -> float:
@@ -94,6 +98,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         *fits(channel, found.x),
         found,
         certificate.cost if cost is None else cost,
+        "" if x is None or isinstance(joined.map, Identity | Questions) else joined.label(x),
     )
 
 

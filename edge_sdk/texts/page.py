@@ -10,6 +10,8 @@ from protocol.campaign import Campaign
 from protocol.domain import Form
 from protocol.notions import Classes, OwnPrior
 from protocol.notions.sentences import SENTENCES
+from protocol.views import Identity, is_plain
+from protocol.views.sentences import question_sentence
 
 ONLY = {
     "list": ("choice.search", "choice.none", "page.more", "terms.more"),
@@ -25,6 +27,7 @@ ONLY = {
     "classes": ("consent.class", "consent.class_how", "consent.class_cost"),
     "own": ("consent.prior",),
     "transcript": ("terms.cost_each",),
+    "views": ("terms.asked", "review.group"),
     "enrolled": (
         "consent.enrol", "page.enrolment", "page.enrolment_how", "fault.code", "fault.code_how", "outbox.code",
     ),
@@ -42,7 +45,7 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
 
     Returns:
         The texts by language, in the form that the page's script reads; ``promise`` contains the sentences for the
-            campaign's notions.
+            campaign's notions, and ``views`` the description of each view, and whether it coarsens the answer.
     """
     has = _features(campaign)
     left = tuple(key for feature, keys in ONLY.items() if feature not in has for key in keys)
@@ -50,7 +53,10 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
     if isinstance(campaign.notion, Classes):
         kinds |= {one.name for one in campaign.notion.notions} | {"class"}
     named = kinds | {"ball", "everybody"} | ({"pairwise"} if kinds & {"minid", "avgid"} else set())
-    return {language: _said(language, left) | {"promise": _promises(language, named)} for language in LANGUAGES}
+    return {
+        language: _said(language, left) | {"promise": _promises(language, named), "views": _views(campaign, language)}
+        for language in LANGUAGES
+    }
 
 
 def _features(campaign: Campaign) -> set[str]:
@@ -61,7 +67,11 @@ def _features(campaign: Campaign) -> set[str]:
     kinds = {"number" if domain.kind == "buckets" else domain.kind for domain in domains}
     found = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
     others = {"classes": campaign.classes, "own": isinstance(campaign.notion, OwnPrior), "form": form, "one": not form}
-    others |= {"enrolled": campaign.enrolment == "enrolled", "transcript": campaign.transcript is not None}
+    others |= {
+        "views": _has_views(campaign),
+        "enrolled": campaign.enrolment == "enrolled",
+        "transcript": campaign.transcript is not None,
+    }
     return found | {feature for feature, present in others.items() if present}
 
 
@@ -73,6 +83,22 @@ def _said(language: str, omitted: tuple[str, ...]) -> dict[str, Any]:
         if f"{section}." not in omitted
     }
     return {section: texts for section, texts in sections.items() if texts}
+
+
+def _has_views(campaign: Campaign) -> bool:
+    return not isinstance(campaign.domain, Form) and not is_plain(campaign.views)
+
+
+def _views(campaign: Campaign, language: str) -> list[tuple[str, bool]]:
+    """Return the description of each view, and whether it coarsens the answer; empty for a form, whose questions are
+    shown after consent."""
+    if not _has_views(campaign):
+        return []
+    count = len(campaign.views)
+    return [
+        (question_sentence(view.map, campaign.domain, count, language), not isinstance(view.map, Identity))
+        for view in campaign.views
+    ]
 
 
 def _promises(language: str, named: Set[str]) -> dict[str, str | tuple[str, str]]:

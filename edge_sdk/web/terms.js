@@ -71,7 +71,7 @@ export function termsOf(joined, kept, now, language) {
     worstCases: campaign.costs.map(({ worstCase }) => worstCase),
     /** True if the person must declare a prior and has not declared one before. */
     needsPrior: campaign.ownPrior !== null && !kept.declared,
-    views: campaign.views.length,
+    view: view.index,
     addresses: addressesOf(joined, kept),
     consented: consent !== null,
     classIndex: consent?.classIndex ?? null,

@@ -349,7 +349,7 @@ def test_a_device_with_a_view_stores_only_the_views_value(model, tmp_path):
     review = model.answer(of(terms), "7.5,2.5")
     label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
     [answers] = model.history().answers
-    assert [one.label for one in answers.given] == [label]
+    assert ([one.label for one in answers.given], review.group) == ([label], label)
     assert spelled(answers.kind, label, answers.card.names) == label
     [said] = review.said
     assert said.size == (4 if coarse else 2)

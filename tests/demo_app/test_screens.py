@@ -277,6 +277,21 @@ def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
         assert not {"yes", "no"} & set(screen.texts())
 
 
+def test_the_review_names_the_group_that_the_figures_are_for(number, folder):
+    """If this device's view asks for a group of answers, the screen of a report says that the figures are for this
+    group, and names it."""
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("campaigns:page")
+        tap(screen, "campaign:Not yet")
+        tap(screen, "join")
+        tap(screen, "agree")
+        tap(screen, "choice:none")
+        tap(screen, "next")
+        said = screen.read("group", "text")
+        assert said.startswith("On this device, your answer counts as “none .. ")
+        assert said.endswith("”, and the report is only about this group. “This answer” means this group.")
+
+
 def test_an_offer_names_its_first_and_last_day(number, folder):
     """In the list of a study's campaigns, one that has not opened yet is not called open: the list names its first day
     and the last one before its end or early closing."""
@@ -470,10 +485,13 @@ def test_unsent_envelopes_wait_and_the_screen_shows_the_next_attempt(number, fol
             tap(screen, f"keep:{title}")
         tap(screen, "send")
         screen.wait("outcome")
-        assert screen.read("outcome", "text") == "6 messages were not sent yet and are kept on this device."
+        assert screen.read("outcome", "text") == (
+            "The organisation's server has not confirmed yet that 6 messages have arrived. "
+            "The messages are kept on this device."
+        )
         assert "or later" in screen.read("again", "text")
         tap(screen, "done")
-        assert screen.read("waiting", "title") == "6 messages wait to be sent"
+        assert screen.read("waiting", "title") == "6 messages wait in the outbox"
 
 
 def test_caps_are_lowered_by_touch(number, folder):

@@ -239,6 +239,8 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         inputs = view_channel.channel.inputs
         assert float(preview.fits_true) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))
         assert float(preview.posterior.before) == pytest.approx(1 / inputs)
+        last = view_channel.map.label(Values(LABELS), view_channel.map.input(Values(LABELS), len(LABELS) - 1))
+        assert (preview.group, device.preview(campaign_id).group) == ("" if view == 0 else last, "")
         receipt = device.answer(campaign_id, "none")
         [envelope_] = waiting_envelopes(device, campaign_id)
         [meaning] = output_meanings(device, envelope_)

@@ -301,7 +301,7 @@ def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> No
     visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
     visitor.touch("Try again")
     visitor.heading("Highest education")
-    assert "2 messages were not sent yet" in visitor.text
+    assert "not confirmed yet that 2 messages have arrived" in visitor.text
 
 
 def test_the_page_does_not_deny_an_upload_after_a_failure(visitor: Visitor) -> None:
@@ -331,7 +331,7 @@ def test_only_the_messages_that_are_left_are_called_waiting(visitor: Visitor) ->
     answering(visitor)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
-    assert "1 message was not sent yet" in visitor.text
+    assert "not confirmed yet that 1 message has arrived" in visitor.text
 
 
 def test_a_survey_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
@@ -374,6 +374,7 @@ def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visit
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "There is no internet connection." in visitor.text
+    assert "If you come back later, choose “Send it now”." in visitor.text
     visitor.page.context.set_offline(False)
     visitor.heading("Your report has arrived.")
     assert len(visitor.browser.study.received) == 1
@@ -397,7 +398,7 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     assert path.read_bytes() == visitor.browser.study.received[0]
     visitor.page.reload()
     visitor.heading("Highest education")
-    assert "2 messages were not sent yet" in visitor.text
+    assert "not confirmed yet that 2 messages have arrived" in visitor.text
     assert visitor.faults.pop().startswith("Failed to load resource")
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
@@ -477,13 +478,18 @@ def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) 
 
 
 def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -> None:
-    """If the device's view asks for a group of values or a district, the history shows its translated name."""
+    """If the device's view asks for a group of values or a district, the terms say so, and the screen before
+    sending and the history show its translated name."""
     with browser.private(locale="de-AT") as within:
         visitor = Visitor(browser, within.new_page()).open(document(campaigns.IN_GROUPS))
+        assert "Frage an dieses Gerät\n\nDieses Gerät wird nach der Gruppe von " in visitor.text
         visitor.touch("Ich stimme zu")
         visitor.page.wait_for_selector(".stay")
         visitor.touch("keiner")
         onwards(visitor.page)
+        visitor.heading("Vor dem Senden prüfen")
+        said = "Auf diesem Gerät zählt Ihre Antwort als „{}“, und der Bericht handelt nur von dieser Gruppe."
+        assert any(said.format(group) in visitor.text for group in ("keiner .. Grundschule", "Schule"))
         visitor.touch("Jetzt senden")
         visitor.heading("Ihr Bericht ist angekommen.")
         visitor.page.locator(".foot button").nth(1).click()

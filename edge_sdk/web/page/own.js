@@ -8,8 +8,7 @@ import { above, below, day, language, number, say } from "./say.js";
 import { button, card, el, more, p, svg } from "./dom.js";
 import { enrolment } from "./sent.js";
 import { factorAbove } from "../promise.js";
-import { questionsOf } from "./question.js";
-import { spelled } from "./review.js";
+import { named } from "./review.js";
 
 /**
  * The state of a campaign, in one sentence; an end is shown as the last open day.
@@ -21,28 +20,6 @@ export function stateOf({ opens, closes, ends, left, nextPeriod }) {
   if (now < opens) return say("state.upcoming", { day: day(opens) });
   if (left > 0) return say("state.open", { day: day((nextPeriod ?? ends) - 1) });
   return nextPeriod === null ? say("state.last") : say("state.answered", { day: day(nextPeriod) });
-}
-
-/**
- * An answered value as text for a person; a coarsened value is named by the labels at its ends.
- * @param {string} label @param {any} campaign
- * @returns {string}
- */
-function named(label, campaign) {
-  const { domain, shown, views, labels, texts } = campaign;
-  if (domain.kind === "form") {
-    const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
-    return questionsOf(campaign)
-      .map((one) => {
-        const value = given.get(one.name) ?? "";
-        const skipped = value === "skipped" && !one.domain.labels?.includes(value);
-        return `${one.text} ${spelled(skipped ? null : value, one.domain, one.shown)}`;
-      })
-      .join(" · ");
-  }
-  if (domain.kind === "items" && label.startsWith("(none ")) return say("history.none");
-  if (views === 1) return spelled(label, domain, shown);
-  return label.split(" .. ").map((one) => texts.labels[labels.indexOf(one)] ?? one).join(" .. ");
 }
 
 /** Show the person's own screen. @param {import("./main.js").Visit} visit */

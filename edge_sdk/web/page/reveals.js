@@ -37,7 +37,7 @@ const portion = (words, share, look) => [
 
 /**
  * The card with the possible disclosure by one report.
- * @param {string} title @param {string} how a remark, or "" @param {import("../disclosure.js").Revealed} found
+ * @param {string} title @param {string | undefined} how a remark @param {import("../disclosure.js").Revealed} found
  * @returns {HTMLElement}
  */
 export function reveals(title, how, { before, after, fitsTrue, fitsOther }) {

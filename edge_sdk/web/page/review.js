@@ -2,7 +2,7 @@
 
 import { REPORT, decodeEnvelope } from "../envelope.js";
 import { hex } from "../codec.js";
-import { above, date, number, say } from "./say.js";
+import { above, date, list, number, say } from "./say.js";
 import { announce, button, card, el, p } from "./dom.js";
 import { labelsOf } from "./choices.js";
 import { position } from "./map.js";
@@ -18,11 +18,33 @@ import { reveals } from "./reveals.js";
 export function spelled(value, domain, shown) {
   if (value === null) return say("answer.skipped");
   const { kind, low, labels = [], unit = "" } = shown;
-  const named = (/** @type {string} */ label) => labelsOf(shown)[labelsOf(domain).indexOf(label)] ?? label;
+  const translated = (/** @type {string} */ label) => labelsOf(shown)[labelsOf(domain).indexOf(label)] ?? label;
   if (kind === "grid") return position(value, "answer.position");
   if (kind === "date") return date(value);
-  if (kind === "items") return [value].flat().map(named).join(", ") || say("review.empty");
-  return low === undefined || labels.length ? named(value) : `${number(value)} ${unit}`.trim();
+  if (kind === "items") return [value].flat().map(translated).join(", ") || say("review.empty");
+  return low === undefined || labels.length ? translated(value) : `${number(value)} ${unit}`.trim();
+}
+
+/**
+ * An answered value as text for a person; a coarsened value is named by the labels at its ends.
+ * @param {string} label @param {any} campaign
+ * @returns {string}
+ */
+export function named(label, campaign) {
+  const { domain, shown, labels, texts } = campaign;
+  if (domain.kind === "form") {
+    const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
+    return questionsOf(campaign)
+      .map((one) => {
+        const value = given.get(one.name) ?? "";
+        const skipped = value === "skipped" && !one.domain.labels?.includes(value);
+        return `${one.text} ${spelled(skipped ? null : value, one.domain, one.shown)}`;
+      })
+      .join(" · ");
+  }
+  if (domain.kind === "items" && label.startsWith("(none ")) return say("history.none");
+  if (!list("views").length) return spelled(label, domain, shown);
+  return label.split(" .. ").map((one) => texts.labels[labels.indexOf(one)] ?? one).join(" .. ");
 }
 
 /**
@@ -36,8 +58,11 @@ export async function review(visit, value, answers) {
   const asked = questionsOf(campaign);
   const { kind, random } = campaign.domain;
   // A number or day between two inputs counts as one of them. The page shows this input, unless it is chosen at random.
-  const rounded = (kind === "number" || kind === "date") && !random && campaign.views === 1 && found.label !== value;
+  const rounded = (kind === "number" || kind === "date") && !random && !list("views").length && found.label !== value;
   const counts = rounded && spelled(found.label, campaign.domain, campaign.shown);
+  const [, coarse] = list("views")[campaign.view] ?? [];
+  const group = coarse && say("review.group", { group: named(found.label, campaign) });
+  const how = asked.length > 1 ? say("review.together") : group;
   const bytes = el("div");
   const send = button(say("review.send"), () => visit.do(() => visit.send(value)));
   const price = p(preview.cost ? say("review.costs", { cost: above(preview.cost) }) : say("review.free"));
@@ -62,7 +87,7 @@ export async function review(visit, value, answers) {
       counts && counts !== spelled(value, campaign.domain, campaign.shown) && p(kind === "date" ? say("day.counts", { day: counts }) : say("number.counts", { number: counts })),
       p(say(asked.length > 1 ? "review.stay" : "review.stays"), "small"),
     ),
-    reveals(say("review.chances"), asked.length > 1 ? say("review.together") : "", found),
+    reveals(say("review.chances"), how, found),
     card(say("review.price"), price),
     el("div.card", {}, bytes),
     el("div.stay", {}, send),

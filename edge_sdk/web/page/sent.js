@@ -43,7 +43,7 @@ export async function sending(visit) {
       "div.card.alert",
       {},
       p(say(refused ? "delivered.refused" : "delivered.waits", { count })),
-      !navigator.onLine && p(say("page.offline")),
+      !navigator.onLine && p(say("page.offline", { send: say("review.send") })),
       again > 0 && !refused && p(say("delivered.again", { day: day(again), clock: clock(again) })),
       refused && campaign.coded && p(say("outbox.code")),
       last?.reason && detail(last.reason),

@@ -19,6 +19,7 @@ export async function terms(visit) {
   const { texts, domain, shown, classes } = campaign;
   const form = domain.kind === "form";
   const lang = texts.language || null;
+  const [view] = list("views")[campaign.view] ?? [];
   const fits = campaign.worstCase <= budget.remaining;
   /** @type {any} */
   let asClass;
@@ -33,6 +34,7 @@ export async function terms(visit) {
       texts.purpose && p(say("terms.why", { purpose: texts.purpose })),
     ),
     form ? questions(campaign) : card(say("terms.values"), p(possible(shown, MOST_NAMED))),
+    view && card(say("terms.asked"), p(view)),
     about(campaign),
     card(say("terms.promise"), p(promised(campaign.promise)), p(say("terms.checked"), "small")),
     reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
