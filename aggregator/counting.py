@@ -27,7 +27,7 @@ from aggregator.storage import tables
 from aggregator.storage.tables import StudyError
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.channels import Channel
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 
 if TYPE_CHECKING:
     from aggregator.estimate.groups import Groups
@@ -139,7 +139,7 @@ class Counting:
 
     def _tally(self, rows: str, *, grouped: bool) -> Tally:
         """Return the tally of the rows that the query part ``rows`` chooses."""
-        if isinstance(self.campaign.notion, OwnPrior):
+        if isinstance(self.campaign.notion, DeclaredPrior):
             return self._personal(rows, grouped=grouped)
         counts, reports = self._counted(rows)
         groups = self._groups(rows, reports) if grouped else [None] * len(counts)

@@ -1,4 +1,4 @@
-"""Read files of declared priors, for rehearsals of campaigns in which people declare their own priors.
+"""Read files of declared priors, for rehearsals of campaigns in which people declare priors.
 
 The header of the CSV file names the campaign's values, in any order. Each row has the weights that a person declares.
 An optional last column ``count`` is the number of people who declare them:
@@ -33,7 +33,7 @@ from protocol import exact, personal
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items
 from protocol.errors import NotInDomain, ReportError
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -70,7 +70,7 @@ def read_priors(path: Path, campaign: Campaign, *, most: int | None = None) -> l
         ValueTableError: people of the campaign declare no priors, or answer with sets; or the header, a weight, a
             value, a level or a count is invalid; or the counts are all 0, or have a sum above ``most``.
     """
-    if not isinstance(campaign.notion, OwnPrior):
+    if not isinstance(campaign.notion, DeclaredPrior):
         raise ValueTableError("the campaign asks for no declared priors: give a file of true counts with --truth")
     if isinstance(campaign.domain, Items):
         raise ValueTableError(

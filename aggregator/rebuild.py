@@ -32,7 +32,7 @@ from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS
 from aggregator.study import Study
 from protocol.closing import is_closing
 from protocol.errors import BadData
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 
 _COMMIT_ROWS = 2**20
 
@@ -296,7 +296,7 @@ class _Rebuilding:
             StudyError
         """
         for known in self.study.campaigns():
-            if isinstance(known.signed.campaign.notion, OwnPrior):
+            if isinstance(known.signed.campaign.notion, DeclaredPrior):
                 name = known.signed.id.hex()
                 sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{name}'"  # noqa: S608  # a name has hex digits only
                 keys = tables.query(tables.snapshot(self.path / REPORTS), sql)["key"].to_numpy()

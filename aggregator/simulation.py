@@ -27,7 +27,7 @@ from protocol import personal
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer
 from protocol.keys import SECRET_BYTES, SigningKey
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report
 from protocol.views import view_of
@@ -179,7 +179,7 @@ def histories(
 
 def _declared(campaign: Campaign, truth: Truth) -> tuple[tuple[tuple[int, ...], int], ...]:
     """Return the declared prior and level of each group; empty if people of the campaign declare no priors."""
-    if not isinstance(campaign.notion, OwnPrior):
+    if not isinstance(campaign.notion, DeclaredPrior):
         return ()
     levels = truth.levels or (0,) * len(truth.answers)
     if truth.priors:
@@ -241,7 +241,7 @@ def _memoized(
 ) -> list[int]:
     """Return the outputs of one device: drawn once for each value of its view, then repeated."""
     channel = campaign.views[view].channel
-    if isinstance(campaign.notion, OwnPrior) and person.prior is not None:
+    if isinstance(campaign.notion, DeclaredPrior) and person.prior is not None:
         channel = campaign.notion.channel_of(person.prior, channel, person.level)
     inputs = [campaign.input_of(x, person.place, view) for x in inputs]
     memo: dict[int, int] = {}

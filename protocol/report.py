@@ -15,7 +15,7 @@ from protocol import codec, envelope, exact, keys, personal
 from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_ANSWERS_PER_PERIOD, Campaign
 from protocol.envelope import Envelope, Kind
 from protocol.errors import ReportError
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 
 MAX_PERIOD = 2**32 - 1
 MAX_SLOT = 2**16 - 1
@@ -136,7 +136,7 @@ class Enrolment:
     Attributes:
         campaign_id: 16 bytes.
         public: the public key, 32 bytes.
-        prior: the prior that the person declares in a campaign for people's own priors; None in every other campaign.
+        prior: the prior that the person declares in a campaign for declared priors; None in every other campaign.
             It is public.
         level: the personal level in nanonats, declared with the prior; 0 for the campaign's level.
     """
@@ -195,7 +195,7 @@ class Enrolment:
         Raises:
             ReportError
         """
-        asked = campaign.notion.size if isinstance(campaign.notion, OwnPrior) else 0
+        asked = campaign.notion.size if isinstance(campaign.notion, DeclaredPrior) else 0
         if self.prior and not asked:
             raise ReportError("this campaign takes no declared prior: enrol without one")
         if len(self.prior or ()) != asked:

@@ -84,7 +84,7 @@ SLOWEST_FIRST = (
     "demo_app/test_session.py",
     "aggregator/test_plan.py",
     "protocol/test_effort.py",
-    "aggregator/test_own_priors.py",
+    "aggregator/test_declared_priors.py",
     "aggregator/test_start.py",
     "aggregator/test_hostile.py",
     "protocol/test_triples.py",

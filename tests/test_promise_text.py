@@ -76,7 +76,7 @@ def made(kind: str, level: int) -> tuple[Notion, Channel]:
     if kind == "lip":
         return notions.Information(level, PRIOR, 10**7), personal.lip_response(PRIOR, scaled(level, 10**7))
     if kind == "own-lip":
-        return (notion := notions.OwnPrior(level, K)), notion.channel_of(notion.uniform)
+        return (notion := notions.DeclaredPrior(level, K)), notion.channel_of(notion.uniform)
     if kind == "transcript-lip":
         return (start := notions.TranscriptPrior(level, PRIOR)), start.channel_of(PRIOR)
     if kind == "mutual-information":
@@ -97,7 +97,7 @@ def expected(notion: Notion, certificate: Certificate) -> list[int]:
         return [min(bound for _, _, bound in notion.bounds()), level, *more]
     if isinstance(notion, notions.Information):
         return [level, level, certificate.ball, certificate.ball, ldp]
-    if isinstance(notion, notions.OwnPrior | notions.TranscriptPrior):
+    if isinstance(notion, notions.DeclaredPrior | notions.TranscriptPrior):
         return [level, level, 2 * level]
     if isinstance(notion, notions.MutualInformation):
         return [level, ldp]

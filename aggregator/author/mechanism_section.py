@@ -23,11 +23,11 @@ from aggregator.families.mechanism import Question
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.table.mutual_information import mutual_information_table
 from aggregator.families.table.recipe import MOST_CONVEX
-from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, own_prior_channel
+from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, declared_prior_channel
 from protocol.channels import FAMILIES, Channel, Table
 from protocol.domain import Line
 from protocol.errors import NotionError
-from protocol.notions import Ldp, MutualInformation, OwnPrior, TranscriptPrior
+from protocol.notions import DeclaredPrior, Ldp, MutualInformation, TranscriptPrior
 from protocol.spelling import suggestion
 from protocol.views import View
 
@@ -55,7 +55,7 @@ def mechanism_of(name: str, section: Section, question: Question) -> tuple[str, 
     Raises:
         DraftError: the mechanism has no channel for the question, or one of its entries is invalid.
     """
-    if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
+    if isinstance(question.notion, (DeclaredPrior, TranscriptPrior)):
         if name not in (AUTO, OWN):
             raise DraftError(
                 f'with [prior] kind "own" or "transcript", [mechanism] name must be "{OWN}" or be left out, not '
@@ -63,7 +63,7 @@ def mechanism_of(name: str, section: Section, question: Question) -> tuple[str, 
             )
         if isinstance(question.notion, TranscriptPrior):
             return OWN, question.notion.channel_of(question.notion.prior)
-        return (OWN, question.notion.response) if name == OWN else own_prior_channel(question)
+        return (OWN, question.notion.response) if name == OWN else declared_prior_channel(question)
     if name == TABLE:
         return name, _table(section, question.size)
     if name == GAUSSIAN:

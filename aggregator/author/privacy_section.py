@@ -21,6 +21,7 @@ from protocol.domain import DITHER_BYTES, Domain, Grid, Items
 from protocol.errors import BadData, NotInDomain
 from protocol.notions import (
     Block,
+    DeclaredPrior,
     Graded,
     HighLow,
     Information,
@@ -28,7 +29,6 @@ from protocol.notions import (
     Matrix,
     MutualInformation,
     Notion,
-    OwnPrior,
     TranscriptPrior,
 )
 from protocol.notions.information import MAX_PRIOR_WEIGHT, RADIUS_UNITS
@@ -60,7 +60,7 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
     if name == "lip":
         kind = prior.take("kind", str, '"campaign", "transcript" or "own"', "campaign").lower()
         if kind == "own":
-            return OwnPrior(level, domain.size)
+            return DeclaredPrior(level, domain.size)
         if kind == "transcript":
             return TranscriptPrior(level, _prior(prior, domain, folder), _drift(prior))
         if kind != "campaign":

@@ -89,7 +89,7 @@ def simulate(
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
     probability 1 - CHANGE. Otherwise they draw an answer, which may be the same one: from the true shares (of their
-    class) or, with --priors, from their own prior (if the file has answers, from those of the people with the same
+    class) or, with --priors, from their declared prior (if the file has answers, from those of the people with the same
     prior). A device draws one output for each value, and repeats this output when the value occurs again; in a campaign
     with transcripts it draws an output for every report.
     """

@@ -21,7 +21,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
 from protocol.channels import Channel
 from protocol.errors import HalftruthError
-from protocol.notions import Information, MutualInformation, OwnPrior
+from protocol.notions import DeclaredPrior, Information, MutualInformation
 from protocol.notions.classes import Classes, class_channels
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def view_decoder(campaign: Campaign, view: int, tally: Tally) -> Decoder:
 
 
 def pooled(campaign: Campaign, tally: Tally) -> Pooled | None:
-    """Return the decoder of a campaign with classes, personal priors or transcripts; None for other campaigns.
+    """Return the decoder of a campaign with classes, declared priors or transcripts; None for other campaigns.
 
     Raises:
         ValueError: the tally is not of the kind that the campaign needs.
@@ -245,9 +245,9 @@ def pooled(campaign: Campaign, tally: Tally) -> Pooled | None:
         if not isinstance(tally, TranscriptTally):
             raise ValueError(f"a campaign with transcripts needs a TranscriptTally, not a {type(tally).__name__}")
         return TranscriptDecoder(campaign.transcript, tally.chains, tally.period)
-    if isinstance(campaign.notion, OwnPrior):
+    if isinstance(campaign.notion, DeclaredPrior):
         if not isinstance(tally, PersonalTally):
-            raise ValueError(f"a campaign for people's own priors needs a PersonalTally, not a {type(tally).__name__}")
+            raise ValueError(f"a campaign for declared priors needs a PersonalTally, not a {type(tally).__name__}")
         return PersonalDecoder(
             tally.priors,
             campaign.notion.level,

@@ -1,8 +1,8 @@
-"""Estimates of a campaign in which each person declares a personal prior.
+"""Estimates of a campaign in which each person declares a prior.
 
 People who declare the same prior answer through the same channel, because one rule computes the channel from the prior.
 So reports are counted by (declared prior, output), and the people with the same prior form a class (Jiang, Li, Tandon
-2020, sec. III: local priors).
+2020, sec. III: the local-prior model).
 
 ``protocol.personal`` contains the rule. ``pooled`` adds the estimates of the classes.
 """
@@ -23,7 +23,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.registry import decoder_of
 from protocol import exact, personal
-from protocol.notions import OwnPrior
+from protocol.notions import DeclaredPrior
 
 if TYPE_CHECKING:
     from protocol.campaign import Campaign
@@ -69,7 +69,7 @@ class PersonalTally(Tally):
         return shares
 
 
-def offered_by(notion: OwnPrior, channel: Channel) -> Channel | None:
+def offered_by(notion: DeclaredPrior, channel: Channel) -> Channel | None:
     """Return the LDP channel that a campaign offers as an alternative to the rule's response; None without one."""
     return None if channel == notion.response else channel
 
@@ -78,7 +78,7 @@ def possible(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
     """Return a mask of the campaign's outputs that are possible under each declaration.
 
     Args:
-        campaign: a campaign for personal priors.
+        campaign: a campaign for declared priors.
         declared: (d, 1 + k) the levels and the weights of the priors.
     Returns:
         (d, m) True for each possible output.
@@ -86,7 +86,7 @@ def possible(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
         ValueError: the campaign takes no declared priors.
     """
     notion = campaign.notion
-    if not isinstance(notion, OwnPrior):
+    if not isinstance(notion, DeclaredPrior):
         raise ValueError(f"the campaign must take declared priors, and its notion is {notion.name!r}")
     offered = offered_by(notion, campaign.channel)
     takes = np.zeros(len(declared), dtype=np.bool_)

@@ -112,7 +112,7 @@ class Pooled(Decoder):
 
             p[x] = sum over classes c and their outputs y of share[y] P_c[x] Q_c(y|x) / P_c(y)
 
-        Source: Jiang, Li, Tandon 2020, sec. III, where every person has a personal prior and channel.
+        Source: Jiang, Li, Tandon 2020, sec. III, where every person has a declared prior and a channel of their own.
         """
         better: Floats = self._better(share, self._joint).sum(axis=0)
         return better

@@ -30,7 +30,7 @@ from protocol.campaign import Campaign
 from protocol.envelope import MAX_PAYLOAD, Kind
 from protocol.errors import KeyRefused
 from protocol.keys import require_public
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 
 if TYPE_CHECKING:
     from aggregator.holdings import Holdings
@@ -268,7 +268,7 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
 
 def _declares_as_required(prior: ByteStrings, campaign: Campaign) -> Mask:
     """Return, for each declaration, whether ``protocol.report.Enrolment.require_fit`` accepts it."""
-    required = campaign.notion.size if isinstance(campaign.notion, OwnPrior) else 0
+    required = campaign.notion.size if isinstance(campaign.notion, DeclaredPrior) else 0
     found = [((), 0) if written is None else declaration_of(written) for written in prior]
     fitting: Mask = np.array([len(one) == required and level < campaign.notion.level for one, level in found], np.bool_)
     return fitting

@@ -26,7 +26,7 @@ from protocol import notions
 from protocol.channels import Channel
 from protocol.domain import Line
 from protocol.errors import BadData, HalftruthError
-from protocol.notions import Certificate, HighLow, Information, Ldp, OwnPrior
+from protocol.notions import Certificate, DeclaredPrior, HighLow, Information, Ldp
 from protocol.spelling import suggestion
 
 AUTO = "auto"
@@ -357,7 +357,7 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
         raise Unsuited(f'"{name}" cannot be used for this question: {reason}') from None
 
 
-def own_prior_channel(question: Question) -> tuple[str, Channel]:
+def declared_prior_channel(question: Question) -> tuple[str, Channel]:
     """Return the name and the channel that a campaign with declared priors offers besides the ``lip-response`` channel
     of each prior.
 
@@ -369,9 +369,9 @@ def own_prior_channel(question: Question) -> tuple[str, Channel]:
         ValueError: the notion is not that of declared priors.
     """
     notion = question.notion
-    if not isinstance(notion, OwnPrior):
+    if not isinstance(notion, DeclaredPrior):
         raise ValueError(
-            f'only a campaign with notion "{OwnPrior.name}" offers a channel besides lip-response; the notion is '
+            f'only a campaign with notion "{DeclaredPrior.name}" offers a channel besides lip-response; the notion is '
             f'"{notion.name}"'
         )
     plain = replace(question, notion=Ldp(notion.level))

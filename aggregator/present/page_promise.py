@@ -18,7 +18,7 @@ from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels.structure import TooLarge
-from protocol.notions import Certificate, Classes, Information, OwnPrior, Promise, TranscriptPrior
+from protocol.notions import Certificate, Classes, DeclaredPrior, Information, Promise, TranscriptPrior
 from protocol.notions.information import RADIUS_UNITS
 
 FALSE_ALARM = 0.05
@@ -62,7 +62,7 @@ def promise_section(audit: Audit) -> list[Html]:
     else:
         parts.append(tag("p", "Each person read this promise before they agreed:"))
         parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate).text())))
-    if isinstance(notion, OwnPrior):
+    if isinstance(notion, DeclaredPrior):
         parts.append(
             tag("p", "Each device computes its channel, the probabilities of its reports for each answer, from its "
             "declared prior, and certifies it. If the campaign's own channel gives better estimates, the device uses "
@@ -174,7 +174,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
     if draws > 1 and not certificate.adds:
         worst += ", one for each different answer of a person"
     reserved = "When the person consents, the device reserves at most this."
-    if isinstance(campaign.notion, OwnPrior):
+    if isinstance(campaign.notion, DeclaredPrior):
         reserved = "Each device reserves the worst case of its own channel, which may be higher."
     rows.append(("worst case", f"{worst}. {reserved}"))
     if audit.mse is not None and audit.mse_bound is not None:

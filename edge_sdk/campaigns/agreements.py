@@ -102,10 +102,10 @@ class Agreements(Session):
     def declaration(
         self, campaign_id: bytes, prior: Mapping[str, int] | None = None, level: float | None = None
     ) -> Declaration:
-        """Return the promise and the costs of declaring a personal prior; nothing is stored, drawn or charged.
+        """Return the promise and the costs of declaring a prior; nothing is stored, drawn or charged.
 
         Args:
-            campaign_id: id of a joined campaign for people's own priors, 16 bytes.
+            campaign_id: id of a joined campaign for declared priors, 16 bytes.
             prior: as for ``consent``; None for the prior declared before, or the uniform prior if none was.
             level: as for ``consent``.
         Returns:
@@ -136,7 +136,7 @@ class Agreements(Session):
         before forgetting, it stays, and nothing is drawn or charged.
 
         Args:
-            campaign_id: id of a joined campaign for people's own priors, 16 bytes.
+            campaign_id: id of a joined campaign for declared priors, 16 bytes.
             level: nats that the choice may reveal.
             history: as in ``choose_class``.
         Returns:

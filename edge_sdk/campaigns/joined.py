@@ -22,7 +22,7 @@ from protocol.envelope import MAX_PAYLOAD, Kind, sealed_bytes
 from protocol.errors import CampaignError
 from protocol.keys import SigningKey
 from protocol.notions import Certificate
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
 from protocol.views import Map, is_plain
@@ -118,10 +118,10 @@ class Joined:
         return self.map.label(self.campaign.domain, x)
 
     @property
-    def _derived(self) -> tuple[OwnPrior | TranscriptPrior, tuple[int, ...]] | None:
+    def _derived(self) -> tuple[DeclaredPrior | TranscriptPrior, tuple[int, ...]] | None:
         """The notion and the prior that determine this person's channel; None if it is the campaign's channel."""
         notion = self.campaign.notion
-        if isinstance(notion, OwnPrior) and self.role.prior is not None:
+        if isinstance(notion, DeclaredPrior) and self.role.prior is not None:
             return notion, self.role.prior
         if isinstance(notion, TranscriptPrior) and self.expected is not None:
             return notion, self.expected
@@ -130,7 +130,7 @@ class Joined:
     @property
     def complete(self) -> bool:
         """True if the role has the class or the prior that the campaign asks for."""
-        own = isinstance(self.campaign.notion, OwnPrior)
+        own = isinstance(self.campaign.notion, DeclaredPrior)
         return (self.role.class_index is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
 
     @property
@@ -146,7 +146,7 @@ class Joined:
         campaign = self.campaign
         if self._derived:
             notion, prior = self._derived
-            if isinstance(notion, OwnPrior):
+            if isinstance(notion, DeclaredPrior):
                 return notion.channel_of(prior, campaign.channel, self.role.level)
             return notion.channel_of(prior)
         return campaign.channel_of(self._class_index, self.view)
@@ -162,7 +162,7 @@ class Joined:
         campaign = self.campaign
         if self._derived:
             notion, prior = self._derived
-            if isinstance(notion, OwnPrior):
+            if isinstance(notion, DeclaredPrior):
                 return notion.certificate_of(prior, campaign.channel, self.role.level)
             return notion.certificate_of(prior)
         return campaign.certificate_of(self._class_index, self.view)
@@ -203,7 +203,7 @@ class Joined:
             CampaignError: the campaign asks for no prior.
         """
         notion = self.campaign.notion
-        if not isinstance(notion, OwnPrior):
+        if not isinstance(notion, DeclaredPrior):
             raise CampaignError(
                 f"{self.campaign.title!r} asks for no prior, so a prior cannot change its cost: declare none"
             )
@@ -262,7 +262,7 @@ class Joined:
     def longest_enrolment(self) -> int:
         """The length of the enrolment in bytes; the maximum if the prior is not declared yet. Nothing is signed."""
         length = sealed_bytes(len(self._enrolment().encode()))
-        size = self.campaign.notion.size if isinstance(self.campaign.notion, OwnPrior) else 0
+        size = self.campaign.notion.size if isinstance(self.campaign.notion, DeclaredPrior) else 0
         if self.role.prior is not None or not size:
             return length
         # The head of the array of weights takes at most three bytes. A weight of 2^16 or more takes five bytes, and

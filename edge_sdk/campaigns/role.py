@@ -17,7 +17,7 @@ from protocol.errors import CampaignError, ReportError
 # At run time, these are imported only with the first campaign.
 if TYPE_CHECKING:
     from protocol.campaign import Campaign
-    from protocol.notions.own import OwnPrior
+    from protocol.notions.declared_prior import DeclaredPrior
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Role:
 
     Attributes:
         class_index: index of the class, in a campaign with classes.
-        prior: the declared prior, in a campaign for people's own priors.
+        prior: the declared prior, in a campaign for declared priors.
         level: a personal level declared with the prior, in nanonats; 0 for the campaign's level.
     """
 
@@ -103,10 +103,10 @@ def candidates_of(campaign: Campaign) -> tuple[tuple[int, ...], ...]:
     return personal.candidate_priors(_own_of(campaign).size)
 
 
-def _own_of(campaign: Campaign) -> OwnPrior:
-    from protocol.notions.own import OwnPrior
+def _own_of(campaign: Campaign) -> DeclaredPrior:
+    from protocol.notions.declared_prior import DeclaredPrior
 
-    if not isinstance(campaign.notion, OwnPrior):
+    if not isinstance(campaign.notion, DeclaredPrior):
         raise CampaignError(f"{campaign.title!r} asks for no prior: leave it out")
     return campaign.notion
 
@@ -135,4 +135,4 @@ def incomplete(campaign: Campaign) -> ConsentMissing:
         return ConsentMissing(
             f"{campaign.title!r} has classes of people: consent as one of {', '.join(campaign.classes)}"
         )
-    return ConsentMissing(f"{campaign.title!r} is for people's own priors: consent with a weight for every value")
+    return ConsentMissing(f"{campaign.title!r} is for declared priors: consent with a weight for every value")

@@ -11,7 +11,7 @@ from protocol import exact, keys
 from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Line
-from protocol.notions import Certificate, OwnPrior, Promise
+from protocol.notions import Certificate, DeclaredPrior, Promise
 from protocol.texts import Texts
 from protocol.views import Map, Questions, is_plain
 from protocol.views.sentences import question_sentence
@@ -112,7 +112,7 @@ class Terms:
         classes: the classes of people; the person chooses one at consent. Empty if the campaign has none. Before the
             choice, the costs are those of the most expensive class.
         member_of: the person's class, once it is chosen.
-        declares_prior: whether consent requires a personal prior, which is then public.
+        declares_prior: whether consent requires a declared prior, which is public.
         author_name: the name of a trusted author, for display only; "" if the key is not trusted or has no name.
     """
 
@@ -270,7 +270,7 @@ class Terms:
             certificate = whole if class_index is None else whole.classes[class_index]
             class_indexes = range(max(1, len(campaign.classes))) if class_index is None else (class_index,)
             cost, worst = max(map(campaign.cost_of, class_indexes)), max(map(campaign.worst_case_of, class_indexes))
-        said, own = campaign.texts(language), isinstance(campaign.notion, OwnPrior)
+        said, own = campaign.texts(language), isinstance(campaign.notion, DeclaredPrior)
         translated = campaign.domain_in(language)
         return cls(
             signed.id,

@@ -1,4 +1,4 @@
-"""The effect and the costs of declaring a personal prior, for the person before they agree.
+"""The effect and the costs of declaring a prior, for the person before they agree.
 
 Everything is computed from the signed campaign and the weights; nothing is stored or drawn.
 

@@ -33,7 +33,7 @@ class EnvelopePart:
         name: the meaning of the bytes. In every envelope: "form" (the encoding), "key" (id of this device's key for
             this campaign), "campaign" and "signature". In a report: "place" (period, slot and number of outputs) and
             "output" (the perturbed answer). In an enrolment: "public" (the key that verifies the signature) and
-            "declared" (a personal prior).
+            "declared" (a declared prior).
         data: the bytes.
     """
 

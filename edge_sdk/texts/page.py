@@ -8,7 +8,7 @@ from typing import Any
 from edge_sdk.texts import LANGUAGES, texts_in
 from protocol.campaign import Campaign
 from protocol.domain import Form
-from protocol.notions import Classes, OwnPrior
+from protocol.notions import Classes, DeclaredPrior
 from protocol.notions.sentences import SENTENCES
 from protocol.views import Identity, is_plain
 from protocol.views.sentences import question_sentence
@@ -66,8 +66,11 @@ def _features(campaign: Campaign) -> set[str]:
     )
     kinds = {"number" if domain.kind == "buckets" else domain.kind for domain in domains}
     found = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
-    others = {"classes": campaign.classes, "own": isinstance(campaign.notion, OwnPrior), "form": form, "one": not form}
-    others |= {
+    others = {
+        "classes": campaign.classes,
+        "own": isinstance(campaign.notion, DeclaredPrior),
+        "form": form,
+        "one": not form,
         "views": _has_views(campaign),
         "enrolled": campaign.enrolment == "enrolled",
         "transcript": campaign.transcript is not None,

@@ -10,7 +10,7 @@ import { larger, largest } from "./exact.js";
 import { keyId, sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { notionFrom } from "./notions/index.js";
-import { OwnPrior, TranscriptPrior } from "./notions/information.js";
+import { DeclaredPrior, TranscriptPrior } from "./notions/information.js";
 import { TEXTS, checked, classNamesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
 import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
 
@@ -39,7 +39,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * The facts that determine a person's channel, in addition to their view.
  * @typedef {object} ChannelFacts
  * @property {number} [classIndex] index of their class, in a campaign with classes
- * @property {import("./notions/information.js").Declared} [declared] in a campaign for people's own priors
+ * @property {import("./notions/information.js").Declared} [declared] in a campaign for declared priors
  * @property {[number, number][]} [earlier] period and output of the earlier reports, in a campaign with transcripts
  * @property {number} [period] of the report, in a campaign with transcripts
  */
@@ -163,8 +163,8 @@ export class Campaign {
   }
 
   /** The notion, if each person declares a prior; else null. */
-  get ownPrior() {
-    return this.notion instanceof OwnPrior ? this.notion : null;
+  get declaredPrior() {
+    return this.notion instanceof DeclaredPrior ? this.notion : null;
   }
 
   /** The texts for a reader of a language, such as navigator.language. @param {string} language @returns {Texts} */
@@ -245,9 +245,9 @@ export class Campaign {
   pricedOf(view, { classIndex = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];
     let [channel, cost] = [campaigns, this.certificateOf(view, classIndex).cost];
-    if (this.ownPrior) {
-      channel = this.ownPrior.channelOf(declared, campaigns);
-      cost = this.ownPrior.certificateOf(declared, campaigns).cost;
+    if (this.declaredPrior) {
+      channel = this.declaredPrior.channelOf(declared, campaigns);
+      cost = this.declaredPrior.certificateOf(declared, campaigns).cost;
     }
     if (this.transcript) channel = this.transcript.channelFor(this.transcript.priorAfter(earlier, period));
     return {

@@ -112,7 +112,7 @@ const isComparable = ({ campaign, view }, other) =>
  */
 function requireIntroduction(decision) {
   const { campaign, key } = decision.joined;
-  const size = campaign.ownPrior?.size ?? 0;
+  const size = campaign.declaredPrior?.size ?? 0;
   // The head of the array of weights takes at most three bytes. A weight of 2^16 or more takes five bytes, and weights
   // whose sum is 2^20 include at most 16 of these; others take at most three. A declared level adds the head of an
   // array (one byte) and a number (at most nine bytes).

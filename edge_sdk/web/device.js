@@ -191,7 +191,7 @@ export class Device {
    * @param {Uint8Array} id
    * @param {object} [as]
    * @param {string} [as.asClass] the person's class, in a campaign with classes; public
-   * @param {{[label: string]: number}} [as.prior] the weight of each value, in a campaign for people's own priors;
+   * @param {{[label: string]: number}} [as.prior] the weight of each value, in a campaign for declared priors;
    *   public and permanent
    * @param {number | bigint} [as.level] with a prior, the person's own level, at most the campaign's, nanonats; public
    * @throws {import("./errors.js").HalftruthError} UnknownCampaign, ConsentMissing, CampaignError, ReportError,
@@ -289,7 +289,7 @@ export class Device {
     if (joined.view.questions.length) consentOf(joined, kept);
     const x = value === undefined ? null : await joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.classIndex);
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
-    const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.ownPrior;
+    const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.declaredPrior;
     const waiting = [...kept.outbox, ...(introduces ? [await joined.enrolment(kept)] : [])];
     const cost = consent?.commitment.cost ?? joined.campaign.cost;
     return { reportBytes: joined.longestReport, waitingBytes: sizeOf(waiting), cost: paid ? 0n : cost };

@@ -53,7 +53,7 @@ export class Joined {
    */
   commitment(role) {
     const { campaign, view } = this;
-    if (campaign.ownPrior && !role.declared) return this.committing(view.cost, view.index);
+    if (campaign.declaredPrior && !role.declared) return this.committing(view.cost, view.index);
     return this.committing(view.priced({ ...role, classIndex: this.classIndex(role) }).cost, view.index);
   }
 

@@ -95,10 +95,10 @@ export async function openReport(campaign, data, publicKey) {
  * @param {Campaign} campaign @param {Declared | null} declared
  */
 function requirePrior(campaign, declared) {
-  const asked = campaign.ownPrior?.size ?? 0;
+  const asked = campaign.declaredPrior?.size ?? 0;
   if (!declared !== !asked)
     throw new ReportError(asked ? `an enrolment in this campaign must declare a prior of ${asked} values` : "this campaign takes no declared prior: enrol without one");
-  if (declared) campaign.ownPrior?.requireFit(declared);
+  if (declared) campaign.declaredPrior?.requireFit(declared);
 }
 
 /** The payload of an enrolment. @param {Campaign} campaign @param {Signer} key @param {Declared | null} declared */
@@ -108,7 +108,7 @@ export const enrolmentPayload = ({ id }, { publicKey }, declared) =>
 /**
  * The signed envelope with which a device introduces its key.
  * @param {Campaign} campaign @param {Signer} key
- * @param {Declared | null} [declared] the prior, in a campaign for people's own priors; public
+ * @param {Declared | null} [declared] the prior, in a campaign for declared priors; public
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export async function sealEnrolment(campaign, key, declared = null) {

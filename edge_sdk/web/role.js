@@ -35,13 +35,13 @@ export async function countsOf({ domain }, counts) {
 }
 
 /**
- * The notion of people's own priors.
+ * The notion of declared priors.
  * @param {Campaign} campaign
  * @throws {CampaignError} the campaign asks for no prior
  */
 export function ownOf(campaign) {
-  if (!campaign.ownPrior) throw new CampaignError(`"${title(campaign)}" asks for no prior: leave it out`);
-  return campaign.ownPrior;
+  if (!campaign.declaredPrior) throw new CampaignError(`"${title(campaign)}" asks for no prior: leave it out`);
+  return campaign.declaredPrior;
 }
 
 /**
@@ -109,6 +109,6 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
 export function requireComplete(campaign, role) {
   if (campaign.classes.length && role.classIndex === undefined)
     throw new ConsentMissing(`"${title(campaign)}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);
-  if (campaign.ownPrior && !role.declared)
-    throw new ConsentMissing(`"${title(campaign)}" is for people's own priors: consent with a weight for every value`);
+  if (campaign.declaredPrior && !role.declared)
+    throw new ConsentMissing(`"${title(campaign)}" is for declared priors: consent with a weight for every value`);
 }

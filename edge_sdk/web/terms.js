@@ -70,7 +70,7 @@ export function termsOf(joined, kept, now, language) {
     /** The worst case of each class; without classes, a single one. */
     worstCases: campaign.costs.map(({ worstCase }) => worstCase),
     /** True if the person must declare a prior and has not declared one before. */
-    needsPrior: campaign.ownPrior !== null && !kept.declared,
+    needsPrior: campaign.declaredPrior !== null && !kept.declared,
     view: view.index,
     addresses: addressesOf(joined, kept),
     consented: consent !== null,
@@ -93,7 +93,7 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   const role = { classIndex, declared: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
   const places = view.questions.length && !consent ? [...views.keys()] : [view.index];
   // A channel made for a prior bounds the lift of each answer, so the ratio of two answers is within twice that level.
-  const made = campaign.ownPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
+  const made = campaign.declaredPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
   const counts = new Map([...memo].map(([input, { times }]) => [input - first, times]));
   /** @type {Set<import("./channels/channel.js").Channel>} */
   const seen = new Set();

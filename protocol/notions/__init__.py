@@ -11,24 +11,26 @@ from collections.abc import Callable
 from protocol import codec
 from protocol.errors import NotionError
 from protocol.notions.classes import Classes
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.geo import Geo
 from protocol.notions.graded import AvgId, Graded, MinId
 from protocol.notions.information import MAX_PRIOR_WEIGHT, Information
 from protocol.notions.leakage import MutualInformation
 from protocol.notions.notion import Certificate, Notion, certify, require_level
-from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import MAX_MATRIX, UNBOUNDED, Block, HighLow, Ldp, Matrix, Pairwise
 from protocol.notions.promise import Promise
 from protocol.notions.transcript import TranscriptPrior
 
 __all__ = [
     "MAX_MATRIX", "MAX_PRIOR_WEIGHT", "UNBOUNDED",
-    "AvgId", "Block", "Certificate", "Classes", "Geo", "Graded", "HighLow", "Information", "Ldp", "Matrix", "MinId",
-    "MutualInformation", "Notion", "OwnPrior", "Pairwise", "Promise", "TranscriptPrior",
+    "AvgId", "Block", "Certificate", "Classes", "DeclaredPrior", "Geo", "Graded", "HighLow", "Information", "Ldp",
+    "Matrix", "MinId", "MutualInformation", "Notion", "Pairwise", "Promise", "TranscriptPrior",
     "certify", "decode", "require_level",
 ]  # fmt: skip
 
-_KINDS = (Ldp, HighLow, Block, Matrix, Geo, MinId, AvgId, Information, OwnPrior, TranscriptPrior, MutualInformation)
+_KINDS = (
+    Ldp, HighLow, Block, Matrix, Geo, MinId, AvgId, Information, DeclaredPrior, TranscriptPrior, MutualInformation,
+)  # fmt: skip
 _FROM_WIRE: dict[str, Callable[[codec.Value], Notion]] = {kind.name: kind.from_wire for kind in _KINDS}
 
 

@@ -14,11 +14,11 @@ from fractions import Fraction
 
 from protocol import exact
 from protocol.notions.classes import Classes
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.geo import Geo
 from protocol.notions.graded import Graded
 from protocol.notions.information import RADIUS_UNITS, Information
 from protocol.notions.notion import Certificate, Notion
-from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import HighLow, Matrix, Pairwise
 from protocol.notions.sentences import MARKS, SENTENCES
 from protocol.notions.transcript import TranscriptPrior
@@ -75,7 +75,7 @@ class Promise:
         if isinstance(notion, Information) and certificate.ball is not None:
             people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)
         everybody = certificate.ldp
-        if isinstance(notion, OwnPrior | TranscriptPrior):
+        if isinstance(notion, DeclaredPrior | TranscriptPrior):
             # This bound holds for every prior: the ratio of two answers is a product of two ratios to the prior, each
             # at most e^level. A declared personal level replaces that of the campaign.
             level = min(level, certificate.declared)

@@ -1,4 +1,4 @@
-"""Estimates for people of several classes, and for people with personal priors, against dense matrices."""
+"""Estimates for people of several classes, and for people with declared priors, against dense matrices."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from protocol.envelope import Kind
 from protocol.errors import BadData
 from protocol.keys import SigningKey, key_id
 from protocol.notions.classes import Classes
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.information import Information
-from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
@@ -69,7 +69,7 @@ def of_classes(**changes) -> Campaign:
 
 
 def of_own() -> Campaign:
-    notion = OwnPrior(NAT, K)
+    notion = DeclaredPrior(NAT, K)
     return unsigned_campaign(notion=notion, channel=notion.channel_of(notion.uniform))
 
 
@@ -289,7 +289,7 @@ def test_a_step_of_height_zero_does_not_change_the_possible_contributions() -> N
 
 
 def test_a_campaign_without_classes_is_not_pooled() -> None:
-    """pooled is None if all people answer through one channel; personal priors need a tally by prior."""
+    """pooled is None if all people answer through one channel; declared priors need a tally by prior."""
     campaign = unsigned_campaign(notion=Ldp(NAT), channel=randomized_response(K, NAT))
     assert pooled(campaign, Tally.of(np.ones(K, dtype=np.int64))) is None
     with pytest.raises(ValueError, match="PersonalTally, not a Tally"):

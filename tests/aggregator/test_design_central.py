@@ -83,7 +83,7 @@ def test_the_server_error_falls_with_the_level_and_is_symmetric():
 def test_the_optimum_for_personal_priors_is_at_most_the_error_of_every_rule():
     """If all people have one prior, the optimum is the closed form.
 
-    With personal priors it is at most the error of devices (Theorem 6) and at most that of the rule for many people.
+    With declared priors it is at most the error of devices (Theorem 6) and at most that of the rule for many people.
     For a single person it is the local optimum. A number of people of 0 or above the limit, and a share of 1, are
     refused.
     """

@@ -1,4 +1,4 @@
-"""Drafts of campaigns with classes, with personal priors, and of a second round."""
+"""Drafts of campaigns with classes, with declared priors, and of a second round."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from protocol.channels import Wave
 from protocol.domain import NumberRange, Values
 from protocol.errors import DomainError
 from protocol.notions import Information, Ldp, certify
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 
 NAT = exact.NANONATS
 DOMAIN = Values(("wheat", "rye", "oats", "hay"))
@@ -153,7 +153,7 @@ def test_a_draft_for_personal_priors_becomes_a_campaign(tmp_path) -> None:
     """A draft with [prior] kind = "own" becomes a campaign whose channels are made from the priors that devices
     declare. An unsuited mechanism and an unknown kind are refused."""
     made = drafted(more='[prior]\nkind = "own"', folder=tmp_path)
-    assert made.notion == OwnPrior(NAT, 4)
+    assert made.notion == DeclaredPrior(NAT, 4)
     assert decode_campaign(encode_campaign(made)) == made
     with pytest.raises(DraftError, match='name must be "lip-response" or be left out'):
         drafted(more='[prior]\nkind = "own"\n[mechanism]\nname = "randomized-response"', folder=tmp_path)

@@ -46,7 +46,7 @@ from protocol.exact import NANONATS
 from protocol.keys import SigningKey, key_id
 from protocol.notions import Information, Ldp
 from protocol.notions.classes import Classes
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
@@ -88,7 +88,7 @@ class Fleet:
         if device not in self.keys:
             key = SigningKey.for_campaign(device.to_bytes(32, "big"), self.signed.id)
             prior = None
-            if isinstance(self.signed.campaign.notion, OwnPrior):
+            if isinstance(self.signed.campaign.notion, DeclaredPrior):
                 prior = personal.canonical_prior([1 + device % 3, 2, 3, 4])
             self.keys[device], self.priors[device] = key, prior
             self.envelopes.append(Enrolment(self.signed.id, key.public, prior).seal(key))
@@ -161,7 +161,9 @@ OUTPUTS = {
     "bits": (campaign(channel=unary.oue(4, NANONATS), answers_per_period=4), lambda rng: int(rng.integers(16))),
     "own": (
         campaign(
-            notion=OwnPrior(NANONATS, 4), channel=OwnPrior(NANONATS, 4).channel_of((1, 1, 1, 1)), answers_per_period=4
+            notion=DeclaredPrior(NANONATS, 4),
+            channel=DeclaredPrior(NANONATS, 4).channel_of((1, 1, 1, 1)),
+            answers_per_period=4,
         ),
         lambda rng: int(rng.integers(4)),
     ),

@@ -45,7 +45,7 @@ from aggregator.study import Study
 from protocol import envelope, exact
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Values
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.views import plain_views
 from tests.aggregator import fleet
@@ -443,7 +443,7 @@ SIZE = 6
 def signed_campaign(kind):
     """Return a signed campaign of four periods, of the given kind of channel and notion."""
     level = exact.NANONATS
-    own, transcript = OwnPrior(level, SIZE), TranscriptPrior(level, tuple(range(1, SIZE + 1)))
+    own, transcript = DeclaredPrior(level, SIZE), TranscriptPrior(level, tuple(range(1, SIZE + 1)))
     changes = {
         "plain": {"views": plain_views(randomized_response(SIZE, level))},
         "several": {"views": plain_views(hadamard(SIZE, level)), "answers_per_period": 3},
@@ -511,7 +511,7 @@ def contents(tally):
 def test_the_tallies_of_the_shards_add_up_to_the_tally_of_the_study(tmp_path, kind):
     """The tallies of the shards add up to the study's tally, exactly, and their estimate is the study's.
 
-    The short test leaves out people with personal priors who answer once.
+    The short test leaves out people with declared priors who answer once.
     """
     made, signed = counted(tmp_path, kind)
     study_version = StudyVersion.of(made)

@@ -24,7 +24,7 @@ from protocol import codec, envelope, exact
 from protocol.campaign import encode_campaign, open_campaign, seal_campaign
 from protocol.envelope import Kind
 from protocol.keys import SigningKey, key_id
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
 from tests.aggregator import fleet
@@ -174,7 +174,7 @@ def test_a_key_may_be_revoked_before_its_enrolment(study):
 def test_a_prior_declared_after_a_revocation_is_used(study):
     """If a key is revoked from a later period on and then enrols with a prior, its reports are decoded with that
     prior."""
-    notion = OwnPrior(exact.NANONATS, 16)
+    notion = DeclaredPrior(exact.NANONATS, 16)
     campaign = replace(
         OPEN.campaign,
         notion=notion,

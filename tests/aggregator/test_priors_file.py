@@ -17,13 +17,13 @@ from protocol import exact, keys, personal
 from protocol.campaign import Campaign, seal_campaign
 from protocol.domain import Values
 from protocol.keys import SigningKey
-from protocol.notions import Ldp, OwnPrior
+from protocol.notions import DeclaredPrior, Ldp
 from protocol.views import plain_views
 from tests.aggregator.command import run
 
 LABELS = ("wheat", "hay", "flax")
 CROPS = Values(LABELS)
-NOTION = OwnPrior(exact.NANONATS, 3)
+NOTION = DeclaredPrior(exact.NANONATS, 3)
 CAMPAIGN = Campaign("Crops", "Which?", "", "Council", CROPS, NOTION, "lip-response", plain_views(NOTION.response),
                  1_700_000_000, 1_701_000_000, 10**6, 1, 1, "open")  # fmt: skip
 

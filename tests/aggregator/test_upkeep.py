@@ -31,7 +31,7 @@ from protocol.campaign import open_campaign, seal_campaign
 from protocol.envelope import Kind, read_batch
 from protocol.errors import BadData
 from protocol.keys import SigningKey, public_line
-from protocol.notions.own import OwnPrior
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.report import Enrolment
 from protocol.views import plain_views
 from tests.aggregator import fleet
@@ -733,7 +733,7 @@ def test_a_rebuild_does_not_change_an_intact_study(study, tmp_path, before):
 def own(tmp_path):
     """Three things: a study with one report, by a device that declared a prior; the signed campaign; and the device's
     enrolment."""
-    notion = OwnPrior(exact.NANONATS, 16)
+    notion = DeclaredPrior(exact.NANONATS, 16)
     campaign = replace(
         PLAIN.campaign,
         notion=notion,

@@ -15,15 +15,15 @@ from edge_sdk.errors import BudgetRefused, ConsentMissing
 from protocol import envelope, exact, keys, personal
 from protocol.campaign import open_campaign
 from protocol.errors import CampaignError, NotInDomain, NotionError
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.information import Information
 from protocol.notions.notion import certify
-from protocol.notions.own import OwnPrior
 from protocol.report import Enrolment
 from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, Dice, agreed, campaign
 from tests.edge_sdk.test_roles import NAT, PRIOR, K, of_own
 
-NOTION = OwnPrior(NAT, K)
+NOTION = DeclaredPrior(NAT, K)
 LISTED = personal.candidate_priors(K)
 OFFERED = hadamard(K, NAT)
 
@@ -231,7 +231,7 @@ def test_a_refusal_does_not_depend_on_the_drawn_prior(open_device, data: bytes) 
 
 
 def test_an_invalid_choice_of_a_prior_is_refused(open_device) -> None:
-    """A choice is refused for a campaign without own priors, an invalid level, and a history of other values; then
+    """A choice is refused for a campaign without declared priors, an invalid level, and a history of other values; then
     nothing is declared."""
     device = open_device(lifetime=100)
     with pytest.raises(CampaignError, match="asks for no prior"):

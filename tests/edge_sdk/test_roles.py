@@ -18,8 +18,8 @@ from protocol.channels import Blocks
 from protocol.domain import NumberRange, Values
 from protocol.errors import CampaignError, NotInDomain, NotionError, ReportError
 from protocol.notions.classes import Classes
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.information import Information
-from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
@@ -58,8 +58,8 @@ def of_levels() -> bytes:
 
 
 def of_own(**changes) -> bytes:
-    """Return a campaign for people's own priors."""
-    notion = OwnPrior(NAT, K)
+    """Return a campaign for declared priors."""
+    notion = DeclaredPrior(NAT, K)
     return made(**{"notion": notion, "channel": notion.channel_of(notion.uniform), **changes})
 
 
@@ -302,7 +302,7 @@ def test_a_declared_prior_makes_the_channel(open_device) -> None:
     device.consent(joined, prior=PRIOR)
     [(sealed,)] = device._store.rows("SELECT envelope FROM outbox")
     assert Enrolment.open(envelope.decode(sealed)).prior == (4, 2, 1, 1, 1, 1)
-    notion = OwnPrior(NAT, K)
+    notion = DeclaredPrior(NAT, K)
     certificate = notion.certificate_of((4, 2, 1, 1, 1, 1))
     assert certificate.cost != notion.certificate_of(notion.uniform).cost
     assert device.budget.reserved_nanonats == 6 * certificate.cost

@@ -183,7 +183,7 @@ def test_a_class_can_be_chosen_if_each_class_has_a_prior(open_device, data, fits
 
 
 def test_the_uniform_prior_can_be_declared(open_device):
-    """A campaign for people's own priors accepts the uniform prior that the app offers."""
+    """A campaign for declared priors accepts the uniform prior that the app offers."""
     device = open_device()
     joined = device.join(of_own()).campaign_id
     device.consent(joined, prior=uniform_prior(device, joined))

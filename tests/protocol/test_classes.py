@@ -11,9 +11,9 @@ from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.channels import Blocks, RandomizedResponse, Table
 from protocol.errors import BadData, CampaignError, NotionError, Uncertified
 from protocol.notions.classes import MAX_CLASSES, Classes, class_channels
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.information import Information
 from protocol.notions.notion import certify
-from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.views import plain_views
 
@@ -121,7 +121,7 @@ def test_a_channel_without_a_block_for_each_class_is_refused(channel) -> None:
         lambda: Classes(3 * NAT, NOTIONS),
         lambda: Classes.of((Ldp(NAT),) * (MAX_CLASSES + 1)),
         lambda: Classes.of((NOTION, Ldp(NAT))),
-        lambda: Classes.of((OwnPrior(NAT, 4), Ldp(NAT))),
+        lambda: Classes.of((DeclaredPrior(NAT, 4), Ldp(NAT))),
         lambda: Classes.of((Information(NAT, (1, 1, 1)), Information(NAT, (1, 1)))),
         lambda: Classes.of(()),
     ],

@@ -19,6 +19,7 @@ from protocol.notions import (
     UNBOUNDED,
     Block,
     Classes,
+    DeclaredPrior,
     Geo,
     HighLow,
     Information,
@@ -27,7 +28,6 @@ from protocol.notions import (
     MinId,
     MutualInformation,
     Notion,
-    OwnPrior,
     TranscriptPrior,
     certify,
 )
@@ -258,7 +258,7 @@ def test_a_pairwise_audit_computes_one_exponential_a_pair() -> None:
     assert exact.exp_lower.cache_info().misses <= k * k + 100
 
 
-OWN = OwnPrior(NAT, 3)
+OWN = DeclaredPrior(NAT, 3)
 TRANSCRIPT = TranscriptPrior(NAT, (5, 3, 2), 100)
 THREE = RandomizedResponse(3, (cover_of(NAT, 3),))
 TWO_OF_THREE = Blocks(0, ((1, 3), (2, 3)), (THREE, RandomizedResponse(3, (cover_of(2 * NAT, 3),))))
@@ -353,7 +353,7 @@ def test_a_level_outside_the_limits_is_refused(level: int) -> None:
         lambda: Geo(level, 1, (), ((1, 1),)),
         lambda: MinId.over([level, level]),
         lambda: MinId.over([level, level], "avgid"),
-        lambda: OwnPrior(level, 2),
+        lambda: DeclaredPrior(level, 2),
         lambda: TranscriptPrior(level, (1, 1)),
         lambda: MutualInformation(level, (1, 1)),
         lambda: Classes(level, (Ldp(NAT), Ldp(NAT))),

@@ -1,4 +1,4 @@
-"""Properties of people's own priors (SPEC 6.7, 8.3)."""
+"""Properties of declared priors (SPEC 6.7, 8.3)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from protocol.channels import Channel, RandomizedResponse, Table
 from protocol.envelope import MAX_PAYLOAD, Kind
 from protocol.errors import BadData, NotionError, ReportError, Uncertified
 from protocol.keys import SigningKey
+from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.information import Information
 from protocol.notions.notion import certify
-from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment
 from protocol.views import plain_views
@@ -33,7 +33,7 @@ levels = st.integers(exact.MIN_LEVEL, 8 * NAT)
 
 
 def unsigned_campaign(size: int = 3, level: int = NAT, channel=None, **changes) -> Campaign:
-    notion = OwnPrior(level, size)
+    notion = DeclaredPrior(level, size)
     fields = {
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
         "domain": domain.Values(tuple(f"v{x}" for x in range(size))), "notion": notion, "mechanism": "lip",
@@ -47,7 +47,7 @@ def unsigned_campaign(size: int = 3, level: int = NAT, channel=None, **changes) 
 def test_every_declared_prior_has_a_certified_channel(weights: list[int], level: int) -> None:
     """For every prior and level the rule's integers satisfy LIP under that prior, and LDP within twice the level."""
     prior = personal.canonical_prior(weights)
-    notion = OwnPrior(level, len(prior))
+    notion = DeclaredPrior(level, len(prior))
     certificate = notion.certificate_of(prior)
     assert certificate.audited <= level
     # The bound is twice the level (Jiang, Li, Tandon 2020, Theorem 1), plus rounding up.
@@ -80,7 +80,7 @@ def test_weights_are_declared_in_lowest_terms() -> None:
 
 
 def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
-    """A campaign for own priors is certified with the rule's channel for the uniform prior, and with no other."""
+    """A campaign for declared priors is certified with the rule's channel for the uniform prior, and with no other."""
     made = unsigned_campaign()
     assert made.certificate == certify(made.channel, Information(NAT, (1, 1, 1)))
     assert decode_campaign(encode_campaign(made)) == made
@@ -88,7 +88,7 @@ def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
         unsigned_campaign(channel=personal.lip_response((1, 1, 1), NAT - 1))
     for size in (1, 257):
         with pytest.raises(NotionError):
-            OwnPrior(NAT, size)
+            DeclaredPrior(NAT, size)
 
 
 def error(prior, channel: Channel) -> float:
@@ -109,7 +109,7 @@ def test_a_persons_channel_has_the_smaller_error_of_response_and_offered_channel
     channel, and satisfies LIP."""
     level = round(nats * NAT)
     offered = hadamard(size, level)
-    notion = OwnPrior(level, size)
+    notion = DeclaredPrior(level, size)
     skewed = [10**4 // rank for rank in range(1, size + 1)]
     for weights in ([5000] + [1 + x for x in range(size - 1)], [1] * size, skewed):
         prior = personal.canonical_prior(weights)

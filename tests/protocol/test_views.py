@@ -239,7 +239,7 @@ def test_a_campaign_with_views_has_no_channel_for_all_devices() -> None:
         (notions.Information(NAT, (1,) * 5), FIVE),
         (notions.HighLow(NAT, 5, (0,)), FIVE),
         (notions.Block(NAT, ((0, 3), (1, 2))), FIVE),
-        (notions.OwnPrior(NAT, 5), FIVE),
+        (notions.DeclaredPrior(NAT, 5), FIVE),
         (notions.MutualInformation(NAT, (1,) * 5), FIVE),
         (notions.Geo.between(NAT, 1, [0], range(5)), FIVE),
         (notions.Graded.over([NAT, NAT, 2 * NAT, 2 * NAT, 2 * NAT], edges=[(NAT, NAT)]), FIVE),

@@ -563,10 +563,10 @@ def certificate_cases() -> Iterator[Case]:
     apart = in_blocks(NAT, [1, 1, 1, 2, 2, 2])
     yield case("minid with classes that need no protection from each other", open_classes, apart)
     yield case("minid of one class", notions.MinId(NAT, (NAT,), ((0, 5),)), PLAIN)
-    own = notions.OwnPrior(NAT, 4)
+    own = notions.DeclaredPrior(NAT, 4)
     for_all = own.channel_of((1,) * 4)
     yield case("own-lip", own, for_all)
-    yield case("own-lip that offers LDP", notions.OwnPrior(NAT, 10), OFFERED)
+    yield case("own-lip that offers LDP", notions.DeclaredPrior(NAT, 10), OFFERED)
     transcript = notions.TranscriptPrior(NAT, PRIOR, 2**10)
     at_first = transcript.channel_of(PRIOR)
     yield case("transcript-lip", transcript, at_first)
@@ -665,9 +665,9 @@ def certificate_cases() -> Iterator[Case]:
         ),
         *_too_much(),
         ("own-lip with another channel that satisfies the level", own, RandomizedResponse(4, (for_all.cover[0] + 1,))),
-        ("own-lip with a channel for another level", own, notions.OwnPrior(3 * NAT // 4, 4).response),
-        ("own-lip that offers LDP at more than its level", notions.OwnPrior(NAT - 10, 10), OFFERED),
-        ("own-lip that offers bits", notions.OwnPrior(20 * NAT, 4), TWO_CLASSES),
+        ("own-lip with a channel for another level", own, notions.DeclaredPrior(3 * NAT // 4, 4).response),
+        ("own-lip that offers LDP at more than its level", notions.DeclaredPrior(NAT - 10, 10), OFFERED),
+        ("own-lip that offers bits", notions.DeclaredPrior(20 * NAT, 4), TWO_CLASSES),
         ("own-lip that offers fewer outputs than values", own, Table(((2**61, 2**61),) * 4)),
         ("own-lip with a channel for another prior", own, own.channel_of((1, 1, 1, 2))),
         ("transcript-lip with a channel for another prior", transcript, transcript.channel_of((1, 1, 1))),
@@ -767,9 +767,9 @@ def numbers_of_classes() -> Campaign:
     )
 
 
-def own_priors() -> Campaign:
+def declared_priors() -> Campaign:
     """Return a campaign in which every device declares a prior."""
-    notion = notions.OwnPrior(NAT, 4)
+    notion = notions.DeclaredPrior(NAT, 4)
     return unsigned_campaign(
         domain=domain.Values(("A", "B", "AB", "0")), notion=notion, mechanism="own-lip",
         channel=notion.response,
@@ -783,8 +783,8 @@ def offering() -> Campaign:
     """Return a campaign in which every device declares a prior, and uses an LDP channel if that has the smaller
     error."""
     return unsigned_campaign(
-        domain=domain.Values(tuple("ABCDEFGHIJ")), notion=notions.OwnPrior(NAT, 10), mechanism="own-lip or hadamard",
-        channel=OFFERED,
+        domain=domain.Values(tuple("ABCDEFGHIJ")), notion=notions.DeclaredPrior(NAT, 10),
+        mechanism="own-lip or hadamard", channel=OFFERED,
     )  # fmt: skip
 
 
@@ -903,7 +903,7 @@ def campaign_cases() -> Iterator[Case]:
     )  # fmt: skip
     yield described("two classes of people", of_classes())
     yield described("a number for two classes, with a wave for each", numbers_of_classes())
-    yield described("own priors", own_priors())
+    yield described("declared priors", declared_priors())
     yield described("transcripts", transcripts())
     yield described("sets of items", unsigned_campaign(domain=domain.Items(2, ("bread", "milk", "eggs"))))
     yield described("bits", unsigned_campaign(notion=notions.Ldp(2 * NAT), mechanism="bits", channel=FIVE_BITS))
@@ -1012,7 +1012,11 @@ def campaign_cases() -> Iterator[Case]:
             _payload(of_classes(), notion=["classes", 2 * NAT, [["ldp", NAT - 1], ["lip", 2 * NAT, [5, 3, 2], 0]]]),
             "certificate",
         ),
-        ("own priors for another number of values", _payload(own_priors(), notion=["own-lip", NAT, 5]), "notion"),
+        (
+            "declared priors for another number of values",
+            _payload(declared_priors(), notion=["own-lip", NAT, 5]),
+            "notion",
+        ),
         ("transcripts with two answers a period", _payload(transcripts(), answers_per_period=2), "campaign"),
         ("transcripts of 65 periods", _payload(transcripts(), period_seconds=4 * WEEK // 64), "campaign"),
         (
@@ -1095,8 +1099,8 @@ def campaign_cases() -> Iterator[Case]:
         ),
         *((f"translation: {name}", _payload(informed(), **changes), "campaign") for name, changes in _mistranslated()),
         (
-            "own priors with the channel of one person's prior",
-            _payload(own_priors(), channel=notions.OwnPrior(NAT, 4).channel_of((3, 1, 1, 1)).encode()),
+            "declared priors with the channel of one person's prior",
+            _payload(declared_priors(), channel=notions.DeclaredPrior(NAT, 4).channel_of((3, 1, 1, 1)).encode()),
             "certificate",
         ),
     ]
@@ -1666,14 +1670,14 @@ def report_cases() -> Iterator[Case]:
 
 
 def _own_channel(made: Campaign, prior: tuple[int, ...], level: int) -> Channel:
-    """Return the channel of a device that declares ``prior`` and a level in a campaign for own priors."""
-    if not isinstance(made.notion, notions.OwnPrior):
-        raise TypeError("expected a campaign for people's own priors, not one with another notion")
+    """Return the channel of a device that declares ``prior`` and a level in a campaign for declared priors."""
+    if not isinstance(made.notion, notions.DeclaredPrior):
+        raise TypeError("expected a campaign for declared priors, not one with another notion")
     return made.notion.channel_of(prior, made.channel, level)
 
 
 def enrolment_cases() -> Iterator[Case]:
-    made = plain_campaign, own_campaign, offering_campaign = unsigned_campaign(), own_priors(), offering()
+    made = plain_campaign, own_campaign, offering_campaign = unsigned_campaign(), declared_priors(), offering()
     plain_data, own_data, offering_data = (seal_campaign(one, ANALYST) for one in made)
     key, own_key, offering_key = (
         SigningKey.for_campaign(DEVICE_SECRET, campaign_id(data)) for data in (plain_data, own_data, offering_data)
@@ -1760,9 +1764,9 @@ def enrolment_cases() -> Iterator[Case]:
     for name, data, stage in refused:
         yield {"name": name, "enrolment": data.hex(), "stage": stage}
     for name, data, campaign_data in (
-        ("a prior in a campaign without own priors", sealed([campaign, key.public, [1, 1, 1, 1, 2]]), plain_data),
+        ("a prior in a campaign without declared priors", sealed([campaign, key.public, [1, 1, 1, 1, 2]]), plain_data),
         (
-            "no prior in a campaign for own priors",
+            "no prior in a campaign for declared priors",
             sealed([campaign_id(own_data), own_key.public], by=own_key),
             own_data,
         ),
@@ -1805,7 +1809,7 @@ def answer_cases() -> Iterator[Case]:
         ("triples", unsigned_campaign(triples(5, NAT)), DEVICE_SECRET, None, None, [(0, "none"), (1, "master")]),
         ("the first of two classes", of_classes(), DEVICE_SECRET, 0, None, [(0, "bicycle")]),
         ("the second of two classes", of_classes(), DEVICE_SECRET, 1, None, [(0, "on foot")]),
-        ("a declared prior", own_priors(), DEVICE_SECRET, None, (1, 50, 7, 1), [(0, "B"), (1, "0")]),
+        ("a declared prior", declared_priors(), DEVICE_SECRET, None, (1, 50, 7, 1), [(0, "B"), (1, "0")]),
         ("a declared prior, and the offered channel", offering(), DEVICE_SECRET, None, near, [(0, "C")]),
         ("a declared prior, and the rule's channel", offering(), DEVICE_SECRET, None, nearer, [(0, "C")]),
         ("a transcript", transcripts(), DEVICE_SECRET, None, None, [(0, "well"), (1, "well"), (3, "unwell")]),
@@ -1826,8 +1830,8 @@ def answer_cases() -> Iterator[Case]:
     lives.append(("a map in two classes", map_, DEVICE_SECRET, 1, None, [(0, "1.2,0.4"), (2, "0.2,0.4")]))
     for place, (name, made, secret, class_, prior, answers) in enumerate(lives):
         yield _life(f"{name}, device {place}", made, secret, class_, prior, answers)
-    weeks = list(enumerate(own_priors().domain.label(x) for x in range(2)))
-    yield _life("a level of one's own", own_priors(), DEVICE_SECRET, None, (4, 3, 2, 1), weeks, NAT // 2)
+    weeks = list(enumerate(declared_priors().domain.label(x) for x in range(2)))
+    yield _life("a level of one's own", declared_priors(), DEVICE_SECRET, None, (4, 3, 2, 1), weeks, NAT // 2)
 
 
 def _life(
@@ -1851,7 +1855,7 @@ def _life(
     for number_, (period, text) in enumerate(answers):
         rand = hashlib.shake_128(f"{name} {number_}".encode()).digest(view.channel.rand_bytes)
         channel, cost, notion = view.channel, proved.cost, made.notion
-        if isinstance(notion, notions.OwnPrior) and prior is not None:
+        if isinstance(notion, notions.DeclaredPrior) and prior is not None:
             cost = notion.certificate_of(prior, channel, level).cost
             channel = notion.channel_of(prior, channel, level)
         if isinstance(notion, notions.TranscriptPrior):

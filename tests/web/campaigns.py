@@ -10,7 +10,7 @@ from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks
 from protocol.closing import seal_closing
 from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Items, NumberRange, Values
-from protocol.notions import Classes, Ldp, OwnPrior, TranscriptPrior
+from protocol.notions import Classes, DeclaredPrior, Ldp, TranscriptPrior
 from protocol.texts import Texts
 from protocol.views import Coarse, Districts, Questions, View, plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, WEEK, response
@@ -104,7 +104,9 @@ CLASSES = campaign(
     )),
 )  # fmt: skip
 OWN = campaign(
-    title="Own prior", notion=OwnPrior(NAT, 6), views=plain_views(OwnPrior(NAT, 6).channel_of(OwnPrior(NAT, 6).uniform))
+    title="Own prior",
+    notion=DeclaredPrior(NAT, 6),
+    views=plain_views(DeclaredPrior(NAT, 6).channel_of(DeclaredPrior(NAT, 6).uniform)),
 )
 MOOD = TranscriptPrior(NAT, (1,) * 6)
 TRANSCRIPT = campaign(

@@ -77,7 +77,7 @@ def _answerable() -> list[AnswerableCampaign]:
 
 def _choosing() -> list[AnswerableCampaign]:
     """Return campaigns for the same six values: with one and with three answers a period, with classes with priors,
-    and for personal priors."""
+    and for declared priors."""
     own = {"prior": {label: 1 + place for place, label in enumerate(LABELS)}}
     made: list[tuple[bytes, dict[str, Any]]] = [
         *((campaign(answers=answers, title=f"{answers} a week"), {}) for answers in (1, 3)),

@@ -171,7 +171,7 @@ const CHECKS = {
       [it.campaign_id, it.public, declaredOf(it)],
     );
     if (campaign && found.declared) {
-      const own = campaign.ownPrior.channelOf(found.declared, campaign.views[0].channel);
+      const own = campaign.declaredPrior.channelOf(found.declared, campaign.views[0].channel);
       equal(codec.hex(codec.encode(own.wire)), it.channel);
     }
   },

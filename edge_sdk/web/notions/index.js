@@ -4,7 +4,7 @@ import { array } from "../codec.js";
 import { NotionError } from "../errors.js";
 import { classesFrom } from "./classes.js";
 import { Geo } from "./geo.js";
-import { Information, MutualInformation, OwnPrior, TranscriptPrior } from "./information.js";
+import { Information, MutualInformation, DeclaredPrior, TranscriptPrior } from "./information.js";
 import { block, graded, highLow, ldp, pairwise } from "./pairwise.js";
 
 /** @typedef {import("./notion.js").Notion} Notion */
@@ -19,7 +19,7 @@ const NOTIONS = {
   avgid: graded,
   geo: (wire) => new Geo(wire),
   lip: (wire) => new Information(wire),
-  "own-lip": (wire) => new OwnPrior(wire),
+  "own-lip": (wire) => new DeclaredPrior(wire),
   "transcript-lip": (wire) => new TranscriptPrior(wire),
   "mutual-information": (wire) => new MutualInformation(wire),
   classes: (wire) => classesFrom(wire, notionFrom),

@@ -155,7 +155,7 @@ function squaredPosterior(prior, channel) {
 }
 
 /** Local information privacy for each person, under the prior that their device declares. */
-export class OwnPrior extends Notion {
+export class DeclaredPrior extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "own-lip", NotionError, 3);
@@ -208,7 +208,7 @@ export class OwnPrior extends Notion {
   audit(channel) {
     if (this.isRule(channel)) return provedLevel(channel.lossAgainstPrior(this.uniform), this.level);
     if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
-      throw new Uncertified("the channel for people's own priors must be the rule's response for the uniform prior, or an LDP channel of k to 4k outputs that are not bit vectors");
+      throw new Uncertified("the channel for declared priors must be the rule's response for the uniform prior, or an LDP channel of k to 4k outputs that are not bit vectors");
     return ldp(["ldp", this.level]).audit(channel);
   }
 }
@@ -217,7 +217,7 @@ export class OwnPrior extends Notion {
  * An upper bound of the cost of one fresh output under any of these declared priors: the largest cost of the rule's
  * channel for each of them and of the campaign's channel. The rule treats all values alike, so priors that differ only
  * in the order of their weights cost the same.
- * @param {OwnPrior} notion @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats
+ * @param {DeclaredPrior} notion @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats
  */
 export function mostCost(notion, priors, campaigns) {
   const different = new Map(priors.map((prior) => [[...prior].sort((one, other) => one - other).join(), prior]));

@@ -16,14 +16,14 @@ from protocol import personal
 from protocol.campaign import Campaign
 from protocol.domain import Values
 from protocol.keys import SigningKey
-from protocol.notions import OwnPrior
+from protocol.notions import DeclaredPrior
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
 from tests.aggregator.simulated import population
 
 NAT, K, OPENS = 10**9, 10, 1_700_000_000
-NOTION = OwnPrior(NAT, K)
+NOTION = DeclaredPrior(NAT, K)
 OFFERED = hadamard(K, NAT)
 FLAT = (1,) * K  # a person with this prior answers through the response
 STEEP = (500, 500, *FLAT[2:])  # a person with this prior answers through the offered channel

@@ -1,4 +1,4 @@
-"""Local information privacy under each person's own prior (Jiang, Li, Tandon 2020: the local-prior model).
+"""Local information privacy under the prior that each person declares (Jiang, Li, Tandon 2020: the local-prior model).
 
 Each device declares its person's prior, which is public, and one fixed rule derives the device's channel from it. So
 the campaign contains no channel for each person: anybody can derive the channel and its certificate from the
@@ -29,7 +29,7 @@ MOST_OUTPUTS = 4
 
 
 @dataclass(frozen=True)
-class OwnPrior(Notion):
+class DeclaredPrior(Notion):
     """LIP at ``level`` for every person, under the prior that the person's device declares.
 
     Attributes:
@@ -43,9 +43,7 @@ class OwnPrior(Notion):
     def __post_init__(self) -> None:
         require_level(self.level)
         if not 2 <= self.size <= personal.MAX_DECLARED_VALUES:
-            raise NotionError(
-                f"people's own priors must have 2 to {personal.MAX_DECLARED_VALUES} values, not {self.size}"
-            )
+            raise NotionError(f"declared priors must have 2 to {personal.MAX_DECLARED_VALUES} values, not {self.size}")
 
     @property
     def inputs(self) -> int | None:
@@ -109,7 +107,7 @@ class OwnPrior(Notion):
             return Information(self.level, self.uniform).audit(channel)
         if channel.unary or not self.size <= channel.outputs <= MOST_OUTPUTS * self.size:
             raise Uncertified(
-                "the channel for people's own priors must be the rule's response for the uniform prior, or an LDP "
+                "the channel for declared priors must be the rule's response for the uniform prior, or an LDP "
                 f"channel with {self.size} to {MOST_OUTPUTS * self.size} outputs that are not bit vectors"
             )
         return Ldp(self.level).audit(channel)
@@ -118,7 +116,7 @@ class OwnPrior(Notion):
         return [self.name, self.level, self.size]
 
     @classmethod
-    def from_wire(cls, value: codec.Value) -> OwnPrior:
+    def from_wire(cls, value: codec.Value) -> DeclaredPrior:
         _, level, size = codec.fields(value, 3, cls.name, NotionError)
         return cls(
             codec.integer(level, "a level", NotionError),
