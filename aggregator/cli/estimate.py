@@ -168,7 +168,7 @@ def estimate(
     chosen.require_compatible()
     name = chosen.class_name
 
-    from aggregator.cli.one_number import NumberRequest, one_number, print_answer
+    from aggregator.cli.one_number import NumberRequest, one_number, print_result
     from aggregator.estimate.classes import signed_within
     from aggregator.population import read_population
     from aggregator.study import Study
@@ -197,9 +197,9 @@ def estimate(
         request = NumberRequest(
             chosen.value, chosen.mean, chosen.weights, chosen.offset, chosen.population, chosen.coefficients
         )
-        answer = one_number(request, signed.campaign, tally, chosen.confidence, margins)
-        print_answer(answer, chosen.output_format, signed.campaign, name, tally.reports)
-        return answer
+        number = one_number(request, signed.campaign, tally, chosen.confidence, margins)
+        print_result(number, chosen.output_format, signed.campaign, name, tally.reports)
+        return number
     found = _distribution(chosen, signed, tally, margins, classes, course, closed_early)
     return found if course is None else course
 

@@ -61,10 +61,10 @@ def one_number(
         return sum_by_class(campaign, tally, _numbers(request, campaign), each, confidence=confidence)
     if request.value is not None:
         region = region_of(campaign, request.value)
-        answer = query.value_share(campaign, tally, region.number, resolution=region.resolution, confidence=confidence)
+        result = query.value_share(campaign, tally, region.number, resolution=region.resolution, confidence=confidence)
         if request.population is None:
-            return answer
-        return answer.times(request.population, answer.query.replace("share of", "people with", 1))
+            return result
+        return result.times(request.population, result.query.replace("share of", "people with", 1))
     if request.mean:
         return query.mean(campaign, tally, confidence=confidence, margins=margins)
     if request.weights is None:
@@ -99,8 +99,8 @@ def _require_sum(campaign: Campaign) -> None:
         )
 
 
-def print_answer(
-    answer: query.QueryResult, output_format: str, campaign: Campaign, name: str | None, reports: int
+def print_result(
+    result: query.QueryResult, output_format: str, campaign: Campaign, name: str | None, reports: int
 ) -> None:
     """Print a number as a table, as JSON or as CSV.
 
@@ -109,8 +109,8 @@ def print_answer(
         name: the class of people; None for everybody.
     """
     if output_format == "json":
-        shell.print_json({"campaign": campaign.title, "class": name, "reports": reports} | answer.as_json())
+        shell.print_json({"campaign": campaign.title, "class": name, "reports": reports} | result.as_json())
     elif output_format == "csv":
-        shell.say(query_csv(answer).rstrip())
+        shell.say(query_csv(result).rstrip())
     else:
-        shell.console().print(query_table(answer, campaign, reports))
+        shell.console().print(query_table(result, campaign, reports))

@@ -101,13 +101,13 @@ class Cluster:
         path = study_version.path
         identity = str(tables.snapshot(path / CAMPAIGNS).metadata().id)
         mine = metadata.version("halftruth")
-        for worker, answer in self.workers.ask_each(steps.probe, path, identity).items():
-            if isinstance(answer, BaseException):
+        for worker, reply in self.workers.ask_each(steps.probe, path, identity).items():
+            if isinstance(reply, BaseException):
                 raise EngineError(
-                    f"worker {worker} cannot run halftruth ({answer}): install halftruth[aggregator,dask] on every "
+                    f"worker {worker} cannot run halftruth ({reply}): install halftruth[aggregator,dask] on every "
                     "worker"
                 )
-            version, reason = answer
+            version, reason = reply
             if version != mine:
                 raise EngineError(
                     f"worker {worker} runs halftruth {version}, and this process {mine}: install the same version"

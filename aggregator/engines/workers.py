@@ -22,8 +22,8 @@ AHEAD = 4
 earlier step counts as unfinished."""
 URGENT = 10
 """The priority of steps for which a commit waits."""
-ANSWER_SECONDS = 15.0
-"""Time limit for an answer by at least one worker."""
+REPLY_SECONDS = 15.0
+"""Time limit for the reply of at least one worker."""
 _RETRY_SECONDS = 0.5
 
 
@@ -56,16 +56,16 @@ class Workers:
 
     def ask_each(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Call ``function`` on every worker, and return the result or the exception by worker; at least one worker
-        answers.
+        replies.
 
         Raises:
-            EngineError: no worker answers in time.
+            EngineError: no worker replies in time.
         """
-        deadline = time.monotonic() + ANSWER_SECONDS
+        deadline = time.monotonic() + REPLY_SECONDS
         while True:
-            answers: Mapping[str, Any] = self.client.run(function, *arguments, on_error="return")
-            # For a worker that was lost meanwhile, the answer is an OSError; other workers do its work.
-            found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
+            replies: Mapping[str, Any] = self.client.run(function, *arguments, on_error="return")
+            # For a worker that was lost meanwhile, the reply is an OSError; other workers do its work.
+            found = {worker: reply for worker, reply in sorted(replies.items()) if not isinstance(reply, OSError)}
             if found:
                 return found
             if time.monotonic() > deadline:

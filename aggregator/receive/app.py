@@ -53,7 +53,7 @@ REQUESTS = 256
 QUESTIONS = 8
 """Maximum number of requests for counted reports at the same time; others get status 503, so that no request waits long
 for the verification of signatures."""
-ANSWER_SECONDS = 5.0
+SNAPSHOT_SECONDS = 5.0
 """Maximum seconds that a request waits for the study's latest changes to be read."""
 DAY = 86_400
 
@@ -150,7 +150,7 @@ class _Service:
         If the request has a code, first admit the key that the upload introduces.
         """
         upload = await self._upload(request)
-        kept, acknowledgement = upload.divide(await self.snapshot.campaign_ids(upload.named, ANSWER_SECONDS))
+        kept, acknowledgement = upload.divide(await self.snapshot.campaign_ids(upload.named, SNAPSHOT_SECONDS))
         code = request.headers.get(CODE)
         if kept and code is not None:
             await asyncio.to_thread(self._admit, kept, code)
@@ -195,7 +195,7 @@ class _Service:
         self.questions += 1
         try:
             question = await asyncio.to_thread(acknowledgements.CountedQuery.of, upload.body)
-            known = await self.snapshot.snapshots(question.campaigns, ANSWER_SECONDS)
+            known = await self.snapshot.snapshots(question.campaigns, SNAPSHOT_SECONDS)
             if known is None:
                 raise _busy("the counted reports are still being read", "ask again later")
             return _private({"counted": await asyncio.to_thread(question.counted, known, self.verifier)})
@@ -228,7 +228,7 @@ class _Service:
         page = self.snapshot.pages.get(request.path_params["id"])
         if page is None:
             raise RequestRefused(404, "path", "the study has no page for this campaign id")
-        return await asyncio.to_thread(page.answer, request.headers)
+        return await asyncio.to_thread(page.response_to, request.headers)
 
     def _campaign(self, request: Request) -> SignedCampaign:
         """Return the campaign that a request names."""

@@ -72,7 +72,7 @@ class CampaignPage:
         """The document compressed with gzip, for clients without brotli."""
         return gzip.compress(self.html, 9, mtime=0)
 
-    def answer(self, headers: Headers) -> Response:
+    def response_to(self, headers: Headers) -> Response:
         """Return the response to a request with the given headers."""
         if self.headers["etag"] in [one.strip() for one in headers.get("if-none-match", "").split(",")]:
             return Response(status_code=304, headers=self.headers)

@@ -34,7 +34,7 @@ FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
 """Maximum of the first delay, and of every delay."""
 
 JITTER_BYTES = 8
-MOST_ANSWER_BYTES = 4096
+MOST_RESPONSE_BYTES = 4096
 BATCH = "application/octet-stream"
 CODE = "Halftruth-Code"
 """The header that carries a code (SPEC 9.1)."""
@@ -270,7 +270,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     """
     headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
-        response, said = ask(to, opener, upload.body, headers, MOST_ANSWER_BYTES)
+        response, said = ask(to, opener, upload.body, headers, MOST_RESPONSE_BYTES)
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise _Failed(f"no response from {to.host}: {_why(error)}") from None

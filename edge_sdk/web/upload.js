@@ -109,7 +109,7 @@ async function exchange(address, sent, code, now) {
       return { permanent: true, wait: 0, reason: `${host} refused the code, which is not one of this campaign's or was used by another device` };
     return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered with status ${response.status}` };
   } catch (error) {
-    return { wait: 0, reason: `no answer from ${host}: ${/** @type {Error} */ (error).name}` };
+    return { wait: 0, reason: `no response from ${host}: ${/** @type {Error} */ (error).name}` };
   }
 }
 
@@ -144,9 +144,9 @@ export async function send(store, kept, addresses, now, rand) {
   const reasons = [];
   let [wait, unknown, permanent] = [0, false, true];
   for (const address of addresses) {
-    const answer = await exchange(address, sent, current.code, now);
-    const { refused } = answer;
-    reasons.push(answer.reason);
+    const reply = await exchange(address, sent, current.code, now);
+    const { refused } = reply;
+    reasons.push(reply.reason);
     if (refused) {
       const offered = sent;
       sent = refused.map((place) => offered[place]);
@@ -157,8 +157,8 @@ export async function send(store, kept, addresses, now, rand) {
       unknown = true;
       reasons.push(`the study at ${new URL(address).host} does not have this campaign`);
     }
-    wait = Math.max(wait, answer.wait);
-    permanent &&= answer.permanent ?? false;
+    wait = Math.max(wait, reply.wait);
+    permanent &&= reply.permanent ?? false;
   }
   const reason = reasons.filter(Boolean).join("; ");
   const next = await store.change(id, async (own) => {

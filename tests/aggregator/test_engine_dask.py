@@ -65,7 +65,7 @@ PIECE = 6_000
 def patience(monkeypatch):
     """The engine waits long enough for a scheduler and its workers on a busy machine."""
     monkeypatch.setattr(connection, "CONNECT_SECONDS", PATIENCE)
-    monkeypatch.setattr(workers, "ANSWER_SECONDS", PATIENCE)
+    monkeypatch.setattr(workers, "REPLY_SECONDS", PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -692,7 +692,7 @@ def test_workers_without_the_study_or_of_another_version_are_named(study, monkey
     ]
     for found, message in cases:
         client = SimpleNamespace(run=lambda *_, found=found, **__: {"tcp://there": found})
-        monkeypatch.setattr(workers, "ANSWER_SECONDS", 0.1)
+        monkeypatch.setattr(workers, "REPLY_SECONDS", 0.1)
         with pytest.raises(EngineError, match=message):
             Cluster(Workers(client)).ingest(study, [study.path / "campaigns"], now=NOW)
     assert rows(study) == {}

@@ -67,7 +67,8 @@ def mutual_information_table(
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, distribution
     if (
         allowed <= 0
-        or information(distribution, _answering(_answers(distribution, d, high, distribution), d, high)) <= allowed
+        or information(distribution, _channel_rows(_output_distribution(distribution, d, high, distribution), d, high))
+        <= allowed
     ):
         raise NotionError(
             "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
@@ -77,12 +78,12 @@ def mutual_information_table(
     r = distribution
     for _ in range(45):
         middle = (low + high) / 2
-        r = _answers(distribution, d, middle, r)
-        if information(distribution, _answering(r, d, middle)) <= allowed:
+        r = _output_distribution(distribution, d, middle, r)
+        if information(distribution, _channel_rows(r, d, middle)) <= allowed:
             low, best = middle, r
         else:
             high = middle
-    rows = [[Fraction(cell) for cell in row] for row in _answering(best, d, low).tolist()]
+    rows = [[Fraction(cell) for cell in row] for row in _channel_rows(best, d, low).tolist()]
     return Table.nearest([[cell / sum(row) for cell in row] for row in rows])
 
 
@@ -93,7 +94,7 @@ def information(distribution: Floats, rows: Floats) -> float:
     return float((distribution[:, np.newaxis] * rows * np.log(lift)).sum())
 
 
-def _answers(distribution: Floats, d: Floats, price: float, start: Floats) -> Floats:
+def _output_distribution(distribution: Floats, d: Floats, price: float, start: Floats) -> Floats:
     """Return the output distribution of the best channel if a unit of distortion costs ``price`` nats, shape (k,)."""
     size = len(distribution)
     worth = np.exp(-price * d)
@@ -116,7 +117,7 @@ def _answers(distribution: Floats, d: Floats, price: float, start: Floats) -> Fl
     return np.where(result.x > RAREST, result.x, 0.0)
 
 
-def _answering(r: Floats, d: Floats, price: float) -> Floats:
+def _channel_rows(r: Floats, d: Floats, price: float) -> Floats:
     """Return the channel whose rows are in proportion to r[y] e^(-price d(x, y)), shape (k, k)."""
     rows: Floats = np.exp(-price * d) * r
     rows /= rows.sum(axis=1, keepdims=True)
