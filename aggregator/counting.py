@@ -143,12 +143,12 @@ class Counting:
             return self._personal(rows, grouped=grouped)
         counts, reports = self._counted(rows)
         groups = self._groups(rows, reports) if grouped else [None] * len(counts)
-        version, rejected = self.table.version(), MappingProxyType(self.study.rejected(self.signed))
+        version, refused = self.table.version(), MappingProxyType(self.study.refused(self.signed))
         parts = [
-            Tally(one, int(n), rejected, version, groups=group)
+            Tally(one, int(n), refused, version, groups=group)
             for one, n, group in zip(counts, reports, groups, strict=True)
         ]
-        return parts[0] if len(parts) == 1 else ViewsTally.of_parts(parts, rejected, version)
+        return parts[0] if len(parts) == 1 else ViewsTally.of_parts(parts, refused, version)
 
     @property
     def _channels(self) -> list[Channel]:
@@ -250,8 +250,8 @@ class Counting:
         keys, devices, lost = transcripts(rows[0], rows[1], rows[2], rows[3], self.campaign.periods, only)
         chains, which, counts = np.unique(devices, axis=0, return_inverse=True, return_counts=True)
         groups = Groups.of(keys & (GROUPS - 1), which, np.ones_like(keys), len(keys), 1) if grouped else None
-        rejected = MappingProxyType(self.study.rejected(self.signed))
-        return TranscriptTally(counts, len(keys), rejected, self.table.version(), chains, lost, only, groups=groups)
+        refused = MappingProxyType(self.study.refused(self.signed))
+        return TranscriptTally(counts, len(keys), refused, self.table.version(), chains, lost, only, groups=groups)
 
     def _personal(self, rows: str, *, grouped: bool) -> PersonalTally:
         """Return the counts of outputs by the prior that the key declared; if ``grouped``, also by group of devices.
@@ -276,9 +276,9 @@ class Counting:
         counts = np.zeros((len(rows_of), outputs), dtype=np.int64)
         np.add.at(counts, (which, output), times)
         allowed = possible(self.campaign, rows_of)
-        rejected = Counter(self.study.rejected(self.signed))
+        by_reason = Counter(self.study.refused(self.signed))
         if bad := int(counts[~allowed].sum()):
-            rejected["bad-output"] += bad
+            by_reason["bad-output"] += bad
             counts[~allowed] = 0
         reports, groups = int(counts.sum()), None
         if grouped:
@@ -286,7 +286,7 @@ class Counting:
             kept, cells = allowed[which, output], which * outputs + output
             part = key & (GROUPS - 1)
             groups = Groups.of(part[kept], cells[kept], times[kept], int(devices[0]), int(most[0]))
-        refused = MappingProxyType(dict(rejected))
+        refused = MappingProxyType(dict(by_reason))
         return PersonalTally(counts.ravel(), reports, refused, self.table.version(), rows_of, groups=groups)
 
 

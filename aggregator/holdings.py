@@ -160,7 +160,7 @@ class Holdings:
             self._registries[campaign] = table.version(), registry
         return registry
 
-    def rejected(self, signed: SignedCampaign | None) -> dict[str, int]:
+    def refused(self, signed: SignedCampaign | None) -> dict[str, int]:
         """Count the envelopes that were refused.
 
         Args:

@@ -238,7 +238,7 @@ class _Rebuilding:
         if self.batches and REPORTS in incomplete:
             result = self._ingest(self.study)
             self.counted = result.outputs
-            if revoked := result.rejected.get("revoked-key"):
+            if revoked := result.refused.get("revoked-key"):
                 self._warn(
                     f"the rebuild does not count {quantity(revoked, 'report')} of revoked keys, because such a report "
                     "may have arrived after the revocation; --count-revoked counts them"

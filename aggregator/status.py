@@ -47,7 +47,7 @@ class CampaignStatus:
             registered count in both.
         revoked_from: the number of keys revoked from each period on.
         reports, periods: the number of counted outputs, in total and by period.
-        rejected: the number of refused envelopes by reason.
+        refused: the number of refused envelopes by reason.
         views: the status of each view; empty for a campaign with one view.
         warnings: sentences that each describe an implausible number.
     """
@@ -64,7 +64,7 @@ class CampaignStatus:
     revoked_from: Mapping[int, int]
     reports: int
     periods: Mapping[int, int]
-    rejected: Mapping[str, int]
+    refused: Mapping[str, int]
     views: tuple[ViewStatus, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -73,21 +73,21 @@ class CampaignStatus:
         return vars(self) | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
             "periods": {str(period): reports for period, reports in self.periods.items()},
-            "rejected": dict(self.rejected),
+            "rejected": dict(self.refused),
             "views": [{"view": view.name, "share": view.share, "devices": view.devices} for view in self.views],
             "warnings": list(self.warnings),
         }
 
 
 def campaign_status(
-    known: Known, table: DeltaTable, registry: Registry, rejected: Mapping[str, int], now: int
+    known: Known, table: DeltaTable, registry: Registry, refused: Mapping[str, int], now: int
 ) -> CampaignStatus:
     """Return the status of a campaign.
 
     Args:
         table: the counted reports of the study.
         registry: the campaign's keys.
-        rejected: its refused envelopes, by reason.
+        refused: its refused envelopes, by reason.
         now: the current time, UTC seconds.
     """
     campaign, name, early = known.signed.campaign, known.signed.id.hex(), known.closes
@@ -107,7 +107,7 @@ def campaign_status(
         revoked_from=dict(zip(since.tolist(), keys.tolist(), strict=True)),
         reports=sum(counted.values()),
         periods=counted,
-        rejected=rejected,
+        refused=refused,
         views=views,
         warnings=warnings,
     )

@@ -23,7 +23,7 @@ from aggregator.holdings import Known, listed_in
 from aggregator.intake import enrolments
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
-from aggregator.intake.rejects import Reject
+from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import verifier
 from aggregator.status import CampaignStatus, campaign_status
 from aggregator.storage import tables
@@ -244,21 +244,21 @@ class Study(Estimates):
         """
         reports = self._reports()
         return [
-            campaign_status(known, reports, self.registry(known.signed.id.hex()), self.rejected(known.signed), now)
+            campaign_status(known, reports, self.registry(known.signed.id.hex()), self.refused(known.signed), now)
             for known in self.campaigns()
         ]
 
 
-def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, Reject]]]:
+def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, RefusalReason]]]:
     """Return the enrolments of a batch, and the number of its other items, counted as malformed."""
     gathering = Gathering()
     gathering.add(data, frames(data, final=True))
     chunk = gathering.done()
     strays = chunk.frames.shape[1] - len(chunk.of(Kind.ENROLMENT)) + chunk.malformed_items
-    return chunk, Counter({("", Reject.MALFORMED): strays})
+    return chunk, Counter({("", RefusalReason.MALFORMED): strays})
 
 
-def _by_reason(refused: Mapping[tuple[str, Reject], int]) -> Mapping[str, int]:
+def _by_reason(refused: Mapping[tuple[str, RefusalReason], int]) -> Mapping[str, int]:
     reasons: Counter[str] = Counter()
     for (_, reject), count in sorted(refused.items()):
         reasons[str(reject)] += count

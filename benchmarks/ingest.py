@@ -168,10 +168,10 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     loops.append(beside())
     again, replayed = timed(once)
-    if result.rejected or replayed.rejected != {"replayed": result.read}:
+    if result.refused or replayed.refused != {"replayed": result.read}:
         raise RuntimeError(
-            f"{result.accepted} of {result.read} envelopes were accepted, and {result.rejected} refused; of the same "
-            f"file again, {replayed.rejected}"
+            f"{result.accepted} of {result.read} envelopes were accepted, and {result.refused} refused; of the same "
+            f"file again, {replayed.refused}"
         )
     path = folder / "study" / REPORTS
     table = sum(file.size for file in tables.data_files(path, tables.snapshot(path)))

@@ -139,10 +139,10 @@ class Turns:
         self.travelled = engine.travelled if isinstance(engine, Cluster) else 0
         with self.known.turn(engine):
             again = engine.ingest(copy, [batch], now=OPENS)
-        if (done.accepted, again.rejected) != (REPORTS_VERIFIED, {"replayed": REPORTS_VERIFIED}):
+        if (done.accepted, again.refused) != (REPORTS_VERIFIED, {"replayed": REPORTS_VERIFIED}):
             raise RuntimeError(
-                f"{done.accepted} of {REPORTS_VERIFIED} reports were accepted, and {done.rejected} refused; of the "
-                f"same file again, {again.rejected}"
+                f"{done.accepted} of {REPORTS_VERIFIED} reports were accepted, and {done.refused} refused; of the "
+                f"same file again, {again.refused}"
             )
         self.left.add(result(copy, campaign(), engine))
         self.stored, self.keys = size_of(copy.path, REPORTS), size_of(copy.path, KEYS)

@@ -147,8 +147,8 @@ def _attack() -> None:
     before = Study.open(Path("lib")).tally(signed)
     result = _run("--study", "lib", "ingest", "attack.htr")
     after = Study.open(Path("lib")).tally(signed)
-    if result.rejected != attack.expected or result.accepted:
-        raise Failure(f"the attack was refused as {result.rejected}; expected {attack.expected}", FAILED)
+    if result.refused != attack.expected or result.accepted:
+        raise Failure(f"the attack was refused as {result.refused}; expected {attack.expected}", FAILED)
     if (before.counts != after.counts).any():
         raise Failure("the attack changed the tally, so an estimate would change too", FAILED)
     shell.say(

@@ -173,7 +173,7 @@ def ingest(
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")
     with engine_of(engine_name, threads) as engine, shell.progress("verifying", total_bytes(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
-    others = _no_batches(files) if result.rejected.get("malformed") else []
+    others = _no_batches(files) if result.refused.get("malformed") else []
     if uploads:
         inbox.archive(study.path, uploads, result.warnings)
     shell.warn(*result.warnings, *others)

@@ -226,14 +226,14 @@ class Cluster:
         rows = sum(file.rows for file in files if file.partition["campaign"] == name)
         threads = self.workers.threads()
         shards = 1 << (max(rows // TALLY_ROWS, min(threads, MOST_SHARDS)) - 1).bit_length()
-        rejected = MappingProxyType(study.rejected(signed))
+        refused = MappingProxyType(study.refused(signed))
         jobs = (
             (study_version, table.version(), shard, shards, name, chosen) for chosen in spans for shard in range(shards)
         )
         items = self.workers.in_order(tallies.part, jobs)
         for _ in spans:
             parts: list[Tally] = [item.future.result() for item in itertools.islice(items, shards)]
-            yield tallies.whole(parts, rejected)
+            yield tallies.whole(parts, refused)
 
 
 def _admit(totals: IngestTotals, parts: Sequence[Introduction]) -> None:

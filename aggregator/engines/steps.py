@@ -23,8 +23,8 @@ from aggregator.holdings import Listed
 from aggregator.intake import ranges, shards, validate
 from aggregator.intake.enrolments import Enrolled, Introduction, introduced
 from aggregator.intake.ranges import FramedRange, Range
+from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.registry import Registry, load
-from aggregator.intake.rejects import Reject
 from aggregator.intake.shards import ShardPart
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
@@ -254,7 +254,7 @@ def deduplicate(
         of_campaign = candidates.campaign[first_rows] == campaign
         outcome.accepted[names[campaign]] = int((free & of_campaign).sum())
         outcome.outputs[names[campaign]] = int((free[candidates.report] & (candidates.campaign == campaign)).sum())
-        outcome.rejected[names[campaign], Reject.REPLAYED] = int((~free & of_campaign).sum())
+        outcome.refused[names[campaign], RefusalReason.REPLAYED] = int((~free & of_campaign).sum())
     outcome.accepted, outcome.outputs = +outcome.accepted, +outcome.outputs
     return Deduplicated(_narrow(candidates.rows(free)), outcome)
 
@@ -272,5 +272,5 @@ def merged(parts: Sequence[ValidationOutcome]) -> ValidationOutcome:
     for part in parts:
         whole.accepted.update(part.accepted)
         whole.outputs.update(part.outputs)
-        whole.rejected.update(part.rejected)
+        whole.refused.update(part.refused)
     return whole

@@ -49,7 +49,7 @@ class _StudyShard(Study):
         """Return all keys of a campaign."""
         return self._whole.registry(campaign)
 
-    def rejected(self, signed: SignedCampaign | None) -> dict[str, int]:
+    def refused(self, signed: SignedCampaign | None) -> dict[str, int]:
         """Return an empty mapping, because refusals are counted without their keys, so they belong to no part."""
         return {}
 
@@ -78,14 +78,14 @@ def part(
     )
     signed = study.known(campaign).signed
     found = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
-    return replace(found, rejected={})
+    return replace(found, refused={})
 
 
-def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
+def whole(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
     """Return the sum of at least one part.
 
     Args:
-        rejected: the number of refused envelopes by reason.
+        refused: the number of refused envelopes by reason.
     """
     first, reports = parts[0], sum(one.reports for one in parts)
     if isinstance(first, TranscriptTally):
@@ -95,7 +95,7 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
             first,
             counts=_added(chained, places, len(chains)),
             reports=reports,
-            rejected=rejected,
+            refused=refused,
             chains=chains,
             lost=sum(one.lost for one in chained),
             groups=_groups(parts, places),
@@ -107,12 +107,12 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
         cells = (places[:, np.newaxis] * size + np.arange(size)).ravel()
         counts = _added(declared, cells, len(rows) * size)
         groups = _groups(parts, cells)
-        return replace(first, counts=counts, reports=reports, rejected=rejected, declared=rows, groups=groups)
+        return replace(first, counts=counts, reports=reports, refused=refused, declared=rows, groups=groups)
     if isinstance(first, ViewsTally):
-        views = [whole(of_view, rejected) for of_view in zip(*(one.by_view for one in parts), strict=True)]
-        return ViewsTally.of_parts(views, rejected, first.version)
+        views = [whole(of_view, refused) for of_view in zip(*(one.by_view for one in parts), strict=True)]
+        return ViewsTally.of_parts(views, refused, first.version)
     counts = np.sum([one.counts for one in parts], axis=0)
-    return replace(first, counts=counts, reports=reports, rejected=rejected, groups=_groups(parts, None))
+    return replace(first, counts=counts, reports=reports, refused=refused, groups=_groups(parts, None))
 
 
 def _added(parts: Sequence[Tally], places: Integers, size: int) -> Integers:

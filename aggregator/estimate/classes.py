@@ -166,7 +166,7 @@ def within(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally
     cut = replace(campaign, notion=campaign.notion.notions[place], views=views, classes=(), translations=texts)
     parts = [_of_class(part, campaign, view, place) for view, part in enumerate(tally.by_view)]
     if len(campaign.views) > 1:
-        return cut, ViewsTally.of_parts(parts, tally.rejected, tally.version)
+        return cut, ViewsTally.of_parts(parts, tally.refused, tally.version)
     return cut, parts[0]
 
 

@@ -131,7 +131,7 @@ def estimate(
         shares = shown_inputs.possible(shares)
     return Estimate(
         raw, se, *intervals.each(shown_inputs.shares).possible(se, shares), shares,
-        unsigned, campaign_id, n, method, confidence, tally.rejected, tally.version,
+        unsigned, campaign_id, n, method, confidence, tally.refused, tally.version,
         Influence(found.people_per_report * shown_inputs.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
         prior if shown_inputs.count == decoder.inputs else None, tested,

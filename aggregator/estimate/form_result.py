@@ -73,7 +73,7 @@ class FormEstimate:
         within: for two questions and each value of the first: the shares of the second among the people with this
             value.
         weighting: the effect of weights; None without weights.
-        rejected: the number of refused envelopes by reason.
+        refused: the number of refused envelopes by reason.
         version: the version of the study's table from which the tally was read.
         answered: the unbiased shares among the people who answered, for a comparison.
         where: the class of people; None for everybody.
@@ -88,7 +88,7 @@ class FormEstimate:
     confidence: float
     skipping: tuple[str, ...]
     warnings: tuple[str, ...]
-    rejected: Mapping[str, int]
+    refused: Mapping[str, int]
     version: int | None
     answered: AnsweredShares = field(repr=False, compare=False)
     association: Association | None = None
@@ -142,7 +142,7 @@ class FormEstimate:
                 }
                 for place, shares in enumerate(self.within)
             ]
-        return found | {"rejected": dict(self.rejected), "warnings": list(self.warnings)}
+        return found | {"rejected": dict(self.refused), "warnings": list(self.warnings)}
 
 
 def estimate_form(
@@ -201,7 +201,7 @@ def estimate_form(
         confidence,
         tuple(question.name for question in questions if question.skippable),
         warnings if found.weighting is None else (*warnings, *found.weighting.warnings),
-        tally.rejected,
+        tally.refused,
         tally.version,
         found.answered,
         found.association,

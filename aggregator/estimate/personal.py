@@ -48,7 +48,7 @@ class PersonalTally(Tally):
             the weights of the prior.
     """
 
-    rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    refused: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     version: int | None = None
     declared: Integers = field(default_factory=lambda: _NO_DECLARATIONS)
 

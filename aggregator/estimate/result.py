@@ -100,7 +100,7 @@ class Estimate(Shares):
         reports: n, the number of outputs counted; with transcripts, the number of devices.
         method: the estimation method, one of ``names.METHODS``.
         confidence: the confidence level of the intervals, such as 0.95.
-        rejected: the number of refused envelopes by reason.
+        refused: the number of refused envelopes by reason.
         version: the version of the study's table from which the tally was read.
         influence: the effect that forged reports can have.
         warnings: sentences to read before using the estimate.
@@ -123,7 +123,7 @@ class Estimate(Shares):
     reports: int
     method: str
     confidence: float
-    rejected: Mapping[str, int]
+    refused: Mapping[str, int]
     version: int | None
     influence: Influence
     warnings: tuple[str, ...]
@@ -210,7 +210,7 @@ class Estimate(Shares):
             ],
             "prior_test": None if self.prior_test is None else self.prior_test.as_json(),
             "added_to_prior": self.added,
-            "rejected": dict(self.rejected),
+            "rejected": dict(self.refused),
             "influence": self.influence.as_json(),
             "warnings": list(self.warnings),
         }

@@ -25,14 +25,14 @@ class Tally:
     Attributes:
         counts: (m,) the number of accepted outputs with each feature of the channel.
         reports: n, the number of accepted outputs.
-        rejected: the number of envelopes refused for this campaign, by reason.
+        refused: the number of envelopes refused for this campaign, by reason.
         version: the version of the study's report table from which the counts were read; None outside a study.
         groups: the same counts by group of devices; None if each device has one output and tallies are not compared.
     """
 
     counts: NDArray[np.int64]
     reports: int
-    rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    refused: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     version: int | None = None
     groups: Groups | None = field(default=None, kw_only=True)
 
@@ -66,7 +66,7 @@ class ViewsTally(Tally):
     parts: tuple[Tally, ...] = field(kw_only=True)
 
     @classmethod
-    def of_parts(cls, parts: Sequence[Tally], rejected: Mapping[str, int], version: int | None) -> ViewsTally:
+    def of_parts(cls, parts: Sequence[Tally], refused: Mapping[str, int], version: int | None) -> ViewsTally:
         """Return the tally of several views.
 
         Args:
@@ -74,7 +74,7 @@ class ViewsTally(Tally):
             rejected, version: see ``Tally``.
         """
         counts = np.concatenate([part.counts for part in parts])
-        return cls(counts, sum(part.reports for part in parts), rejected, version, parts=tuple(parts))
+        return cls(counts, sum(part.reports for part in parts), refused, version, parts=tuple(parts))
 
     @property
     def by_view(self) -> tuple[Tally, ...]:

@@ -49,7 +49,7 @@ class TranscriptTally(Tally):
         period: the only period that is estimated, which is the last of ``chains``; None for all periods.
     """
 
-    rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    refused: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     version: int | None = None
     chains: Integers = field(default_factory=lambda: _NO_CHAINS)
     lost: int = 0

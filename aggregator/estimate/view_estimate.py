@@ -63,7 +63,7 @@ def estimate_views(
         warnings.append(NOTHING_FINEST)
     return Estimate(
         finest.raw, finest.se, *finest.intervals, finest.share,
-        campaign, campaign_id, tally.reports, method, confidence, tally.rejected, tally.version,
+        campaign, campaign_id, tally.reports, method, confidence, tally.refused, tally.version,
         Influence(weight, tally.reports, forged), tuple(warnings), int(devices.sum()) if known else None,
         where=where, rough=finest.rough, resolutions=tuple(found),
     )  # fmt: skip

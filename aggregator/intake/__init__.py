@@ -7,7 +7,7 @@
     chunk        joins envelopes that are verified together
     columns      decodes payloads
     enrolments   registers the keys that enrolments introduce, in ``registry``
-    validate     makes the checks; ``rejects`` has the reasons for a refusal
+    validate     makes the checks; ``refusals`` has the reasons for a refusal
     signatures   verifies signatures; ``verified`` stores the digests of those that verified
     views        finds the view of each report
     deduplicate  finds the reports whose slots are free; ``slots`` keeps the filled ones in memory

@@ -22,7 +22,7 @@ from deltalake import DeltaTable
 from aggregator.intake import columns, registry
 from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask
-from aggregator.intake.rejects import Reject
+from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import Sealed, Verifier
 from aggregator.storage.tables import KEYS, SCHEMAS, StudyError, append
 from protocol import codec, personal
@@ -50,7 +50,7 @@ class Enrolled:
     added: int = 0
     known: int = 0
     ignored: int = 0
-    refused: Counter[tuple[str, Reject]] = field(default_factory=Counter)
+    refused: Counter[tuple[str, RefusalReason]] = field(default_factory=Counter)
 
     def add(self, other: Enrolled) -> None:
         """Add the result of another chunk."""
@@ -119,7 +119,7 @@ def introduced(
     fields, ids = _decoded(chunk, sealed, result)
     names = study.ids()
     which = by_campaign(fields.campaign, names)
-    result.refused["", Reject.UNKNOWN_CAMPAIGN] += int((fields.valid & (which < 0)).sum())
+    result.refused["", RefusalReason.UNKNOWN_CAMPAIGN] += int((fields.valid & (which < 0)).sum())
     for number in np.unique(which[fields.valid & (which >= 0)]).tolist():
         campaign = names[number]
         rows = np.flatnonzero(fields.valid & (which == number))
@@ -127,11 +127,11 @@ def introduced(
             result.ignored += len(rows)
             continue
         fitting = _declares_as_required(fields.prior[rows], study.known(campaign).signed.campaign)
-        result.refused[campaign, Reject.MALFORMED] += int((~fitting).sum())
+        result.refused[campaign, RefusalReason.MALFORMED] += int((~fitting).sum())
         rows = rows[fitting]
         usable = rows[_usable(fields.public[rows])]
         good = usable[verifier.verify(sealed.rows(usable), fields.public[usable])]
-        result.refused[campaign, Reject.BAD_SIGNATURE] += len(rows) - len(good)
+        result.refused[campaign, RefusalReason.BAD_SIGNATURE] += len(rows) - len(good)
         introductions.append(Introduction(campaign, ids[good], fields.public[good], fields.prior[good]))
     return result, introductions
 
@@ -144,7 +144,7 @@ def admit(study: Holdings, one: Introduction) -> Enrolled:
     """
     added, known = register(study, one.campaign, one.ids, one.public, one.prior)
     taken = len(one.ids) - added - known
-    return Enrolled(added, known, refused=Counter({(one.campaign, Reject.BAD_SIGNATURE): taken}))
+    return Enrolled(added, known, refused=Counter({(one.campaign, RefusalReason.BAD_SIGNATURE): taken}))
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def register(
 def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.Enrolments, Integers]:
     key_ids = chunk.key_ids(sealed)
     fields = columns.enrolments(chunk.octets, key_ids, sealed.payload, sealed.payload_end)
-    result.refused["", Reject.MALFORMED] += int((~fields.valid).sum())
+    result.refused["", RefusalReason.MALFORMED] += int((~fields.valid).sum())
     return fields, columns.key_column(key_ids)
 
 

@@ -21,7 +21,7 @@ from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
 from aggregator.intake.files import batch_files, contents, may_hold, unread
 from aggregator.intake.framing import HEADS, frames
-from aggregator.intake.rejects import Reject
+from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.validate import PendingChunk, ValidationOutcome
@@ -49,12 +49,12 @@ class CampaignCounts:
     Attributes:
         accepted: number of counted reports.
         outputs: number of their outputs.
-        rejected: number of refused envelopes by reason; reasons that did not occur are left out.
+        refused: number of refused envelopes by reason; reasons that did not occur are left out.
     """
 
     accepted: int
     outputs: int
-    rejected: Mapping[str, int]
+    refused: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class IngestResult:
 
     Attributes:
         read: number of reports, malformed items, stray campaigns and closing notices, and refused
-            enrolments; equals the sum of ``accepted`` and ``rejected``.
+            enrolments; equals the sum of ``accepted`` and ``refused``.
         accepted: number of counted reports.
         outputs: number of their outputs.
-        rejected: number of refused envelopes by reason; reasons that did not occur are left out.
+        refused: number of refused envelopes by reason; reasons that did not occur are left out.
         enrolments: number of verified enrolments, of new and of known keys.
         enrolments_ignored: number of enrolments for campaigns that accept no enrolments in uploads.
         keys_added: number of newly registered keys.
@@ -78,7 +78,7 @@ class IngestResult:
     read: int
     accepted: int
     outputs: int
-    rejected: Mapping[str, int]
+    refused: Mapping[str, int]
     enrolments: int
     enrolments_ignored: int
     keys_added: int
@@ -96,14 +96,14 @@ class IngestResult:
             "read": self.read,
             "accepted": self.accepted,
             "outputs": self.outputs,
-            "rejected": dict(self.rejected),
+            "rejected": dict(self.refused),
             "enrolments": self.enrolments,
             "enrolments_ignored": self.enrolments_ignored,
             "keys_added": self.keys_added,
             "files": self.files,
             "warnings": list(self.warnings),
             "campaigns": {
-                name: {"accepted": counts.accepted, "outputs": counts.outputs, "rejected": dict(counts.rejected)}
+                name: {"accepted": counts.accepted, "outputs": counts.outputs, "rejected": dict(counts.refused)}
                 for name, counts in self.by_campaign.items()
             },
         }
@@ -228,7 +228,7 @@ class IngestTotals:
     read: int = 0
     accepted: Counter[str] = field(default_factory=Counter)
     outputs: Counter[str] = field(default_factory=Counter)
-    rejected: Counter[tuple[str, Reject]] = field(default_factory=Counter)
+    refused: Counter[tuple[str, RefusalReason]] = field(default_factory=Counter)
     enrolled: Enrolled = field(default_factory=Enrolled)
 
     def take_keys(self, enrolled: Enrolled, envelopes: int) -> None:
@@ -242,11 +242,11 @@ class IngestTotals:
         self.accepted.update(outcome.accepted)
         self.outputs.update(outcome.outputs)
         self.read += outcome.read
-        self._store(outcome.rejected)
+        self._store(outcome.refused)
 
-    def _store(self, rejected: Counter[tuple[str, Reject]]) -> None:
-        self.rejected.update(rejected)
-        rows = _reject_rows(rejected, self.now)
+    def _store(self, refused: Counter[tuple[str, RefusalReason]]) -> None:
+        self.refused.update(refused)
+        rows = _reject_rows(refused, self.now)
         if rows.num_rows:
             add(self.study.path / REJECTS, rows)
 
@@ -257,16 +257,16 @@ class IngestTotals:
             sync_table(self.study.path / name)
         names = {listed.id: listed.name for listed in self.study.listed()}
         of_campaign: dict[str, dict[str, int]] = {campaign: {} for campaign in self.accepted}
-        for campaign, reject in sorted(key for key, count in self.rejected.items() if count):
-            of_campaign.setdefault(campaign, {})[str(reject)] = self.rejected[campaign, reject]
-        rejected: Counter[str] = Counter()
+        for campaign, reject in sorted(key for key, count in self.refused.items() if count):
+            of_campaign.setdefault(campaign, {})[str(reject)] = self.refused[campaign, reject]
+        refused: Counter[str] = Counter()
         for classes in of_campaign.values():
-            rejected.update(classes)
+            refused.update(classes)
         return IngestResult(
             read=self.read,
             accepted=self.accepted.total(),
             outputs=self.outputs.total(),
-            rejected=dict(rejected),
+            refused=dict(refused),
             enrolments=self.enrolled.added + self.enrolled.known,
             enrolments_ignored=self.enrolled.ignored,
             keys_added=self.enrolled.added,
@@ -279,8 +279,8 @@ class IngestTotals:
         )
 
 
-def _reject_rows(rejected: Mapping[tuple[str, Reject], int], now: int) -> pa.Table:
+def _reject_rows(refused: Mapping[tuple[str, RefusalReason], int], now: int) -> pa.Table:
     """Return rows of the ``rejects`` table."""
-    rows = [(campaign, str(reject), count, now) for (campaign, reject), count in sorted(rejected.items()) if count]
+    rows = [(campaign, str(reject), count, now) for (campaign, reject), count in sorted(refused.items()) if count]
     columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REJECTS])
     return pa.table([list(column) for column in columns], schema=SCHEMAS[REJECTS])

@@ -4,7 +4,7 @@ Every report gets one verdict, and a check gives verdicts only to reports that h
 fails, in the order of the code, decides. All checks except the last are independent of the counted rows, so they can
 run on any machine. The last check, for free slots, runs with the commit.
 
-``rejects`` has the reasons for which reports are refused, and ``deduplicate`` finds the free slots.
+``refusals`` has the reasons for which reports are refused, and ``deduplicate`` finds the free slots.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aggregator.intake import columns
 from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask, Reports
 from aggregator.intake.deduplicate import Candidates
-from aggregator.intake.rejects import Reject
+from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import PendingVerdicts, Sealed, Verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.views import ViewChannels, assigned_views, unpack
@@ -36,7 +36,7 @@ from protocol.views import MAX_VIEWS
 if TYPE_CHECKING:
     from aggregator.study import Study
 
-_REASONS = tuple(Reject)
+_REASONS = tuple(RefusalReason)
 _NUMBER = {reject: number for number, reject in enumerate(_REASONS)}
 _NONE, _ACCEPTED = -1, len(_REASONS)
 """A verdict is ``_NONE``, ``_ACCEPTED`` or an index into ``_REASONS``."""
@@ -49,13 +49,13 @@ class ValidationOutcome:
     Attributes:
         read: number of reports, malformed items, stray campaigns and closing notices.
         accepted, outputs: numbers of counted reports and of their outputs, by campaign.
-        rejected: number of refusals by campaign ("" if it is unknown) and reason.
+        refused: number of refusals by campaign ("" if it is unknown) and reason.
     """
 
     read: int = 0
     accepted: Counter[str] = field(default_factory=Counter)
     outputs: Counter[str] = field(default_factory=Counter)
-    rejected: Counter[tuple[str, Reject]] = field(default_factory=Counter)
+    refused: Counter[tuple[str, RefusalReason]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _outcome(verdicts: _Verdicts | None, chunk: Chunk) -> ValidationOutcome:
     """Return the outcome of a chunk, including its envelopes that are not reports."""
     outcome = ValidationOutcome() if verdicts is None else verdicts.outcome()
     strays = chunk.malformed_items + len(chunk.of(Kind.CAMPAIGN)) + len(chunk.of(Kind.CLOSING))
-    outcome.rejected["", Reject.MALFORMED] += strays
+    outcome.refused["", RefusalReason.MALFORMED] += strays
     outcome.read = strays + len(chunk.of(Kind.REPORT))
     return outcome
 
@@ -169,8 +169,8 @@ class _Verdicts:
             [],
         )  # fmt: skip
         everyone = np.arange(len(sealed))
-        verdicts.refuse(everyone, ~reports.valid, Reject.MALFORMED)
-        verdicts.refuse(everyone, campaign < 0, Reject.UNKNOWN_CAMPAIGN)
+        verdicts.refuse(everyone, ~reports.valid, RefusalReason.MALFORMED)
+        verdicts.refuse(everyone, campaign < 0, RefusalReason.UNKNOWN_CAMPAIGN)
         verdicts.check_keys(verifier)
         return verdicts
 
@@ -179,7 +179,7 @@ class _Verdicts:
         undecided = self.verdict == _NONE
         return np.flatnonzero(undecided if index is None else undecided & (self.campaign == index))
 
-    def refuse(self, rows: Integers, failed: Mask, reject: Reject) -> None:
+    def refuse(self, rows: Integers, failed: Mask, reject: RefusalReason) -> None:
         """Give a verdict to those of ``rows`` that failed a check and have no verdict yet."""
         failing = rows[failed]
         self.verdict[failing[self.verdict[failing] == _NONE]] = _NUMBER[reject]
@@ -197,11 +197,11 @@ class _Verdicts:
             rows = self.undecided(campaign)
             registry = self.study.registry(self.names[campaign])
             at, found = registry.find(self.key[rows])
-            self.refuse(rows, ~found, Reject.UNKNOWN_KEY)
+            self.refuse(rows, ~found, RefusalReason.UNKNOWN_KEY)
             rows, at = rows[found], at[found]
             revoked = self.reports.period[rows] >= registry.since[at]
-            self.refuse(rows, ~revoked & ~registry.enrolled[at], Reject.UNKNOWN_KEY)
-            self.refuse(rows, revoked, Reject.REVOKED_KEY)
+            self.refuse(rows, ~revoked & ~registry.enrolled[at], RefusalReason.UNKNOWN_KEY)
+            self.refuse(rows, revoked, RefusalReason.REVOKED_KEY)
             public[rows] = np.take(registry.public, at, axis=0)
             self.view[rows] = assigned_views(self.study.known(self.names[campaign]).signed, public[rows])
             self.channels[campaign] = ViewChannels.of(self.campaign_at(campaign))
@@ -219,7 +219,7 @@ class _Verdicts:
         cuts = np.flatnonzero(np.diff(upto // most_outputs)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(everyone)]):
             rows = everyone[start:stop]
-            self.refuse(rows, ~signatures.verdicts(start, stop), Reject.BAD_SIGNATURE)
+            self.refuse(rows, ~signatures.verdicts(start, stop), RefusalReason.BAD_SIGNATURE)
             self.check_schedule(rows)
             yield rows[self.verdict[rows] == _NONE]
 
@@ -232,15 +232,15 @@ class _Verdicts:
             # not early.
             current = max(-1, (self.now - campaign.opens) // campaign.period_seconds)
             period = self.reports.period[rows]
-            self.refuse(rows, period > current + 1, Reject.EARLY)
+            self.refuse(rows, period > current + 1, RefusalReason.EARLY)
             early = self.closes[index]
             last = campaign.periods if early is None else campaign.periods_until(early)
-            self.refuse(rows, period >= last, Reject.LATE)
+            self.refuse(rows, period >= last, RefusalReason.LATE)
             count = self.reports.count[rows]
             # This is the rule of protocol.report.Report.require_fit.
             slots = period + 1 if campaign.transcript else campaign.answers_per_period
             over = (count > campaign.answers_per_period) | (self.reports.slot[rows] + count > slots)
-            self.refuse(rows, over, Reject.OVER_QUOTA)
+            self.refuse(rows, over, RefusalReason.OVER_QUOTA)
 
     def campaign_at(self, index: int) -> Campaign:
         """Return a campaign by its index."""
@@ -277,7 +277,7 @@ class _Verdicts:
 
         if len(reports):
             append(self.study.path / REPORTS, rows_for)
-            self.refuse(reports, ~free, Reject.REPLAYED)
+            self.refuse(reports, ~free, RefusalReason.REPLAYED)
             self.verdict[reports[free]] = _ACCEPTED
 
     def _unpacked(self, rows: Integers) -> Iterator[tuple[Integers, Integers, ByteStrings | None]]:
@@ -297,7 +297,7 @@ class _Verdicts:
             channels, some = self.channels[place // MAX_VIEWS], rows[alike == shape]
             packed, length = self.reports.packed[some], self.reports.packed_length[some]
             unpacked = unpack(self.data, packed, length, count, channels.channels[place % MAX_VIEWS], channels.width)
-            self.refuse(some, ~unpacked.good, Reject.BAD_OUTPUT)
+            self.refuse(some, ~unpacked.good, RefusalReason.BAD_OUTPUT)
             words = None if unpacked.words is None else unpacked.words[unpacked.good]
             yield some[unpacked.good], unpacked.numbers[unpacked.good], words
 
@@ -309,10 +309,10 @@ class _Verdicts:
             rows = accepted & (self.campaign == campaign)
             result.accepted[self.names[campaign]] = int(rows.sum())
             result.outputs[self.names[campaign]] = int(self.reports.count[rows].sum())
-        owner = np.where(self.verdict > _NUMBER[Reject.UNKNOWN_CAMPAIGN], self.campaign, -1)
+        owner = np.where(self.verdict > _NUMBER[RefusalReason.UNKNOWN_CAMPAIGN], self.campaign, -1)
         refused = ~accepted & (self.verdict != _NONE)
         counts = np.bincount(((owner + 1) * len(_REASONS) + self.verdict)[refused])
         for code in np.flatnonzero(counts).tolist():
             campaign, reject = divmod(code, len(_REASONS))
-            result.rejected[self.names[campaign - 1] if campaign else "", _REASONS[reject]] += int(counts[code])
+            result.refused[self.names[campaign - 1] if campaign else "", _REASONS[reject]] += int(counts[code])
         return result

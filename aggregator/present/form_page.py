@@ -79,7 +79,7 @@ def form_page(
         ("tables", "Tables of two questions", [part for found in ranked for part in _table(found, form)]),
         ("method", "How the numbers were made", _method(form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
-        ("refused", "Refused reports", refused_section(tally.rejected)),
+        ("refused", "Refused reports", refused_section(tally.refused)),
         ("campaign", "The campaign", campaign_section(campaign, tally.reports, period, closed_early)),
         ("source", "Where this page comes from", source_section(signed.id, "", confidence, tally, period)),
     ]

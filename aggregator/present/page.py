@@ -81,7 +81,7 @@ def page(
         *([] if course is None else [_course(course)]),
         ("method", "How the numbers were made", method_section(found, _with_values(found, read))),
         ("promise", "What people were promised", promise_section(audit)),
-        ("refused", "Refused reports", refused_section(found.rejected)),
+        ("refused", "Refused reports", refused_section(found.refused)),
         ("forged", "What forged reports could do", forged_section(found)),
         ("campaign", "The campaign", campaign_section(campaign, found.reports, period, closed_early, found.where)),
         (
@@ -177,7 +177,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
     inputs: dict[str, Any] = {
         "campaign": campaign_id.hex(),
         "period": period,
-        "rejected": {name: count for name, count in tally.rejected.items() if count},
+        "rejected": {name: count for name, count in tally.refused.items() if count},
     }
     inputs |= {"views": [_counts(part) for part in tally.by_view]} if isinstance(tally, ViewsTally) else _counts(tally)
     if isinstance(tally, PersonalTally):

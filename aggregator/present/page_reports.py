@@ -33,9 +33,9 @@ REFUSED = {
 """A description of each reason for a refusal."""
 
 
-def refused_section(rejected: Mapping[str, int]) -> list[Html]:
+def refused_section(refused: Mapping[str, int]) -> list[Html]:
     """Return the section with a table of the refused reports by reason."""
-    counted = {name: count for name, count in rejected.items() if count}
+    counted = {name: count for name, count in refused.items() if count}
     if not counted:
         return [tag("p", "None: no report for this campaign was refused.")]
     rows = [

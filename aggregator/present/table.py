@@ -162,9 +162,9 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
         lines.append(f"shares of people who have an item, of {found.size:,} items; they need not sum to 100%")
     if found.note is not None:
         lines.append(found.note)
-    refused = sum(found.rejected.values())
+    refused = sum(found.refused.values())
     if refused:
-        reasons = ", ".join(f"{count:,} {name}" for name, count in sorted(found.rejected.items()) if count)
+        reasons = ", ".join(f"{count:,} {name}" for name, count in sorted(found.refused.items()) if count)
         lines.append(f"{refused:,} refused: {reasons}")
     weight = found.influence.people_per_report
     if not math.isnan(weight):

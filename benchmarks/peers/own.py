@@ -135,7 +135,7 @@ class Auto(OwnMechanism):
         estimate(signed, study.tally(signed))
         ended = time.process_time()
         if done.accepted != REPORTS:
-            raise RuntimeError(f"{done.accepted} of {REPORTS} reports were accepted, and {done.rejected} refused")
+            raise RuntimeError(f"{done.accepted} of {REPORTS} reports were accepted, and {done.refused} refused")
         return {"enrolled": (enrolled - began) / REPORTS * 1e6, "counted": (ended - enrolled) / REPORTS * 1e6}
 
 

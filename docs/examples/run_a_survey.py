@@ -39,7 +39,7 @@ with (folder / "reports.htr").open("wb") as file:
 study = Study.create(folder / "study")
 study.import_campaign(signed.data, [key.public], draft.stem)
 counted = ingest(study, [folder / "reports.htr"], now=now)
-print(f"{counted.accepted:,} reports counted, {sum(counted.rejected.values())} refused")
+print(f"{counted.accepted:,} reports counted, {sum(counted.refused.values())} refused")
 
 estimate = study.estimate(draft.stem, confidence=0.9)
 for value, share, low, high in zip(people.answers, estimate.share, estimate.low, estimate.high, strict=True):

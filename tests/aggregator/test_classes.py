@@ -310,7 +310,7 @@ def test_estimates_of_simulated_classes_contain_their_shares(study_of, tmp_path)
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(sent.reports for sent in population(signed.campaign, signed.id, truth, 0, seed=4)))
     result = ingest(made, [batch], now=OPENS)
-    assert (result.read, result.accepted, result.rejected) == (1000, 1000, {})
+    assert (result.read, result.accepted, result.refused) == (1000, 1000, {})
     found = estimate(signed, made.tally(signed), confidence=0.999)
     np.testing.assert_array_equal(pooled(signed.campaign, made.tally(signed)).members, [0.5, 0.4, 0.1])
     shares = truth.shares(signed.campaign.domain)
@@ -353,7 +353,7 @@ def test_personal_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> 
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(sent.reports for sent in population(signed.campaign, signed.id, truth, 0, seed=1)))
     result = ingest(made, [batch], now=OPENS)
-    assert (result.read, result.accepted, result.rejected, result.keys_added) == (600, 600, {}, 600)
+    assert (result.read, result.accepted, result.refused, result.keys_added) == (600, 600, {}, 600)
     tally = made.tally(signed)
     assert tally.reports == 600
     by_prior = dict(zip(map(tuple, tally.priors.tolist()), tally.members.tolist(), strict=True))
@@ -382,7 +382,7 @@ def test_a_report_without_a_declared_prior_is_of_an_unknown_key(study_of, tmp_pa
     (tmp_path / "batch.htr").write_bytes(b"".join(envelopes))
     result = ingest(made, [tmp_path / "batch.htr"], now=OPENS)
     assert result.accepted == result.keys_added == 1
-    assert result.rejected == {"malformed": 3, "unknown-key": 2}
+    assert result.refused == {"malformed": 3, "unknown-key": 2}
     assert result.read == 6
 
 
@@ -443,7 +443,7 @@ def test_a_revoked_key_keeps_its_prior_and_sends_no_more_reports(study_of, tmp_p
     assert (tally.reports, tally.priors.tolist()) == (3, priors.tolist())
     (late,) = population(signed.campaign, signed.id, truth, 1, seed=1)
     (tmp_path / "late.htr").write_bytes(late.reports)
-    assert ingest(made, [tmp_path / "late.htr"], now=OPENS).rejected == {"revoked-key": 3}
+    assert ingest(made, [tmp_path / "late.htr"], now=OPENS).refused == {"revoked-key": 3}
 
 
 def test_simulated_people_answer_by_the_channel_of_their_class() -> None:

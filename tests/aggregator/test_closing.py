@@ -53,7 +53,7 @@ def counted(study, *reports, now=NOW):
     batch = study.path.parent / f"{len(list(study.path.parent.iterdir()))}.htr"
     batch.write_bytes(b"".join(reports))
     found = ingest(study, [batch], now=now)
-    return found.accepted, dict(found.rejected)
+    return found.accepted, dict(found.refused)
 
 
 @given(st.integers(-(2**41), 2**41) | st.integers(OPENS - WEEK, PLAIN.campaign.closes + WEEK))
@@ -92,7 +92,7 @@ def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
     sent = [report(number, PLAIN, period=number) for number in range(4)]
     assert counted(study, *sent, now=later) == (2, {"late": 2})
     (status,) = study.status(later)
-    assert (status.closed_early, status.open, status.rejected) == (OPENS + WEEK + 1, False, {"late": 2})
+    assert (status.closed_early, status.open, status.refused) == (OPENS + WEEK + 1, False, {"late": 2})
     assert status.as_json()["closed_early"] == OPENS + WEEK + 1
 
 

@@ -103,9 +103,9 @@ def test_personal_levels_work_from_enrolment_to_estimate(study_of, tmp_path):
     sent += Enrolment(signed.id, greedy.public, personal.canonical_prior(FLAT), NAT).seal(greedy)
     batch.write_bytes(sent)
     taken = ingest(study, [batch], now=OPENS)
-    assert taken.rejected == {"malformed": 1}
+    assert taken.refused == {"malformed": 1}
     tally = study.tally(signed)
-    assert (tally.reports, tally.rejected["bad-output"]) == (1200, 1)
+    assert (tally.reports, tally.refused["bad-output"]) == (1200, 1)
     members = {
         (tuple(row[1:]), row[0]): share for row, share in zip(tally.declared.tolist(), tally.members, strict=True)
     }
@@ -146,7 +146,7 @@ def test_simulated_reports_of_offered_channels_are_estimated(study_of, tmp_path)
     ingest(study, [batch], now=OPENS)
     tally = study.tally(signed)
     assert isinstance(tally, PersonalTally)
-    assert (tally.reports, tally.rejected["bad-output"]) == (600, 1)
+    assert (tally.reports, tally.refused["bad-output"]) == (600, 1)
     found = estimate(signed, tally, confidence=0.999)
     shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed

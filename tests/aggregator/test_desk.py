@@ -105,7 +105,7 @@ class Fleet:
         file = tmp_path / f"{self.signed.id.hex()}.htr"
         file.write_bytes(b"".join(self.envelopes))
         result = ingest(study, [file], now=self.signed.campaign.closes - 1, threads=1)
-        assert (result.accepted, result.rejected) == (self.sent, {})
+        assert (result.accepted, result.refused) == (self.sent, {})
 
 
 def group_of(fleet, device):

@@ -140,7 +140,7 @@ def test_the_result_equals_that_of_the_local_engine(dask, study, tmp_path, seed)
         assert rows(study) == rows(other)
         assert study.status(NOW) == other.status(NOW)
     assert sum(done) == 2 * sum(file.stat().st_size for file in files.iterdir())
-    assert (one.accepted, one.rejected["replayed"] > 100) == (0, True)
+    assert (one.accepted, one.refused["replayed"] > 100) == (0, True)
 
 
 def test_the_first_of_several_reports_for_a_slot_is_counted(dask, study, tmp_path):
@@ -156,7 +156,7 @@ def test_the_first_of_several_reports_for_a_slot_is_counted(dask, study, tmp_pat
         files.append(tmp_path / f"{9 - number}.htr")
         files[-1].write_bytes(b"".join(data))
     result = dask.ingest(study, files, now=NOW)
-    assert (result.accepted, result.rejected) == (9, {"replayed": 351})
+    assert (result.accepted, result.refused) == (9, {"replayed": 351})
     found = {key: output for (_, _, key, _), output in rows(study).items()}
     keys = {int.from_bytes(fleet.device(n, PLAIN).id, "big", signed=True): output for n, output in first.items()}
     assert found == keys
@@ -175,7 +175,7 @@ def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch)
 
     monkeypatch.setattr(pieces, "_guesses", guesses)
     result = dask.ingest(study, [tmp_path / "gone", tmp_path / "good", tmp_path / "good"], now=NOW)
-    assert (result.accepted, result.rejected, result.files) == (1, {"replayed": 1}, 3)
+    assert (result.accepted, result.refused, result.files) == (1, {"replayed": 1}, 3)
     assert result.warnings == (f"{tmp_path / 'gone'} could not be read: No such file or directory",)
 
 
@@ -189,7 +189,7 @@ def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answe
     here, signed, sent = filled(tmp_path, answers)
     there = fleet.study(tmp_path / "there", signed, range(60))
     result = dask.ingest(there, [tmp_path / "batch.htr"], now=NOW + fleet.WEEK)
-    assert (result.accepted, sum(result.rejected.values())) == (len(sent), 0)
+    assert (result.accepted, sum(result.refused.values())) == (len(sent), 0)
     assert viewed(there) == viewed(here)
     assert there.status(NOW) == here.status(NOW)
     for period in (None, 0, 1):
@@ -255,7 +255,7 @@ def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
     dask.ingest(study, [one], now=NOW)
     assert seen()["verified"] == 17
     again = dask.ingest(study, [one], now=NOW)
-    assert (seen()["verified"], again.rejected, again.enrolments) == (0, {"replayed": 16}, 1)
+    assert (seen()["verified"], again.refused, again.enrolments) == (0, {"replayed": 16}, 1)
     large = replace(dask, piece_bytes=1024)  # with this limit, ``one`` is a large file
     large.ingest(study, [one], now=NOW)
     seen()
@@ -495,7 +495,7 @@ def contents(tally):
     """Return all fields of a tally, with groups summed independently of the order of their rows."""
     fields = {name: getattr(tally, name) for name in ("reports", "version", "lost", "period") if hasattr(tally, name)}
     fields |= {name: getattr(tally, name).tolist() for name in ("counts", "chains", "priors") if hasattr(tally, name)}
-    fields["rejected"] = dict(tally.rejected)
+    fields["refused"] = dict(tally.refused)
     if tally.groups is not None:
         groups = tally.groups
         cells = Counter()
@@ -519,7 +519,7 @@ def test_the_tallies_of_the_shards_add_up_to_the_tally_of_the_study(tmp_path, ki
     spans = [(1, 1)] if kind == "transcript" else [(1, 1), (0, 2)]
     for chosen, number in ((None, 4), (2, 2), (9, 1), *((span, 4) for span in spans)):
         parts = [tallies.part(study_version, version, one, number, signed.id.hex(), chosen) for one in range(number)]
-        whole = tallies.whole(parts, made.rejected(signed))
+        whole = tallies.whole(parts, made.refused(signed))
         expected = next(made.spans(signed, [chosen])) if isinstance(chosen, tuple) else made.tally(signed, chosen)
         assert contents(whole) == contents(expected)
         assert (whole.groups is not None) >= isinstance(chosen, tuple)
@@ -581,7 +581,7 @@ def ingest_with_failure(engine, study, tmp_path, how):
     flag.touch()
     result = engine.ingest(study, [file], now=NOW)
     assert len(list(tmp_path.glob("flag.[0-9]*"))) == 1
-    assert (result.accepted, result.rejected) == (100, {"unknown-key": 100})
+    assert (result.accepted, result.refused) == (100, {"unknown-key": 100})
     assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 100
 
 
@@ -644,7 +644,7 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
     before = len(rows(study))
     assert 0 < before < 100
     result = dask.ingest(study, [file], now=NOW)
-    assert (result.accepted, result.rejected) == (100 - before, {"unknown-key": 100, "replayed": before})
+    assert (result.accepted, result.refused) == (100 - before, {"unknown-key": 100, "replayed": before})
     assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 100
 
 
@@ -658,7 +658,7 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
     theirs = next_message(pipe)
     process.join(PATIENCE)
     assert local.accepted + by_dask.accepted + theirs == len(rows(study)) == 100
-    assert study.rejected(PLAIN)["unknown-key"] == 300
+    assert study.refused(PLAIN)["unknown-key"] == 300
 
 
 def test_free_slots_are_computed_again_after_another_commit(dask, study, tmp_path, before_commit):
@@ -669,7 +669,7 @@ def test_free_slots_are_computed_again_after_another_commit(dask, study, tmp_pat
     others = before_commit(lambda: ingest(study, [second], now=NOW))
     result = dask.ingest(study, [file], now=NOW)
     assert (others[0].accepted, result.accepted) == (50, 50)
-    assert result.rejected == {"unknown-key": 100, "replayed": 50}
+    assert result.refused == {"unknown-key": 100, "replayed": 50}
     assert len(rows(study)) == 100
 
 

@@ -34,9 +34,9 @@ def unsigned_campaign(channel, notion=None, domain=None, minimum=100):
                     10**9, 2 * 10**9, 86400, 1, minimum, "open")  # fmt: skip
 
 
-def tally(rng, channel, p, n, rejected=None, version=None):
+def tally(rng, channel, p, n, refused=None, version=None):
     outputs = decoder_of(channel).forward(np.asarray(p, dtype=float))
-    return Tally(rng.multinomial(n, outputs / outputs.sum()), n, rejected or {}, version)
+    return Tally(rng.multinomial(n, outputs / outputs.sum()), n, refused or {}, version)
 
 
 LDP = unsigned_campaign(randomized_response(4, NANONATS))

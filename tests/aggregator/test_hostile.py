@@ -112,9 +112,9 @@ def test_a_longer_flood_needs_the_same_memory_and_proportional_time(tmp_path, na
     result, large, long = flooded(tmp_path / "large", data, first)
     assert large < 1.25 * small + 2**19
     assert long < 10 * brief + 0.5
-    assert result.read == result.accepted + sum(result.rejected.values())
-    assert set(result.rejected) <= {reject, "replayed"}
-    assert result.rejected[reject] > number
+    assert result.read == result.accepted + sum(result.refused.values())
+    assert set(result.refused) <= {reject, "replayed"}
+    assert result.refused[reject] > number
     assert result.accepted <= 5
     rows = tables.snapshot(tmp_path / "large" / "rejects")
     written = tables.query(rows, "SELECT count(*) AS n FROM rows")["n"][0].as_py()
@@ -139,7 +139,7 @@ def test_a_key_counts_for_at_most_its_quota(tmp_path):
     file.write_bytes(b"".join(sent))
     result = ingest(study, [file], now=NOW, threads=1, chunk_reports=700)
     assert result.read == 3_000
-    assert set(result.rejected) == {"early", "over-quota", "replayed"}
+    assert set(result.refused) == {"early", "over-quota", "replayed"}
     assert study.periods(PLAIN) == {0: 3, 1: 3}
 
 
@@ -180,4 +180,4 @@ def test_a_gibibyte_of_false_lengths_and_zeros_is_refused_in_64_mib(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 2**26
     finally:
         tracemalloc.stop()
-    assert result.rejected == {"malformed": 1}
+    assert result.refused == {"malformed": 1}

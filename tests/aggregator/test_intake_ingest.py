@@ -16,7 +16,7 @@ from aggregator.intake import files, signatures
 from aggregator.intake import ingest as intake
 from aggregator.intake.files import IntakeError, batch_files, total_bytes
 from aggregator.intake.ingest import ingest
-from aggregator.intake.rejects import Reject
+from aggregator.intake.refusals import RefusalReason
 from aggregator.storage import tables
 from aggregator.storage.tables import StudyError
 from aggregator.study import Study
@@ -46,14 +46,14 @@ def study(tmp_path):
 
 
 def take(study, data, now=NOW, **options):
-    """Return the result of ingesting ``data`` as one file; asserts that accepted and rejected add up to read."""
+    """Return the result of ingesting ``data`` as one file; asserts that accepted and refused add up to read."""
     file = study.path.parent / f"{random.getrandbits(64):x}.htr"
     file.write_bytes(data)
     result = ingest(study, [file], now=now, threads=2, **options)
-    assert result.accepted + sum(result.rejected.values()) == result.read
+    assert result.accepted + sum(result.refused.values()) == result.read
     counts = result.by_campaign.values()
     assert sum(count.accepted for count in counts) == result.accepted
-    assert sum((Counter(count.rejected) for count in counts), Counter()) == Counter(result.rejected)
+    assert sum((Counter(count.refused) for count in counts), Counter()) == Counter(result.refused)
     return result
 
 
@@ -75,32 +75,32 @@ def one_of_each():
     good = report(1, PLAIN, 3)
     forged = flipped(good)
     cases = {
-        Reject.MALFORMED: sealed_by(PLAIN, codec.encode([PLAIN.id, 0, 0, 1])),
-        Reject.UNKNOWN_CAMPAIGN: report(0, FOREIGN),
-        Reject.UNKNOWN_KEY: report(77, PLAIN),
-        Reject.REVOKED_KEY: report(9, PLAIN),
-        Reject.BAD_SIGNATURE: forged,
-        Reject.EARLY: report(0, PLAIN, period=2),
-        Reject.LATE: report(0, PLAIN, period=4),
-        Reject.OVER_QUOTA: report(0, PLAIN, slot=1),
-        Reject.BAD_OUTPUT: sealed_by(PLAIN, Report(PLAIN.id, 0, 0, 1, b"\x01").encode()),
-        Reject.REPLAYED: report(1, PLAIN, 5),
+        RefusalReason.MALFORMED: sealed_by(PLAIN, codec.encode([PLAIN.id, 0, 0, 1])),
+        RefusalReason.UNKNOWN_CAMPAIGN: report(0, FOREIGN),
+        RefusalReason.UNKNOWN_KEY: report(77, PLAIN),
+        RefusalReason.REVOKED_KEY: report(9, PLAIN),
+        RefusalReason.BAD_SIGNATURE: forged,
+        RefusalReason.EARLY: report(0, PLAIN, period=2),
+        RefusalReason.LATE: report(0, PLAIN, period=4),
+        RefusalReason.OVER_QUOTA: report(0, PLAIN, slot=1),
+        RefusalReason.BAD_OUTPUT: sealed_by(PLAIN, Report(PLAIN.id, 0, 0, 1, b"\x01").encode()),
+        RefusalReason.REPLAYED: report(1, PLAIN, 5),
     }
-    assert list(cases) == list(Reject)
+    assert list(cases) == list(RefusalReason)
     return good, cases
 
 
-@pytest.mark.parametrize("reject", list(Reject))
+@pytest.mark.parametrize("reject", list(RefusalReason))
 def test_each_fault_has_its_reason(study, reject):
     """A report with one fault is refused for that fault's reason, and a correct report in the same file is counted."""
     good, cases = one_of_each()
     study.revoke(enrolment(9, PLAIN))
-    now = NOW + 10 * WEEK if reject is Reject.LATE else NOW
+    now = NOW + 10 * WEEK if reject is RefusalReason.LATE else NOW
     result = take(study, good + cases[reject], now)
-    assert (result.accepted, result.rejected) == (1, {reject: 1})
-    name = "education" if reject not in (Reject.MALFORMED, Reject.UNKNOWN_CAMPAIGN) else ""
-    assert result.by_campaign[name].rejected == {reject: 1}
-    assert study.rejected(PLAIN if name else None) == {reject: 1}
+    assert (result.accepted, result.refused) == (1, {reject: 1})
+    name = "education" if reject not in (RefusalReason.MALFORMED, RefusalReason.UNKNOWN_CAMPAIGN) else ""
+    assert result.by_campaign[name].refused == {reject: 1}
+    assert study.refused(PLAIN if name else None) == {reject: 1}
 
 
 def test_a_report_is_refused_by_the_first_check_that_fails(study):
@@ -113,17 +113,17 @@ def test_a_report_is_refused_by_the_first_check_that_fails(study):
 
     early, late = 9, 4
     cases = [
-        (faulty(77, FOREIGN, early, 1, b"\x01", forge=True), Reject.UNKNOWN_CAMPAIGN, NOW),
-        (faulty(77, PLAIN, early, 1, b"\x01", forge=True), Reject.UNKNOWN_KEY, NOW),
-        (faulty(9, PLAIN, early, 1, b"\x01", forge=True), Reject.REVOKED_KEY, NOW),
-        (faulty(0, PLAIN, early, 1, b"\x01", forge=True), Reject.BAD_SIGNATURE, NOW),
-        (faulty(0, PLAIN, early, 1, b"\x01"), Reject.EARLY, NOW),
-        (faulty(0, PLAIN, late, 1, b"\x01"), Reject.LATE, NOW + 5 * WEEK),
-        (faulty(0, PLAIN, 0, 1, b"\x01"), Reject.OVER_QUOTA, NOW),
-        (faulty(0, PLAIN, 0, 0, b"\x01"), Reject.BAD_OUTPUT, NOW),
+        (faulty(77, FOREIGN, early, 1, b"\x01", forge=True), RefusalReason.UNKNOWN_CAMPAIGN, NOW),
+        (faulty(77, PLAIN, early, 1, b"\x01", forge=True), RefusalReason.UNKNOWN_KEY, NOW),
+        (faulty(9, PLAIN, early, 1, b"\x01", forge=True), RefusalReason.REVOKED_KEY, NOW),
+        (faulty(0, PLAIN, early, 1, b"\x01", forge=True), RefusalReason.BAD_SIGNATURE, NOW),
+        (faulty(0, PLAIN, early, 1, b"\x01"), RefusalReason.EARLY, NOW),
+        (faulty(0, PLAIN, late, 1, b"\x01"), RefusalReason.LATE, NOW + 5 * WEEK),
+        (faulty(0, PLAIN, 0, 1, b"\x01"), RefusalReason.OVER_QUOTA, NOW),
+        (faulty(0, PLAIN, 0, 0, b"\x01"), RefusalReason.BAD_OUTPUT, NOW),
     ]
     for data, reject, now in cases:
-        assert take(study, data, now).rejected == {reject: 1}
+        assert take(study, data, now).refused == {reject: 1}
 
 
 def test_a_key_revoked_from_a_period_on_counts_for_earlier_periods(study):
@@ -139,11 +139,11 @@ def test_a_key_revoked_from_a_period_on_counts_for_earlier_periods(study):
         forged = flipped(sealed)
         result = take(study, forged + sealed, NOW + 3 * WEEK)
         if verdict == "accepted":
-            assert (result.accepted, result.rejected) == (1, {"bad-signature": 1})
+            assert (result.accepted, result.refused) == (1, {"bad-signature": 1})
         else:
-            assert (result.accepted, result.rejected) == (0, {"revoked-key": 2})
-    assert take(study, report(0, PLAIN, period=2**32 - 1), NOW + 3 * WEEK).rejected == {"revoked-key": 1}
-    assert take(study, report(2, PLAIN, period=2**32 - 1), NOW + 3 * WEEK).rejected == {"early": 1}
+            assert (result.accepted, result.refused) == (0, {"revoked-key": 2})
+    assert take(study, report(0, PLAIN, period=2**32 - 1), NOW + 3 * WEEK).refused == {"revoked-key": 1}
+    assert take(study, report(2, PLAIN, period=2**32 - 1), NOW + 3 * WEEK).refused == {"early": 1}
 
 
 def test_a_second_revocation_can_only_lower_the_period(study):
@@ -164,11 +164,11 @@ def test_a_key_may_be_revoked_before_its_enrolment(study):
     named = enrolment(5, OPEN)
     assert study.revoke(named, since=1) == 1
     data = report(5, OPEN, 1) + report(5, OPEN, 2, period=1)
-    assert take(study, data).rejected == {"unknown-key": 1, "revoked-key": 1}
+    assert take(study, data).refused == {"unknown-key": 1, "revoked-key": 1}
     result = take(study, data + named)
-    assert (result.accepted, result.keys_added, result.rejected) == (1, 1, {"revoked-key": 1})
+    assert (result.accepted, result.keys_added, result.refused) == (1, 1, {"revoked-key": 1})
     result = take(study, data + named)
-    assert (result.keys_added, result.rejected) == (0, {"replayed": 1, "revoked-key": 1})
+    assert (result.keys_added, result.refused) == (0, {"replayed": 1, "revoked-key": 1})
 
 
 def test_a_prior_declared_after_a_revocation_is_used(study):
@@ -229,7 +229,7 @@ def test_reports_may_be_a_period_ahead_and_any_time_late(study, now, period, acc
     """Reports of the next period are accepted; reports of the period after it are refused as early. Before the campaign
     opens, the next period is the first."""
     result = take(study, report(0, PLAIN, period=period), now)
-    assert result.rejected == ({} if accepted else {"early": 1})
+    assert result.refused == ({} if accepted else {"early": 1})
 
 
 def test_no_altered_report_is_accepted(study):
@@ -240,7 +240,7 @@ def test_no_altered_report_is_accepted(study):
         (study.path.parent / "altered" / f"{bit:05}").write_bytes(flipped(good, bit))
     result = ingest(study, [study.path.parent / "altered"], now=NOW)
     assert (result.files, result.accepted) == (8 * len(good), 0)
-    assert result.read == sum(result.rejected.values()) >= 8 * len(good)
+    assert result.read == sum(result.refused.values()) >= 8 * len(good)
     assert take(study, good).accepted == 1
 
 
@@ -272,12 +272,12 @@ def test_empty_noisy_and_foreign_batches_are_refused_one_by_one(study):
     """An empty file causes a warning, and a run of noise is one refusal; truncated, foreign and misplaced envelopes
     are refused one by one."""
     assert take(study, b"").warnings[0].endswith("is empty")
-    assert take(study, b"hello, world").rejected == {"malformed": 1}
-    assert take(study, report(0, PLAIN)[:-1]).rejected == {"malformed": 1}
-    assert take(study, PLAIN.data).rejected == {"malformed": 1}
-    assert take(study, report(0, FOREIGN) * 3).rejected == {"unknown-campaign": 3}
+    assert take(study, b"hello, world").refused == {"malformed": 1}
+    assert take(study, report(0, PLAIN)[:-1]).refused == {"malformed": 1}
+    assert take(study, PLAIN.data).refused == {"malformed": 1}
+    assert take(study, report(0, FOREIGN) * 3).refused == {"unknown-campaign": 3}
     result = take(study, b"??" + report(0, PLAIN) + b"!!" + report(1, PLAIN) + b"\x95\x01")
-    assert (result.read, result.accepted, result.rejected) == (5, 2, {"malformed": 3})
+    assert (result.read, result.accepted, result.refused) == (5, 2, {"malformed": 3})
 
 
 def test_files_are_those_of_the_folders_in_order(study, tmp_path):
@@ -325,7 +325,7 @@ def test_an_unreadable_file_is_named_and_other_reports_count(study, tmp_path, mo
 
     monkeypatch.setattr(files, "pieces", failing)
     result = ingest(study, [tmp_path / name for name in ("bad", "good", "worse")], now=NOW, piece_bytes=150)
-    assert (result.accepted, result.rejected) == (2, {"malformed": 1, "replayed": 1})
+    assert (result.accepted, result.refused) == (2, {"malformed": 1, "replayed": 1})
     assert [warning.partition(" ")[0].rpartition("/")[2] for warning in result.warnings] == ["bad", "worse"]
 
 
@@ -334,17 +334,17 @@ def test_open_campaigns_register_the_uploaded_keys(study):
     itself."""
     data = report(0, OPEN, 1, 2) + report(1, OPEN, 3) + enrolment(0, OPEN)
     result = take(study, data, chunk_reports=1, piece_bytes=100)
-    assert (result.read, result.accepted, result.outputs, result.rejected) == (2, 1, 2, {"unknown-key": 1})
+    assert (result.read, result.accepted, result.outputs, result.refused) == (2, 1, 2, {"unknown-key": 1})
     assert (result.enrolments, result.keys_added) == (1, 1)
     again = take(study, data)
-    assert (again.enrolments, again.keys_added, again.rejected) == (1, 0, {"unknown-key": 1, "replayed": 1})
+    assert (again.enrolments, again.keys_added, again.refused) == (1, 0, {"unknown-key": 1, "replayed": 1})
 
 
 def test_campaigns_of_enrolled_keys_take_no_keys_from_uploads(study):
     """In a campaign of enrolled keys an uploaded enrolment is skipped and not counted as read."""
     result = take(study, enrolment(77, PLAIN) + report(77, PLAIN))
     assert (result.read, result.enrolments, result.enrolments_ignored) == (1, 0, 1)
-    assert result.rejected == {"unknown-key": 1}
+    assert result.refused == {"unknown-key": 1}
 
 
 def test_enrolments_that_fail_are_counted(study):
@@ -362,7 +362,7 @@ def test_enrolments_that_fail_are_counted(study):
         flipped(good) + forged_weak + other_key + enrolment(0, FOREIGN)
         + sealed_by(OPEN, b"\x90", Kind.ENROLMENT),
     )  # fmt: skip
-    assert result.rejected == {"bad-signature": 2, "malformed": 2, "unknown-campaign": 1}
+    assert result.refused == {"bad-signature": 2, "malformed": 2, "unknown-campaign": 1}
     assert (result.enrolments, result.keys_added) == (0, 0)
 
 
@@ -372,9 +372,9 @@ def test_a_report_fills_all_its_slots_or_none(study):
         study.enrol(enrolment(number, OPEN))
     first = take(study, report(0, OPEN, 1, 2, slot=0) + report(0, OPEN, 3, 4, slot=1) + report(0, OPEN, 5, slot=2))
     # The second report is refused because of slot 1, so slot 2 is free for the third.
-    assert (first.accepted, first.outputs, first.rejected) == (2, 3, {"replayed": 1})
+    assert (first.accepted, first.outputs, first.refused) == (2, 3, {"replayed": 1})
     second = take(study, report(0, OPEN, 6, 7, slot=2) + report(0, OPEN, 8, 9, slot=3) + report(1, OPEN, 1, 1, 1, 1, 1))
-    assert (second.accepted, second.outputs, second.rejected) == (2, 7, {"replayed": 1})
+    assert (second.accepted, second.outputs, second.refused) == (2, 7, {"replayed": 1})
     counted = {slot: output for (_, _, key, slot), output in rows(study).items() if _is(key, device(0, OPEN))}
     assert counted == {0: 1, 1: 2, 2: 5, 3: 8, 4: 9}
 
@@ -394,7 +394,7 @@ def test_a_file_may_mix_campaigns_of_different_output_widths(study):
         report(0, wide, 299, 0, 150) + report(0, PLAIN, 15) + report(1, wide, 7, period=1) + report(3, OPEN, 1, 2, 3)
         + report(2, wide, *range(9)) + report(3, wide, 300) + report(1, PLAIN, 14, period=1),
     )  # fmt: skip
-    assert (result.accepted, result.rejected) == (6, {"bad-output": 1})
+    assert (result.accepted, result.refused) == (6, {"bad-output": 1})
     assert {name: counts.outputs for name, counts in result.by_campaign.items()} == {
         "education": 2,
         "open": 3,
@@ -470,7 +470,7 @@ def test_ingest_equals_the_slow_reference(prepared, tmp_path_factory, datas):
     for data in datas:
         result = take(study, data)
         expected = slow.ingest(data, NOW)
-        fast = Counter(result.rejected)
+        fast = Counter(result.refused)
         fast.update(accepted=result.accepted, enrolments=result.enrolments, ignored=result.enrolments_ignored)
         assert +fast == +expected
     expected_rows = {
@@ -527,13 +527,13 @@ def mutations(study, seed: int, number: int) -> None:
 
 
 def test_mutated_envelopes_never_crash(study):
-    """An ingest of 20,000 mutated envelopes raises no exception, and accepted + rejected = read."""
+    """An ingest of 20,000 mutated envelopes raises no exception, and accepted + refused = read."""
     mutations(study, 1, 20_000)
 
 
 @pytest.mark.long
 def test_a_million_mutated_envelopes_never_crash(study):
-    """An ingest of 1,000,000 mutated envelopes raises no exception, and accepted + rejected = read."""
+    """An ingest of 1,000,000 mutated envelopes raises no exception, and accepted + refused = read."""
     mutations(study, 2, 1_000_000)
 
 
@@ -551,7 +551,7 @@ def test_counts_do_not_depend_on_pieces_chunks_and_commits(study, tmp_path):
         other.import_campaign(OPEN.data, [AUTHOR.public], "open")
         piece_bytes, chunk_reports, chunk_outputs = sizes
         cut = take(other, data, piece_bytes=piece_bytes, chunk_reports=chunk_reports, chunk_outputs=chunk_outputs)
-        assert (cut.read, cut.accepted, cut.rejected) == (whole.read, whole.accepted, whole.rejected)
+        assert (cut.read, cut.accepted, cut.refused) == (whole.read, whole.accepted, whole.refused)
         assert rows(other) == rows(study)
 
 
@@ -563,7 +563,7 @@ def test_many_small_files_are_one_commit(study, tmp_path):
         (inbox / f"{number:04}.htr").write_bytes(report(number % 10, PLAIN))
     before = tables.snapshot(study.path / "reports").version()
     result = ingest(study, [inbox], now=NOW)
-    assert (result.read, result.accepted, result.rejected) == (1000, 10, {"replayed": 990})
+    assert (result.read, result.accepted, result.refused) == (1000, 10, {"replayed": 990})
     assert tables.snapshot(study.path / "reports").version() == before + 1
 
 
@@ -594,5 +594,5 @@ def test_reports_are_counted_once_if_the_rejects_are_not_written(study, monkeypa
         with pytest.raises(StudyError, match="no room"):
             take(study, data)
     again = take(study, data)
-    assert (again.accepted, again.rejected) == (0, {"malformed": 1, "replayed": 2})
+    assert (again.accepted, again.refused) == (0, {"malformed": 1, "replayed": 2})
     assert len(rows(study)) == 2

@@ -102,7 +102,7 @@ def test_remembered_signatures_change_no_result(study, tmp_path, verified_now, c
     assert ingest(study, [file], now=now) == expected
     assert 0 < verified_now[0] < without / 2  # only reports that are changed, or near a forged one, are verified
     for signed in (PLAIN, OPEN):
-        assert study.rejected(signed) == forgetful.rejected(signed)
+        assert study.refused(signed) == forgetful.refused(signed)
         assert study.periods(signed) == forgetful.periods(signed)
 
 
@@ -119,7 +119,7 @@ def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
     before, verified_now[0] = verified_now[0], 0
     again = ingest(study, [other, file], now=NOW, piece_bytes=intake_size)
     assert (before, verified_now[0]) == (12, 1)
-    assert (again.accepted, again.rejected, again.enrolments) == (1, {"replayed": 11}, 1)
+    assert (again.accepted, again.refused, again.enrolments) == (1, {"replayed": 11}, 1)
 
 
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the rejects"])

@@ -43,10 +43,10 @@ def together(tmp_path: Path, processes: int, reports: int) -> None:
     file.write_bytes(b"".join(report(number, BUCKETS, number % 4096) for number in range(reports)))
     results = take_together(study.path, [file] * processes)
     assert sum(result.accepted for result in results) == reports
-    assert sum((Counter(result.rejected) for result in results), Counter()) == {"replayed": (processes - 1) * reports}
+    assert sum((Counter(result.refused) for result in results), Counter()) == {"replayed": (processes - 1) * reports}
     counts = study.tally(BUCKETS).counts
     assert counts.tolist() == [len(range(y, reports, 4096)) for y in range(4096)]
-    assert study.rejected(BUCKETS) == {"replayed": (processes - 1) * reports}
+    assert study.refused(BUCKETS) == {"replayed": (processes - 1) * reports}
 
 
 def test_four_processes_count_the_same_file_once(tmp_path):
@@ -106,7 +106,7 @@ def killed_and_repeated(tmp_path: Path, moments: int) -> int:
             interrupted += process.exitcode == -signal.SIGKILL
         before = int(Study.open(copy).tally(BUCKETS).counts.sum())
         result = ingest(Study.open(copy), [file], now=NOW, threads=1)
-        assert (result.accepted, result.rejected.get("replayed", 0)) == (400 - before, before)
+        assert (result.accepted, result.refused.get("replayed", 0)) == (400 - before, before)
         assert Study.open(copy).tally(BUCKETS).counts.tolist() == [1] * 400 + [0] * 3696
         shutil.rmtree(copy)
     return interrupted
@@ -134,5 +134,5 @@ def test_a_slot_filled_between_scan_and_commit_is_replayed(tmp_path, before_comm
     second.write_bytes(report(0, BUCKETS, 3, 4))
     others = before_commit(lambda: take(study.path, second))
     result = take(study.path, first)
-    assert (others[0].accepted, result.accepted, result.rejected) == (1, 1, {"replayed": 1})
+    assert (others[0].accepted, result.accepted, result.refused) == (1, 1, {"replayed": 1})
     assert study.tally(BUCKETS).counts[:5].tolist() == [0, 0, 1, 1, 1]

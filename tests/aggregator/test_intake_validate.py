@@ -17,7 +17,7 @@ from aggregator.intake import signatures, validate
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
-from aggregator.intake.rejects import Reject
+from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import verifier
 from aggregator.study import Study
 from protocol.campaign import open_campaign, seal_campaign
@@ -101,8 +101,8 @@ def test_candidates_equal_the_unpacked_reports(prepared, sealed, most_outputs):
         assert list(unpacked) == list(range(offer.reports))
         found += unpacked.values()
     assert found == expected
-    assert sum(judged.rejected[signed.id.hex(), Reject.BAD_OUTPUT] for signed in CAMPAIGNS.values()) == refused
-    assert judged.rejected.total() == refused
+    assert sum(judged.refused[signed.id.hex(), RefusalReason.BAD_OUTPUT] for signed in CAMPAIGNS.values()) == refused
+    assert judged.refused.total() == refused
 
 
 def test_a_part_is_committed_while_the_next_is_verified(prepared, tmp_path, monkeypatch):

@@ -81,7 +81,7 @@ def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechani
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(sent.reports for sent in population(campaign, signed.id, truth, 0, 1, 1)))
     assert ingest(study, [batch], now=campaign.opens).accepted == PEOPLE
-    assert ingest(study, [batch], now=campaign.opens).rejected == {"replayed": PEOPLE}
+    assert ingest(study, [batch], now=campaign.opens).refused == {"replayed": PEOPLE}
 
     tally = study.tally(signed)
     assert tally.reports == PEOPLE

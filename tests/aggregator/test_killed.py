@@ -361,7 +361,7 @@ def test_a_wrong_clock_only_delays_early_reports(tmp_path):
     counted = 0
     for now, latest in [(0, 0), (-(10**12), 0), (opens - 1, 0), (opens + length, 2), (0, 2), (2**62, 3), (1, 3)]:
         result = ingest(study, [batch], now=now, threads=1)
-        assert result.read == 12 == result.accepted + sum(result.rejected.values())
+        assert result.read == 12 == result.accepted + sum(result.refused.values())
         counted += result.accepted
         assert counted == 3 * (latest + 1)
         assert sum(study.periods(OPEN).values()) == counted

@@ -126,7 +126,7 @@ def test_recorded_signatures_are_not_verified_again(bucket, study, monkeypatch):
 
     monkeypatch.setattr(signatures, "crypto_sign_open", refused)
     again = ingest(Study.open(study.path), [file], now=NOW, piece_bytes=1000, chunk_reports=4)
-    assert again.rejected == {"replayed": 18}
+    assert again.refused == {"replayed": 18}
 
 
 # Concurrent ingests, faults and crashes
@@ -154,7 +154,7 @@ def test_writers_at_once_count_each_report_once(bucket, study):
     assert failures == []
     assert len(accepted) == 2
     assert sum(accepted) == len(rows(study)) == 18
-    assert study.rejected(study.campaign("education")) == {"replayed": 18}
+    assert study.refused(study.campaign("education")) == {"replayed": 18}
 
 
 def persist(environment, path, files, pipe):

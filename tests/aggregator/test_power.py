@@ -116,6 +116,6 @@ def test_a_commit_of_another_process_is_on_the_disk_before_archiving(tmp_path, d
         ingest(study, [batch(tmp_path, 1)], now=NOW, threads=1)
     inbox.put(study.path, enrolment(1, OPEN) + report(1, OPEN, 1))
     files = inbox.waiting(study.path)
-    assert ingest(study, files, now=NOW, threads=1).rejected == {"replayed": 1}
+    assert ingest(study, files, now=NOW, threads=1).refused == {"replayed": 1}
     inbox.archive(study.path, files)
     assert left(study).tally(OPEN).reports == 1

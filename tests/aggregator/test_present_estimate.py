@@ -32,14 +32,14 @@ from tests.aggregator.test_estimate_result import SINGULAR
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def found(domain, p=None, n=2000, title="Colours", rejected=None):
+def found(domain, p=None, n=2000, title="Colours", refused=None):
     channel = hadamard(domain.size, NANONATS)
     campaign = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     decoder = decoder_of(channel)
     distribution = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
     counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
-    return estimate(campaign, Tally(counts, int(counts.sum()), rejected or {}))
+    return estimate(campaign, Tally(counts, int(counts.sum()), refused or {}))
 
 
 def found_items(domain):
@@ -64,7 +64,7 @@ TITLE_AND_LABELS_WITH_MARKUP = Values(("[bold]yes[/bold]", "[/] no $x_1$", "€ 
 def test_the_table_shows_percentages_intervals_and_refusals():
     """Each value has its share and interval in percent; the caption has the number of reports, the privacy level and
     the refusals."""
-    text = printed(estimate_table(found(COLOURS, [0.7, 0.2, 0.1], rejected={"replayed": 2, "signature": 1})))
+    text = printed(estimate_table(found(COLOURS, [0.7, 0.2, 0.1], refused={"replayed": 2, "signature": 1})))
     for part in (
         "Colours",
         "red",

@@ -25,7 +25,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import lip_response, randomized_response
-from aggregator.intake.rejects import Reject
+from aggregator.intake.refusals import RefusalReason
 from aggregator.present import page_method, page_numbers, page_reports
 from aggregator.present.markup import Html, tag
 from aggregator.present.page import digest, page
@@ -97,15 +97,15 @@ def draft(privacy, domain='kind = "values"\nvalues = ["a", "b", "c"]', more=""):
     return campaign_of(loads(text, parse_float=Decimal), Path())
 
 
-def tally(campaign, n=2000, rejected=None):
+def tally(campaign, n=2000, refused=None):
     distribution = decoder_of(campaign.channel).forward(np.full(campaign.channel.inputs, 1 / campaign.channel.inputs))
     counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
-    return Tally(counts, n, rejected or {}, 7)
+    return Tally(counts, n, refused or {}, 7)
 
 
-def written(campaign, n=2000, rejected=None, truth=None, period=None, method=None):
+def written(campaign, n=2000, refused=None, truth=None, period=None, method=None):
     """Return the parsed page, the estimate on it, and its text."""
-    counted = tally(campaign, n, rejected)
+    counted = tally(campaign, n, refused)
     found = estimate(campaign, counted, method=method)
     text = page(found, audit(campaign), counted, period=period, truth=truth)
     return Parsed(text), found, text
@@ -165,9 +165,9 @@ def test_the_same_study_gives_the_same_bytes(monkeypatch):
     monkeypatch.setattr("time.time", lambda: pytest.fail("the page read the clock"))
     campaign = unsigned_campaign(COLOURS)
     assert (
-        written(campaign, rejected={"late": 1, "early": 2})[2] == written(campaign, rejected={"early": 2, "late": 1})[2]
+        written(campaign, refused={"late": 1, "early": 2})[2] == written(campaign, refused={"early": 2, "late": 1})[2]
     )
-    texts = {written(campaign, **differs)[2] for differs in ({}, {"n": 2001}, {"rejected": {"late": 1}}, {"period": 3})}
+    texts = {written(campaign, **differs)[2] for differs in ({}, {"n": 2001}, {"refused": {"late": 1}}, {"period": 3})}
     assert len(texts) == 4
 
 
@@ -245,12 +245,12 @@ def test_refusals_are_explained():
 
     Every possible reason has an explanation.
     """
-    parsed, _, _ = written(unsigned_campaign(COLOURS), rejected={"replayed": 1234, "unknown-key": 5, "late": 0})
+    parsed, _, _ = written(unsigned_campaign(COLOURS), refused={"replayed": 1234, "unknown-key": 5, "late": 0})
     assert "Refused: 1,239." in parsed.text
     for words in ("1,234", "enrol their keys"):
         assert words in parsed.text
     assert [name for name, words in page_reports.REFUSED.items() if words in parsed.text] == ["unknown-key", "replayed"]
-    assert set(page_reports.REFUSED) == set(Reject)
+    assert set(page_reports.REFUSED) == set(RefusalReason)
     # A page of one period leaves out valid reports of other periods, so it must not say that all reports are counted.
     assert "None: no report for this campaign was refused." in written(unsigned_campaign(COLOURS), period=0)[0].text
 

@@ -201,7 +201,7 @@ def test_archived_uploads_do_not_show_which_envelopes_came_together(study):
     again.import_campaign(PLAIN.data, [AUTHOR.public], "plain")
     again.enrol(b"".join(enrolment(number, PLAIN) for number in range(10)))
     second = ingest(again, [inbox.done_of(study.path)], now=NOW, threads=1)
-    assert (second.accepted, second.rejected) == (first.accepted, first.rejected) == (13, {"malformed": 1})
+    assert (second.accepted, second.refused) == (first.accepted, first.refused) == (13, {"malformed": 1})
     for signed in (OPEN, PLAIN):
         assert again.tally(signed).counts.tolist() == study.tally(signed).counts.tolist()
 
@@ -236,7 +236,7 @@ def test_each_upload_counts_once_through_every_fault(study):
         assert proxy.met == len(faults) - 3
     assert kept(study) == sorted(bodies)
     result = ingest(study, inbox.waiting(study.path), now=NOW, threads=1)
-    assert (result.accepted, result.rejected) == (12, {})
+    assert (result.accepted, result.refused) == (12, {})
     assert study.tally(OPEN).counts.tolist() == [1] * 12 + [0] * 4
 
 
@@ -251,7 +251,7 @@ def test_a_repeated_upload_is_stored_once(study):
         assert ingest(study, files, now=NOW).accepted == 1
         inbox.archive(study.path, files)
         assert post(address, body)[0] == 200
-    assert ingest(study, inbox.waiting(study.path), now=NOW).rejected == {"replayed": 1}
+    assert ingest(study, inbox.waiting(study.path), now=NOW).refused == {"replayed": 1}
 
 
 HEAD = b"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-type: application/octet-stream\r\n"
@@ -527,7 +527,7 @@ def test_a_repeated_upload_after_a_kill_counts_once(study):
             deliver(address, sent(number))
     assert kept(study) == sorted([sent(0), sent(1)])
     result = ingest(study, inbox.waiting(study.path), now=NOW, threads=1)
-    assert (result.accepted, result.rejected) == (2, {})
+    assert (result.accepted, result.refused) == (2, {})
 
 
 def test_a_stopped_service_finishes_uploads_and_names_no_client(study):

@@ -150,7 +150,7 @@ def test_a_revocation_keeps_the_key_and_its_counted_reports(study):
     result = study.enrol(enrolment(0, PLAIN) + enrolment(9, PLAIN))
     assert (result.added, result.known) == (0, 2)
     result = take(study, report(0, PLAIN, 7), report(9, PLAIN, 7), report(1, PLAIN, 7))
-    assert (result.accepted, result.rejected) == (1, {"revoked-key": 2})
+    assert (result.accepted, result.refused) == (1, {"revoked-key": 2})
     assert study.tally(PLAIN).counts[7] == 2
     (row,) = study.status(NOW)
     assert (row.keys, row.revoked) == (5, 2)
@@ -180,10 +180,10 @@ def test_a_tally_has_its_version_and_refusals(study):
     take(study, report(0, PLAIN), report(0, PLAIN), report(88, OTHER), b"noise")
     after = study.tally(PLAIN)
     assert after.version == before.version + 1
-    assert (before.rejected, after.rejected) == ({}, {"replayed": 1})
-    assert study.rejected(None) == {"malformed": 1}
+    assert (before.refused, after.refused) == ({}, {"replayed": 1})
+    assert study.refused(None) == {"malformed": 1}
     take(study, report(0, PLAIN))
-    assert study.tally(PLAIN).rejected == {"replayed": 2}
+    assert study.tally(PLAIN).refused == {"replayed": 2}
     assert study.tally(PLAIN).version == after.version
 
 
@@ -196,7 +196,7 @@ def test_status_has_the_counts_of_each_campaign(study):
     first, second = study.status(NOW)
     assert (first.name, first.title, first.id) == ("a-first", "Other", OTHER.id.hex())
     assert (first.keys, first.revoked, first.reports, first.periods) == (1, 0, 3, {0: 1, 1: 2})
-    assert (second.reports, second.rejected, second.keys) == (0, {"unknown-key": 1}, 4)
+    assert (second.reports, second.refused, second.keys) == (0, {"unknown-key": 1}, 4)
     assert first.as_json()["periods"] == {"0": 1, "1": 2}
     times = (OPENS - 1, OPENS, OPENS + 4 * WEEK - 1, OPENS + 4 * WEEK)
     assert [study.status(now)[0].open for now in times] == [False, True, True, False]

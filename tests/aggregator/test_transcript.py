@@ -292,7 +292,7 @@ def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(envelopes) + b"".join(reports[at] for at in order))
     result = ingest(made, [batch], now=OPENS + 3 * WEEK)
-    assert (result.accepted, result.rejected) == (len(reports), {})
+    assert (result.accepted, result.refused) == (len(reports), {})
     tally = made.tally(signed)
     assert (tally.reports, tally.lost) == (200, 0)
     assert (tally.chains != SILENT).sum(axis=1) @ tally.counts == len(reports)
@@ -369,7 +369,7 @@ def test_reports_above_the_quota_of_a_period_are_refused(study_of, tmp_path, per
     report = Report(signed.id, period, slot, count, pack([1] * count, signed.campaign.channel.output_bits))
     (tmp_path / "batch.htr").write_bytes(Enrolment(signed.id, key.public).seal(key) + report.seal(key))
     result = ingest(made, [tmp_path / "batch.htr"], now=OPENS + 3 * WEEK)
-    assert result.rejected == ({"over-quota": 1} if refused else {})
+    assert result.refused == ({"over-quota": 1} if refused else {})
     with pytest.raises(ReportError) if refused else nullcontext():
         report.require_fit(signed.campaign)
 

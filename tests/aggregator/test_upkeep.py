@@ -87,8 +87,8 @@ def contents(study):
     for known in study.campaigns():
         for period in (None, 0):
             tally = study.tally(known.signed, period)
-            tallies[known.name, period] = tally.counts.tolist(), tally.reports, dict(tally.rejected)
-    return study.status(NOW), tallies, study.rejected(None)
+            tallies[known.name, period] = tally.counts.tolist(), tally.reports, dict(tally.refused)
+    return study.status(NOW), tallies, study.refused(None)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_compaction_changes_only_files(study, before):
     assert (reports.before.files, reports.after.files, reports.kept.files) == (7, 3, 7)
     assert (done["rejects"].before.files, done["rejects"].after.files) == (3, 1)
     assert all(not one.removed.files and not one.left for one in done.values())
-    assert take(study, report(0, PLAIN, 0)).rejected == {"replayed": 1}
+    assert take(study, report(0, PLAIN, 0)).refused == {"replayed": 1}
     assert take(study, report(6, PLAIN, 6)).accepted == 1
 
 
@@ -207,7 +207,7 @@ def test_an_ingest_counts_once_if_a_compaction_commits_before_it(study, before_c
     """If a compaction commits between an ingest's scan and its commit, the ingest scans again, and its report counts
     once."""
     before_commit(lambda: compact(study, now=time.time()))
-    assert take(study, report(6, PLAIN, 6), report(0, PLAIN, 0)).rejected == {"replayed": 1}
+    assert take(study, report(6, PLAIN, 6), report(0, PLAIN, 0)).refused == {"replayed": 1}
     assert study.tally(PLAIN, 0).counts.tolist() == [1, 1, 1, 1, 1, 0, 1, 1] + [0] * 8
 
 
@@ -499,7 +499,7 @@ def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, d
         assert contents(made) == before
     else:
         assert made.tally(PLAIN).counts.tolist() == before[1]["education", None][0]
-        assert made.rejected(PLAIN) == {"over-quota": 1, "replayed": 1, "unknown-key": 1}
+        assert made.refused(PLAIN) == {"over-quota": 1, "replayed": 1, "unknown-key": 1}
     assert done.read + done.counted == 15
     assert done.counted == 0 or name == "reports"
     assert {path.name for path in tmp_path.iterdir()} == {study.path.name, "new"}
@@ -575,7 +575,7 @@ def test_a_rebuild_counts_reports_of_revoked_keys_only_on_request(study, sources
     made = Study.open(done.path)
     assert made.tally(PLAIN, 0).reports == 6
     assert made.status(NOW)[0].revoked == 1
-    assert take(made, report(0, PLAIN, 0, period=1)).rejected == {"revoked-key": 1}
+    assert take(made, report(0, PLAIN, 0, period=1)).refused == {"revoked-key": 1}
 
 
 @pytest.fixture
@@ -613,12 +613,12 @@ def test_afresh_makes_a_study_without_outputs_of_revoked_keys(since, tmp_path):
     assert made.counted_under(named, since=1) == 0
     assert made.tally(PLAIN, 0).counts.tolist() == before[0]
     assert sum(before[1]) - made.tally(PLAIN, 1).reports == 1
-    assert made.rejected(PLAIN)["revoked-key"] == 1
+    assert made.refused(PLAIN)["revoked-key"] == 1
     kept = rebuild(since.path, tmp_path / "kept", Sources(), now=NOW, afresh=True, count_revoked=True)
     made = Study.open(kept.path)
     assert {period: made.tally(PLAIN, period).counts.tolist() for period in (0, 1)} == before
     assert made.status(NOW)[0].revoked_from == {1: 1, 2: 1}
-    assert take(made, report(1, PLAIN, 4, period=1), report(2, PLAIN, 4, period=1)).rejected == {
+    assert take(made, report(1, PLAIN, 4, period=1), report(2, PLAIN, 4, period=1)).refused == {
         "revoked-key": 1,
         "replayed": 1,
     }
@@ -630,8 +630,8 @@ def test_a_key_that_was_revoked_before_it_enrolled_is_not_enrolled_by_a_rebuild(
     study.revoke(enrolment(9, OPEN), enrolment(99, PLAIN), since=1)
     gone(study.path / "rejects")
     made = Study.open(rebuild(study.path, tmp_path / "new", Sources(), now=NOW).path)
-    assert take(made, report(99, PLAIN)).rejected == {"unknown-key": 1}
-    assert take(made, report(9, OPEN), report(9, OPEN, period=1)).rejected == {"unknown-key": 1, "revoked-key": 1}
+    assert take(made, report(99, PLAIN)).refused == {"unknown-key": 1}
+    assert take(made, report(9, OPEN), report(9, OPEN, period=1)).refused == {"unknown-key": 1, "revoked-key": 1}
     assert take(made, enrolment(9, OPEN)).keys_added == 1
     assert take(made, report(9, OPEN, 1)).accepted == 1
 
@@ -777,4 +777,4 @@ def test_a_rebuild_restores_the_prior_of_a_revoked_key(own, tmp_path, kept):
     made = Study.open(rebuild(study.path, tmp_path / "new", sources, now=NOW).path)
     assert made.tally(signed).priors.tolist() == expected.priors.tolist()
     assert made.status(NOW)[0].revoked == 1
-    assert take(made, report(0, signed, 3, period=1)).rejected == {"revoked-key": 1}
+    assert take(made, report(0, signed, 3, period=1)).refused == {"revoked-key": 1}

@@ -103,7 +103,7 @@ def filled(tmp_path, answers, devices=60):
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(batch))
     result = ingest(study, [file], now=NOW + fleet.WEEK)
-    assert (result.accepted, sum(result.rejected.values())) == (len(batch), 0)
+    assert (result.accepted, sum(result.refused.values())) == (len(batch), 0)
     return study, signed, sent
 
 
@@ -155,7 +155,7 @@ def test_tallies_of_the_workers_add_up_to_the_tally_of_each_view(tmp_path, answe
     study_version, version = StudyVersion.of(study), tables.snapshot(study.path / REPORTS).version()
     for chosen in (None, 0, 9, (0, 1)):
         parts = [tallies.part(study_version, version, one, 4, signed.id.hex(), chosen) for one in range(4)]
-        whole = tallies.whole(parts, study.rejected(signed))
+        whole = tallies.whole(parts, study.refused(signed))
         expected = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
         assert [contents(part) for part in whole.by_view] == [contents(part) for part in expected.by_view]
         assert (whole.counts == expected.counts).all()
@@ -197,7 +197,7 @@ def test_an_output_of_another_view_is_refused(tmp_path):
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join([*bad, *good, report(stranger, signed, [1])]))
     result = ingest(study, [file], now=NOW)
-    assert {name: n for name, n in result.rejected.items() if n} == {"bad-output": len(bad), "unknown-key": 1}
+    assert {name: n for name, n in result.refused.items() if n} == {"bad-output": len(bad), "unknown-key": 1}
     same(study.tally(signed, 0), signed, [(view, [1]) for view in range(3)])
     assert [view.devices for view in study.status(NOW)[0].views] == [1, 1, 1]
 

@@ -116,7 +116,7 @@ def test_the_notebook_runs_from_top_to_bottom():
     the test fails by chance in less than one of 10^6 runs.
     """
     check = (
-        "\nassert counted.accepted == 5000 and not counted.rejected\nassert estimate._repr_html_().startswith('<pre>') "
+        "\nassert counted.accepted == 5000 and not counted.refused\nassert estimate._repr_html_().startswith('<pre>') "
         "and figure.axes\nassert abs(estimate.share - truth).max() < 0.12 and len(table) == 5"
     )
     program = "import matplotlib; matplotlib.use('Agg')\n" + "\n".join(cells()) + check

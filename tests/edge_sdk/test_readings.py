@@ -515,7 +515,7 @@ def test_a_study_counts_every_reading_of_a_bundle(open_device, clock, tmp_path):
     assert device.bundle(campaign_id) == 3
     device.outbox.export(tmp_path / "day.htr")
     found = ingest(study, [tmp_path / "day.htr"], now=int(clock.now))
-    assert (found.accepted, sum(found.rejected.values())) == (4, 0)
+    assert (found.accepted, sum(found.refused.values())) == (4, 0)
     assert study.periods(signed) == {0: 24, 1: 16}
     again = ingest(study, [tmp_path / "day.htr"], now=int(clock.now))
-    assert again.rejected == {"replayed": 4}
+    assert again.refused == {"replayed": 4}

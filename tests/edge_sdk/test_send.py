@@ -131,7 +131,7 @@ def count(study):
     done = ingest(study, files, now=OPENS + 5000 * PERIOD - 1, threads=1)
     signed = [open_campaign(data, [AUTHOR.public]) for data in (DATA, SECOND)]
     totals = [sum(study.tally(one, period).reports for period in range(PERIODS)) for one in signed]
-    return totals, {name: number for name, number in done.rejected.items() if number}
+    return totals, {name: number for name, number in done.refused.items() if number}
 
 
 # The caps

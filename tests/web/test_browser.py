@@ -343,7 +343,7 @@ def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, peop
     study.import_campaign(data, [AUTHOR.public], "education")
     (tmp_path / "sent.htr").write_bytes(sent)
     result = ingest(study, [tmp_path / "sent.htr"], now=OPENS + 1)
-    assert (result.accepted, sum(result.rejected.values())) == (people, 0)
+    assert (result.accepted, sum(result.refused.values())) == (people, 0)
     found = estimate(signed, study.tally(signed))
     shares = np.array(truth.counts) / people
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()

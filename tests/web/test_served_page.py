@@ -81,7 +81,7 @@ class InterruptibleService:
         files = inbox.waiting(self.study.path)
         found = ingest(self.study, files, now=int(time.time()))
         inbox.archive(self.study.path, files)
-        return found.accepted, dict(found.rejected)
+        return found.accepted, dict(found.refused)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Reject(StrEnum):
+class RefusalReason(StrEnum):
     """The reasons for which envelopes are refused, in the order of the checks."""
 
     MALFORMED = "malformed"
