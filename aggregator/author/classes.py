@@ -50,7 +50,7 @@ from protocol.domain import Domain
 from protocol.notions import Notion
 from protocol.notions.classes import Classes
 
-PROMISES = ("epsilon", "budgets", "default", "pairs", "sensitive")
+CLASS_ENTRIES = ("epsilon", "budgets", "default", "pairs", "sensitive")
 """Entries of ``[privacy]`` that a class may set for itself."""
 
 
@@ -60,7 +60,7 @@ def classes_of(
     """Return the notion of ``[classes.NAME]``, and the names of the classes.
 
     Args:
-        classes: a table for each class, with its overrides of ``PROMISES`` and the entries of ``[prior]``.
+        classes: a table for each class, with its overrides of ``CLASS_ENTRIES`` and the entries of ``[prior]``.
         privacy: ``[privacy]``, the default for every class.
         folder: the folder to which the names of files in the draft are relative.
     Raises:
@@ -78,12 +78,12 @@ def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain,
         raise DraftError(
             f"[classes] {name} must be a table, not {shown(table)}: write its entries under [classes.{name}]"
         )
-    own = {key: value for key, value in table.items() if key in PROMISES}
+    own = {key: value for key, value in table.items() if key in CLASS_ENTRIES}
     promise = Section("privacy", privacy | own, dict.fromkeys(own, f"classes.{name}"))
     prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in own})
     notion = notion_of(promise, prior, domain, folder)
     promise.done()
-    prior.done(PROMISES)
+    prior.done(CLASS_ENTRIES)
     return notion
 
 
