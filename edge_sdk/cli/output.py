@@ -23,11 +23,11 @@ NATS = {
     "together", "changing", "forgotten",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "known_past"}
-SHARES = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
+ROUNDED_UP = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
 """Probabilities that are rounded up, so that no disclosure is understated."""
 DELTAS = {"ldp", "lip"}
 """Bounds on delta at a level, rounded up for the same reason."""
-LOW_SHARES = {"fits_other", "least_after"}
+ROUNDED_DOWN = {"fits_other", "least_after"}
 """Probabilities that are rounded down, for the same reason: a report that also fits other answers protects the
 person."""
 
@@ -75,10 +75,10 @@ def _shown(name: str, value: object) -> str:
         return "no"
     if name in TIMES and isinstance(value, int):
         return moment(value)
-    if name in SHARES and isinstance(value, Fraction | float):
+    if name in ROUNDED_UP and isinstance(value, Fraction | float):
         return f"{exact.written(Fraction(math.ceil(1000 * Fraction(value)), 10))}%"
     if name in DELTAS and isinstance(value, float):
         return exact.written(exact.rounded_up(Fraction(value), 3))
-    if name in LOW_SHARES and isinstance(value, Fraction):
+    if name in ROUNDED_DOWN and isinstance(value, Fraction):
         return f"{exact.written(Fraction(math.floor(1000 * value), 10))}%"
     return str(value)
