@@ -124,7 +124,7 @@ def array_at(data: bytes, at: int) -> tuple[int, int]:
     return length, at
 
 
-def text_at(data: bytes, at: int) -> tuple[Value, int]:
+def scalar_at(data: bytes, at: int) -> tuple[Value, int]:
     """Return the value at ``at``, which must not be an array, and the offset after it.
 
     Raises:

@@ -45,7 +45,7 @@ def require_campaign_size(payload: bytes, size: int) -> None:
 def _claimed_weights(payload: bytes, at: int) -> int:
     """Return the number of prior weights that the notion encoded at offset ``at`` claims to have."""
     _, at = codec.array_at(payload, at)
-    name, at = codec.text_at(payload, at)
+    name, at = codec.scalar_at(payload, at)
     at = codec.skip(payload, at)
     if name == Information.name:
         return codec.array_at(payload, at)[0]
@@ -54,7 +54,7 @@ def _claimed_weights(payload: bytes, at: int) -> int:
     count, at = codec.array_at(payload, at)
     total = 0
     for _ in range(min(count, MAX_CLASSES)):
-        if codec.text_at(payload, codec.array_at(payload, at)[1])[0] == Information.name:
+        if codec.scalar_at(payload, codec.array_at(payload, at)[1])[0] == Information.name:
             total += _claimed_weights(payload, at)
         at = codec.skip(payload, at)
     return total

@@ -139,12 +139,12 @@ def test_arrays_are_nested_at_most_eight_deep() -> None:
 
 def test_an_array_in_the_place_of_a_text_is_refused_as_an_array() -> None:
     """An array where a single value is expected is refused for this reason, whatever its depth."""
-    assert codec.text_at(codec.encode(["lip", 1]), 1) == ("lip", 5)
+    assert codec.scalar_at(codec.encode(["lip", 1]), 1) == ("lip", 5)
     for length in (0, 15, 16, 2**16):
         with pytest.raises(CodecError, match="text, a number or a byte string is expected, not an array"):
-            codec.text_at(codec.encode([0] * length), 0)
+            codec.scalar_at(codec.encode([0] * length), 0)
     with pytest.raises(Truncated):
-        codec.text_at(b"\x90", 1)
+        codec.scalar_at(b"\x90", 1)
 
 
 def test_bytes_over_the_limit_are_refused_before_parsing() -> None:
