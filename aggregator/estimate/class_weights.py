@@ -20,12 +20,12 @@ from aggregator.estimate.reweighed import ReweighedDecoder
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting, require_distinct
 from aggregator.families.decoder import Decoder, Floats
 
-SETTLED = 1e-13
+CONVERGED = 1e-13
 """Raking ends when the relative error of each group's share is below this."""
 
 MAX_ROUNDS = 10_000
 
-UNSETTLED = 1e-9
+NOT_CONVERGED = 1e-9
 """Margins that still have a larger relative error after raking contradict each other."""
 
 
@@ -57,9 +57,9 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
             quotient = margin.shares / group_shares(found, margin)
             off = max(off, float(np.abs(quotient - 1).max()))
             found *= quotient[margin.groups]
-        if off < SETTLED:
+        if off < CONVERGED:
             break
-    if off > UNSETTLED:
+    if off > NOT_CONVERGED:
         raise MarginRefused(
             "no weights of the classes give all these margins, because they contradict each other: "
             "correct one, or leave one out"

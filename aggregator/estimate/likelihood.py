@@ -66,7 +66,7 @@ class Fit:
     steps: int
 
     @property
-    def settled(self) -> bool:
+    def converged(self) -> bool:
         """True if the gap is too small for the reports to detect it."""
         return self.gap <= CONVERGED_NATS
 

@@ -139,7 +139,7 @@ def consistent(
     if method == "mmse" and prior is not None:
         return distribution.posterior_mean(decoder, share, prior)
     if method == "map" and prior is not None:
-        return _settled(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
+        return _converged_share(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
     if method == "smooth" and isinstance(decoder, ClassesDecoder):
         return _smooth_classes(decoder, share, reports, shown_inputs)
     if method == "smooth":
@@ -149,7 +149,7 @@ def consistent(
         even = np.full(decoder.inputs, 1 / decoder.inputs)
         # The start matters only if the maximum is not unique.
         start = empirical_bayes(*linear) if linear else even if prior is None else prior
-        return _settled(likelihood.em(decoder, share, reports, start), warnings)
+        return _converged_share(likelihood.em(decoder, share, reports, start), warnings)
     if linear is None:
         raise ValueError(f"method {method!r} needs an unbiased estimate, and none exists: use 'em'")
     if method == "empirical-bayes":
@@ -177,8 +177,8 @@ def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, shown_
     return found
 
 
-def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:
-    if not fit.settled:
+def _converged_share(fit: likelihood.Fit, warnings: list[str]) -> Floats:
+    if not fit.converged:
         warnings.append(
             f"the search for the most likely shares stopped after {fit.steps:,} steps, so the shares are approximate: "
             f"their log-likelihood is at most {fit.gap:.3g} below the maximum"

@@ -18,7 +18,7 @@ from aggregator.estimate.likelihood import PRIOR_REPORTS
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 
 MAX_ROUNDS = 2000
-SETTLED = 1e-9
+CONVERGED = 1e-9
 """Expectation maximisation has converged if a round changes the joint shares by less than this in total."""
 
 NEGLIGIBLE = 1e-10
@@ -126,9 +126,9 @@ class Pooled(Decoder):
         prior = p = self._joint
         for _ in range(MAX_ROUNDS):
             better = (self._better(share, p) + PRIOR_REPORTS * prior) / (1 + PRIOR_REPORTS)
-            settled = np.abs(better - p).sum() < SETTLED
+            converged = np.abs(better - p).sum() < CONVERGED
             p = better
-            if settled:
+            if converged:
                 break
         shares: Floats = p.sum(axis=0)
         return shares

@@ -23,7 +23,7 @@ import numpy as np
 from aggregator.families.decoder import Decoder, Floats
 
 STEPS = 30
-SETTLED = 1e-7
+CONVERGED = 1e-7
 """Conjugate gradients end when the residual falls to this part of its first value, or after ``STEPS`` steps."""
 
 ROUNDING = 1e-6
@@ -88,7 +88,7 @@ def _beyond(decoder: Decoder, inverse: Floats, counts: Floats) -> Floats:
     explained = np.zeros(decoder.inputs)
     rest = decoder.backward(inverse * counts)
     step, size = rest, float(rest @ rest)
-    enough = SETTLED**2 * size
+    enough = CONVERGED**2 * size
     for _ in range(STEPS):
         if size <= enough:
             break

@@ -26,7 +26,7 @@ LARGEST = 2**12
 seconds."""
 
 ROUNDS = 10
-SETTLED = 1e-5
+CONVERGED = 1e-5
 """The search has converged if a round moves less than this part of the reports."""
 
 
@@ -51,6 +51,6 @@ def robust(decoder: Decoder, share: Floats, reports: int, shown_inputs: ShownInp
         fewer = np.minimum(share, distribution + REACH * np.sqrt(np.maximum(distribution, 1 / reports) / reports))
         fewer /= fewer.sum()
         moved, reduced = float(np.abs(fewer - reduced).sum()), fewer
-        if moved < SETTLED:
+        if moved < CONVERGED:
             break
     return project(decoder.invert(reduced), shown_inputs)

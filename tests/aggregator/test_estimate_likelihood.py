@@ -58,7 +58,7 @@ def test_no_other_distribution_is_more_likely_by_more_than_the_gap(channel, rng)
     p = 1 / np.arange(1, channel.inputs + 1) ** 2
     share = drawn(rng, decoder, p / p.sum(), n)
     fit = em(decoder, share, n, even(channel.inputs))
-    assert fit.settled
+    assert fit.converged
     assert fit.gap <= CONVERGED_NATS
     assert fit.share.min() >= 0
     assert fit.share.sum() == pytest.approx(1)
@@ -94,7 +94,7 @@ def test_a_search_of_one_step_has_not_converged(rng):
     decoder, start = decoder_of(WIDE), np.array([0.6, 0.2, 0.2])
     share = drawn(rng, decoder, np.array([0.1, 0.1, 0.8]), 10_000)
     fit = em(decoder, share, 10_000, start, steps=1)
-    assert not fit.settled
+    assert not fit.converged
     assert fit.steps == 1
 
 
@@ -106,7 +106,7 @@ def test_longer_steps_converge_faster_than_plain_steps():
     distribution = decoder.forward(p / p.sum())
     share = np.random.default_rng(1).multinomial(n, distribution / distribution.sum()) / n
     fit = em(decoder, share, n, even(1024))
-    assert fit.settled
+    assert fit.converged
     assert fit.steps <= 1000
     slow = even(1024)
     for _ in range(fit.steps):
