@@ -4,7 +4,7 @@ Claims of the author are ignored; every number is computed again from the channe
 rounded up; errors are floats, for display.
 
 ``audit`` returns the levels of the campaign's certificate. With a ``LevelsRequest`` it also returns the channel's
-levels under every other notion.
+levels under the other notions, as far as they apply.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Audit:
         mse: for LIP with a prior, the expected squared error of one person's histogram if the prior is right, summed
             over values (for item sets over the items, times l squared). None without such a prior, and for bit vectors.
         mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2); None without such a prior.
-        table: the levels under every other notion; None if they were not requested.
+        table: the levels under the other notions, as far as they apply; None if they were not requested.
         prior: the name of the prior of the levels in ``table``: campaign, uniform, or a file.
         request: the request from which ``table`` was computed.
     """

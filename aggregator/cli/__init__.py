@@ -1,7 +1,8 @@
 """The command ``halftruth``: a thin layer over the library.
 
 A command parses its arguments, calls the library, and prints the result, for a person or as JSON. An error is
-printed on stderr. The exit code is 0 done, 1 failed, 2 usage, 65 bad data, or 75 not yet.
+printed on stderr. The exit code is 0 if the command is done, 1 if it failed, 2 for wrong usage, 65 for bad data, and 75
+if the command should be tried later.
 
 ``shell`` has the functions that all commands share, and loads the file of a command on demand.
 """

@@ -148,8 +148,8 @@ def audit(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Recompute every privacy claim of a campaign from the integers of its channel, and compute its level under every
-    other notion. docs/GLOSSARY.md explains the notions.
+    """Recompute every privacy claim of a campaign from the integers of its channel, and compute its level under the
+    other notions, as far as they apply. docs/GLOSSARY.md explains the notions.
 
     If the channel exceeds the declared level, even slightly, the command ends with exit code 65.
     """

@@ -15,9 +15,9 @@ gain attack: Cao, Jia, Gong 2021). The second test is the most sensitive. It nee
 inputs and uses the most powerful direction for each output (``residual_test``). It is omitted if reports are counted
 bit by bit, if there are more than ``LARGEST`` outputs, or if classes or people have different channels. If reports are
 counted bit by bit, the first test is made for each bit instead of each output. The tests cannot detect forged reports
-that imitate honest people with one value, because such counts are possible, and they cannot detect forged words with a
-plausible number of ones. The influence of a forged report bounds the effect of such forgeries. The result of the tests
-is a warning; no report is dropped.
+that imitate honest people with one value, because such counts are possible, and they cannot detect forged bit
+vectors with a plausible number of ones. The influence of a forged report bounds the effect of such forgeries. The
+result of the tests is a warning; no report is dropped.
 """
 
 from __future__ import annotations

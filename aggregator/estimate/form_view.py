@@ -1,4 +1,4 @@
-"""Estimate from one view of a form; the view asks the same people one or two questions.
+"""Estimate from one view of a form, which asks each of its devices one or two questions.
 
 The inputs of the channel are the values of the question, or the cells of the table of two questions, numbered row by
 row. So a query on one question is a query on the cells, and the decoder of any mechanism computes its result and its

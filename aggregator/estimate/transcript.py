@@ -61,8 +61,8 @@ class TranscriptTally(Tally):
         if not self.lost:
             return ()
         return (
-            f"reports that are left out: {self.lost:,}, because an earlier report of the same device is missing or "
-            "came twice, so their channel is unknown; ingest the missing reports",
+            f"reports left out: {self.lost:,}. An earlier report of the same device is missing or repeated, so the "
+            "channel of the later ones is unknown. If reports are missing, ingest them",
         )
 
 

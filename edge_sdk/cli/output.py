@@ -23,6 +23,8 @@ NATS = {
     "together", "changing", "forgotten",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "known_past"}
+LABELS = {"leaves": "reports go to"}
+"""Names of values for people, where the name for scripts is not clear."""
 ROUNDED_UP = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
 """Probabilities that are rounded up, so that no disclosure is understated."""
 DELTAS = {"ldp", "lip"}
@@ -53,7 +55,7 @@ def lines(printed: Printed) -> list[str]:
             made.append(f"{name}: {'none' if not value else ''}".rstrip())
             made += [f"  {_row(item)}" for item in value]
         else:
-            made.append(f"{name.replace('_', ' ')}: {_shown(name, value)}")
+            made.append(f"{LABELS.get(name, name.replace('_', ' '))}: {_shown(name, value)}")
     return made
 
 

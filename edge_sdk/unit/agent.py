@@ -104,7 +104,7 @@ class Unit:
         self._campaign: Campaign | None = None
         self._asked: tuple[SourcedQuestion, ...] = ()
         self._number = self._every = self._phase = 0
-        self._leaves = False
+        self._has_destination = False
         self._timeout, self._begun = 0.0, -inf
         self._tried: tuple[int, int] | None = None
         self._checked_in: int | None = None
@@ -165,7 +165,7 @@ class Unit:
                 self._warn("opening", f"{campaign.title!r} has not opened yet", NOTICE)
                 return min(campaign.opens - self._now, OPENING_SECONDS)
             self._bundle(campaign)
-            self._leave()
+            self._send_or_export()
             self._read_what_is_due(campaign)
             self._bundle(campaign)
         except (UnknownCampaign, ConsentMissing):
@@ -176,7 +176,7 @@ class Unit:
             )
             return None
         if self._is_over(campaign):
-            return self._follow() if self._configuration.follow and self._leaves else None
+            return self._follow() if self._configuration.follow and self._has_destination else None
         return max(0.0, min(self._moments(campaign)) - self._clock())
 
     # Joining and consent
@@ -200,7 +200,7 @@ class Unit:
         self._every, self._timeout = schedule.every, schedule.timeout
         self._asked = schedule.asked(device.records.campaigns.find(campaign_id).map, campaign.domain)
         self._number = device.records.campaigns.number(campaign_id)
-        self._leaves = self._configuration.export is not None or bool(device.addresses(campaign_id))
+        self._has_destination = self._configuration.export is not None or bool(device.addresses(campaign_id))
         self._phase = self._drawn_phase()
         self._say(NOTICE, f"answering {campaign.title!r}: a reading every {in_seconds(self._every)}")
         self._campaign = campaign
@@ -231,7 +231,7 @@ class Unit:
                 self._sending = self._asking = Child([sys.executable, *command], errors=True)
             except OSError as error:
                 self._warn(
-                    "leaving",
+                    "sending",
                     f"the study was not asked for its next campaign: {error.strerror or type(error).__name__}",
                 )
         return max(0.0, min(self._now + MOST_PAUSE, self._next_interval) - self._clock())
@@ -320,14 +320,14 @@ class Unit:
 
     # Sending and exporting
 
-    def _leave(self) -> None:
+    def _send_or_export(self) -> None:
         """Send or export sealed envelopes, if a time for it has passed since the last step."""
         if self._begun <= self._now < self._settled:
             return
         to = self._configuration
         due = self._checked_in is not None and self._interval > self._checked_in
         self._checked_in = self._interval
-        if not due or not self._leaves or self._sending is not None or not self._waits:
+        if not due or not self._has_destination or self._sending is not None or not self._waits:
             return
         # Only this campaign is sent: another unit with the same store has its own schedule and destination.
         named = self.campaign_id.hex()
@@ -339,12 +339,12 @@ class Unit:
                 to.export.mkdir(parents=True, exist_ok=True)
                 name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._now)) + f"-{named[:8]}.htr"
                 count = self._device.outbox.export(to.export / name, self.campaign_id)
-                self._solved("leaving", "")
+                self._solved("sending", "")
                 self._say(NOTICE, f"{count} envelope{'s' * (count != 1)} written to {to.export / name}")
         except HalftruthError as error:
-            self._warn("leaving", str(error))
+            self._warn("sending", str(error))
         except OSError as error:
-            self._warn("leaving", f"nothing was exported or sent: {error.strerror or type(error).__name__}")
+            self._warn("sending", f"nothing was exported or sent: {error.strerror or type(error).__name__}")
 
     def _finish_sending(self) -> None:
         """Log the result of an upload, if it has ended or takes too long."""
@@ -364,14 +364,14 @@ class Unit:
         elif more:
             what = "the request for the next campaign" if asking else "the upload"
             self._warn(
-                "leaving",
+                "sending",
                 f"{what} was stopped after {SEND_SECONDS} seconds; it is tried again at the next sending time",
             )
         elif code:
             what = "the next campaign was not joined" if asking else "not everything was sent"
-            self._warn("leaving", f"{what}: {said}")
+            self._warn("sending", f"{what}: {said}")
         else:
-            self._solved("leaving", "")
+            self._solved("sending", "")
             self._say(NOTICE, said)
 
     # Times
@@ -401,7 +401,7 @@ class Unit:
             if slot < campaign.answers_per_period:
                 following = min(following, begins + slot * self._every)
             moments.append(min(self._closes(campaign), following))
-        if self._leaves:
+        if self._has_destination:
             moments.append(self._next_interval if self._interval == self._checked_in else self._settled)
         return moments
 
@@ -414,7 +414,7 @@ class Unit:
         """Return whether the campaign is over and nothing of it is left to seal or send; log it then."""
         if self._now < self._closes(campaign) or self._sending is not None or self._device.collected(self.campaign_id):
             return False
-        if self._leaves and self._waits:
+        if self._has_destination and self._waits:
             return False
         early = " early, by its author" if self._now < campaign.closes else ""
         self._warn("over", f"{campaign.title!r} is over{early}", NOTICE)

@@ -116,7 +116,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
         **({"view_description": about} if about else {}),
         "store": str(configuration.store),
         "readings": f"one every {in_seconds(every)}, {readings} in a period of {in_seconds(terms.period_seconds)}",
-        "leaves": f"{to}, every {in_seconds(configuration.send_every)}" if to else "only by 'outbox export'",
+        "leaves": f"{to}, every {in_seconds(configuration.send_every)}" if to else "files that 'outbox export' writes",
     }
 
 

@@ -320,7 +320,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
     tally = made.tally(signed)
     assert (tally.reports, tally.lost) == (30, 60)
     [warning] = [warning for warning in estimate(signed, tally).warnings if "left out" in warning]
-    assert warning.startswith("reports that are left out: 60,")
+    assert warning.startswith("reports left out: 60. ")
     assert (made.tally(signed, period=2).reports, made.tally(signed, period=2).lost) == (0, 30)
     (sent,) = population(signed.campaign, signed.id, truth, 1, seed=1)
     (tmp_path / "1.htr").write_bytes(sent.reports)

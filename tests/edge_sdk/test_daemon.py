@@ -247,7 +247,9 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
     assert said["source"] == "gives a reading that the question allows"
     assert not (tmp_path / "unit" / "store").exists()
     assert main(["run", str(file), "--check"]) == 0
-    assert "0.3" not in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "0.3" not in printed
+    assert "reports go to: https://study.example, every 60 seconds\n" in printed
 
 
 @pytest.mark.parametrize(
@@ -621,7 +623,7 @@ def test_a_configuration_cannot_replace_a_signed_address(world):
     signed = load_average(addresses=("http://127.0.0.1:9",))
     one = world(data=signed)
     one.unit.step()
-    assert one.unit._leaves
+    assert one.unit._has_destination
     assert one.device.addresses(one.unit.campaign_id) == ("http://127.0.0.1:9",)
     other = world(PLAIN + '[send]\nurl = "https://study.example"\n', signed, name="other")
     with pytest.raises(ConfigurationRefused, match=r"127\.0\.0\.1"):

@@ -70,7 +70,7 @@ class BitsDecoder(Decoder):
         return max(alone - float(weighted.sum() ** 2 - weighted @ weighted), 0.0)
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
-        # The outputs S_x of the step are the words in which the bit of x is set, with p* = a and q* = b.
+        # The outputs S_x of the step are the bit vectors in which the bit of x is set, with p* = a and q* = b.
         return BinomialSteps(-self._b / self._a_minus_b, 1 / self._a_minus_b[np.newaxis], counts[np.newaxis], reports)
 
     @property
