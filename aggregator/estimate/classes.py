@@ -17,7 +17,7 @@ from aggregator.estimate.personal import PersonalDecoder, PersonalTally, offered
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, WordIncrements
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, VectorIncrements
 from aggregator.families.registry import decoder_of
 from protocol.channels import Channel
 from protocol.errors import HalftruthError
@@ -102,14 +102,14 @@ class ClassesDecoder(Pooled):
         return np.ones(self.classes)
 
     @property
-    def word_increments(self) -> WordIncrements | None:
+    def vector_increments(self) -> VectorIncrements | None:
         # Classes are independent, so the skewness of the sum is at most the largest of any class's sum.
-        if all(decoder.word_increments is None for decoder in self._decoders):
+        if all(decoder.vector_increments is None for decoder in self._decoders):
             return None
-        each = [decoder.word_increments or _increments_of_steps(decoder) for decoder in self._decoders]
+        each = [decoder.vector_increments or _increments_of_steps(decoder) for decoder in self._decoders]
         bearing = [share * one.bearing for share, one in zip(self.members, each, strict=True) if share > 0]
         scaled = list(zip(self.scales, each, strict=True))
-        return WordIncrements(
+        return VectorIncrements(
             np.min(bearing, axis=0),
             np.min([scale * one.least for scale, one in scaled], axis=0),
             np.max([scale * one.most for scale, one in scaled], axis=0),
@@ -131,12 +131,12 @@ class ClassesDecoder(Pooled):
         return max(decoder.people_per_report for decoder in self._decoders)
 
 
-def _increments_of_steps(decoder: Decoder) -> WordIncrements:
+def _increments_of_steps(decoder: Decoder) -> VectorIncrements:
     """Return the increments of a decoder that has steps only, at equal shares of all inputs."""
     steps = decoder.binomial_steps(np.zeros(decoder.features, dtype=np.int64), 1)
     reach = steps.heights.sum(axis=0)
     even = np.full(decoder.inputs, 1 / decoder.inputs)
-    return WordIncrements(decoder.variances(decoder.forward(even)) / reach**2, steps.base, steps.base + reach)
+    return VectorIncrements(decoder.variances(decoder.forward(even)) / reach**2, steps.base, steps.base + reach)
 
 
 def _levels_of(steps: BinomialSteps) -> tuple[Floats, Integers]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, WordIncrements
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, VectorIncrements
 
 Interval: TypeAlias = tuple[Floats, Floats]
 
@@ -71,7 +71,7 @@ class Intervals(NamedTuple):
 LEAST_COUNT = 50
 """The normal interval needs at least this many effective reports on the value."""
 
-LEAST_WORDS = 500
+LEAST_VECTORS = 500
 """For bit vectors, where an exact but wider interval is the alternative, the normal interval needs this many
 effective reports. With 80 effective reports, the coverage of 95% intervals was 93.5%; with 500 or more it was at
 least 94.1% for every value."""
@@ -125,31 +125,32 @@ def intervals(
     se: Floats,
     alpha: float,
     effect: Floats | None = None,
-    words: WordIncrements | None = None,
+    increments: VectorIncrements | None = None,
 ) -> Interval:
     """Return intervals, each of which misses its share with a probability of about ``alpha`` or less.
 
     With one step and independent reports the interval is exact. With several steps it is normal if enough reports
     affect the value; otherwise it is the sum of exact intervals at ``alpha`` divided by the number of steps, which is
-    conservative (Boole) and up to 1.6 times as wide for two steps. If ``words`` is given, ``raw`` has a smaller error
-    than the steps: the interval is normal if enough reports affect the value, and otherwise the interval of the steps.
+    conservative (Boole) and up to 1.6 times as wide for two steps. If ``increments`` is given, ``raw`` has a smaller
+    error than the steps: the interval is normal if enough reports affect the value, and otherwise the interval of the
+    steps.
 
     Args:
         steps: the estimates as steps on counts.
         raw, se: (k,) the estimates and their standard errors.
         alpha: the probability that an interval misses its share; for k simultaneous intervals, alpha / k (Bonferroni).
         effect: (k,) the design effects; None if reports are independent.
-        words: the decoder's ``word_increments``; None if the estimate is the sum of the steps.
+        increments: the decoder's ``vector_increments``; None if the estimate is the sum of the steps.
     Returns:
         (k,) lower and upper ends, not clipped.
     """
     z = quantile(alpha)
     low, high = normal(raw, se, alpha)
-    if words is None:
+    if increments is None:
         stepwise = (steps.number == 1) | ~_enough(steps, raw, se, z, effect)
     else:
         reports = steps.reports if effect is None else steps.reports / effect
-        stepwise = words.bearing * reports < max(LEAST_WORDS, _least_count(z))
+        stepwise = increments.bearing * reports < max(LEAST_VECTORS, _least_count(z))
     for number in np.unique(steps.number[stepwise]):
         chosen = stepwise & (steps.number == number)
         low[chosen], high[chosen] = _exact(steps.of(chosen), alpha / number, None if effect is None else effect[chosen])

@@ -84,7 +84,7 @@ class BinomialSteps:
 
 
 @dataclass(frozen=True)
-class WordIncrements:
+class VectorIncrements:
     """Bounds on the contribution of one report to the estimate of each input, if it can have many values.
 
     Attributes:
@@ -206,7 +206,7 @@ class Decoder(ABC):
         return self
 
     @property
-    def word_increments(self) -> WordIncrements | None:
+    def vector_increments(self) -> VectorIncrements | None:
         """The contributions of a report if they can have many values; None if ``binomial_steps`` gives the exact
         estimate."""
         return None

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.families.bits.decoder import BitsDecoder
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, WordIncrements
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, VectorIncrements
 from protocol.channels.bits.channel import Bits
 
 EVEN = 1e-9
@@ -85,12 +85,12 @@ class BalancedDecoder(BitsDecoder):
         return self._plain.binomial_steps(counts, reports)
 
     @cached_property
-    def word_increments(self) -> WordIncrements:
+    def vector_increments(self) -> VectorIncrements:
         # A report adds most to raw'[x] if only bit x is set, and least if all other bits are set.
         unset, set_ = self._b / self._a_minus_b, (1 - self._b) / self._a_minus_b
         most = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
         least = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
-        return WordIncrements(self._bearing(), least, most)
+        return VectorIncrements(self._bearing(), least, most)
 
     def _bearing(self) -> Floats:
         """Return 1 / skewness^2 of each value's contribution, the smaller of the numbers at share 0 and at share 1,
@@ -111,4 +111,4 @@ class BalancedDecoder(BitsDecoder):
 
     @property
     def people_per_report(self) -> float:
-        return float(np.maximum(self.word_increments.most, -self.word_increments.least).max())
+        return float(np.maximum(self.vector_increments.most, -self.vector_increments.least).max())

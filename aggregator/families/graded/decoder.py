@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, WordIncrements
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, VectorIncrements
 from aggregator.families.projective.cycle import Cycle
 from protocol.channels.graded.channel import GradedProjective
 
@@ -129,7 +129,7 @@ class GradedDecoder(Decoder):
         return BinomialSteps(base, height, self._cycle.count(counts)[np.newaxis], reports, slack)
 
     @cached_property
-    def word_increments(self) -> WordIncrements:
+    def vector_increments(self) -> VectorIncrements:
         less, beyond = self._common
         number = len(self._channel.members)
         bearing, least, most = np.empty(number), np.empty(number), np.empty(number)
@@ -141,7 +141,7 @@ class GradedDecoder(Decoder):
             # only widen them.
             least[place], most[place] = -common.max(), self._factor[x] - common.min()
         classes = np.asarray(self._channel.class_of, dtype=np.int64)
-        return WordIncrements(bearing[classes], least[classes], most[classes])
+        return VectorIncrements(bearing[classes], least[classes], most[classes])
 
     def _bearing(self, x: int, common: Floats) -> float:
         """Return 1 / skewness^2 of a report's contribution to ``x``, the smaller of the numbers at a share of 1, and at
@@ -164,4 +164,4 @@ class GradedDecoder(Decoder):
 
     @property
     def people_per_report(self) -> float:
-        return float(np.maximum(self.word_increments.most, -self.word_increments.least).max())
+        return float(np.maximum(self.vector_increments.most, -self.vector_increments.least).max())
