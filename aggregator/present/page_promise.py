@@ -60,7 +60,7 @@ def promise_section(audit: Audit) -> list[Html]:
             )
         )
     else:
-        parts.append(tag("p", "Each person read this promise before they agreed:"))
+        parts.append(tag("p", "Devices show this promise before a person, or the owner of a sensor, agrees:"))
         parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate).text())))
     if isinstance(notion, DeclaredPrior):
         parts.append(
