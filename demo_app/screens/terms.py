@@ -74,6 +74,7 @@ class TermsScreen(PageScreen):
         yield card(
             words(say("terms.promise"), "title"),
             words(terms.promise.text(language()), name="promise"),
+            words(_assumed(terms), name="assumed") if terms.assumed else None,
             words(say("terms.checked"), "small", "muted"),
         )
         yield card(
@@ -190,6 +191,14 @@ def some(values: Sequence[str], most: int) -> str:
     named = ", ".join(values[:most])
     more = len(values) - most
     return named if more <= 0 else say("terms.more", values=named, count=more)
+
+
+def _assumed(terms: Terms) -> str:
+    """Return the shares of the answers that the promise assumes, as text."""
+    from edge_sdk.campaigns.terms import share_text
+
+    shares = [say("terms.share", name=name, share=written(share_text(one))) for name, one in terms.assumed]
+    return say("terms.assumed", shares=some(shares, MOST_NAMED))
 
 
 def _form(agreement: Agreement) -> Iterator[Widget]:

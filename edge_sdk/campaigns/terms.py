@@ -6,12 +6,22 @@ Everything is computed from the signed campaign, as text and in nats. This modul
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 from protocol import exact, keys
 from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Line
-from protocol.notions import Certificate, DeclaredPrior, Promise
+from protocol.notions import (
+    Certificate,
+    Classes,
+    DeclaredPrior,
+    Information,
+    MutualInformation,
+    Promise,
+    TranscriptPrior,
+)
 from protocol.texts import Texts
 from protocol.views import Map, Questions, is_plain
 from protocol.views.sentences import question_sentence
@@ -100,6 +110,8 @@ class Terms:
             this device's view.
         worst_case_nanonats: this cost in nanonats, exactly.
         promise: the promise in numbers; ``promise.text`` returns it in words.
+        assumed: the shares of the answers that the promise assumes, each with its label in the language of the terms,
+            the largest first; empty if the promise assumes none, or for more than ``MOST_LISTED`` answers.
         answers: the possible answers, described in words.
         views: number of views; 1 if all devices are asked for the same answer.
         map: the coarsening of this device's view, which ``view_description`` describes in English; None if all devices
@@ -137,6 +149,7 @@ class Terms:
     cost_nanonats: int
     worst_case_nanonats: int
     promise: Promise
+    assumed: tuple[tuple[str, Fraction], ...]
     answers: str
     domain: Domain
     views: int
@@ -225,6 +238,7 @@ class Terms:
             "worst_case": self.worst_case,
             "promise": self.promise.text(),
             "promise_numbers": self.promise.as_json(),
+            **({"assumed_percent": {name: share_text(one) for name, one in self.assumed}} if self.assumed else {}),
             "answers": self.answers,
             **({"view_description": self.view_description} if self.view_description else {}),
             "values": list(self.values),
@@ -294,6 +308,7 @@ class Terms:
             cost,
             worst,
             Promise.of(campaign.notion, certificate, class_index),
+            assumed_shares(campaign, class_index, translated),
             _answers(translated),
             campaign.domain,
             len(campaign.views),
@@ -305,6 +320,31 @@ class Terms:
             None if class_index is None else campaign.classes[class_index],
             own,
         )
+
+
+def assumed_shares(campaign: Campaign, class_index: int | None, translated: Domain) -> tuple[tuple[str, Fraction], ...]:
+    """Return the shares of the answers that the promise assumes, each with its label, the largest first.
+
+    Args:
+        class_index: index of the person's class; None without classes, or if the person has not chosen one.
+        translated: the campaign's domain in the person's language.
+    Returns:
+        Pairs of label and share; empty if the promise assumes no shares, or for more than ``MOST_LISTED`` answers.
+    """
+    notion = campaign.notion
+    if isinstance(notion, Classes) and class_index is not None:
+        notion = notion.notions[class_index]
+    prior = notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else ()
+    if len(prior) != translated.size or len(prior) > MOST_LISTED:
+        return ()
+    total = sum(prior)
+    shares = [(translated.label(x), Fraction(weight, total)) for x, weight in enumerate(prior)]
+    return tuple(sorted(shares, key=lambda one: one[1], reverse=True))
+
+
+def share_text(share: Fraction) -> str:
+    """Return a share in percent as digits with a point, rounded to three significant digits."""
+    return format(Decimal(f"{100 * float(share):.3g}"), "f")
 
 
 def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:

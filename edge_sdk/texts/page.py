@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
+from edge_sdk.campaigns.terms import assumed_shares, share_text
 from edge_sdk.texts import LANGUAGES, texts_in
 from protocol.campaign import Campaign
 from protocol.domain import Form
@@ -14,7 +15,7 @@ from protocol.views import Identity, is_plain
 from protocol.views.sentences import question_sentence
 
 ONLY = {
-    "list": ("choice.search", "choice.none", "page.more", "terms.more"),
+    "list": ("choice.search", "choice.none", "page.more"),
     "items": ("choice.chosen", "history.none", "review.empty"),
     "grid": ("map.", "answer.position", "terms.place"),
     "number": ("number.", "terms.number", "page.number"),
@@ -28,6 +29,7 @@ ONLY = {
     "own": ("consent.prior",),
     "transcript": ("terms.cost_each",),
     "views": ("terms.asked", "review.group"),
+    "assumed": ("terms.assumed", "terms.share"),
     "enrolled": (
         "consent.enrol", "page.enrolment", "page.enrolment_how", "fault.code", "fault.code_how", "outbox.code",
     ),
@@ -45,7 +47,8 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
 
     Returns:
         The texts by language, in the form that the page's script reads; ``promise`` contains the sentences for the
-            campaign's notions, and ``views`` the description of each view, and whether it coarsens the answer.
+            campaign's notions, ``assumed`` the shares that it assumes, by class, and ``views`` the description of each
+            view, and whether it coarsens the answer.
     """
     has = _features(campaign)
     left = tuple(key for feature, keys in ONLY.items() if feature not in has for key in keys)
@@ -54,7 +57,12 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
         kinds |= {one.name for one in campaign.notion.notions} | {"class"}
     named = kinds | {"ball", "everybody"} | ({"pairwise"} if kinds & {"minid", "avgid"} else set())
     return {
-        language: _said(language, left) | {"promise": _promises(language, named), "views": _views(campaign, language)}
+        language: _said(language, left)
+        | {
+            "promise": _promises(language, named),
+            "assumed": _assumed(campaign, language),
+            "views": _views(campaign, language),
+        }
         for language in LANGUAGES
     }
 
@@ -72,6 +80,7 @@ def _features(campaign: Campaign) -> set[str]:
         "form": form,
         "one": not form,
         "views": _has_views(campaign),
+        "assumed": any(_assumed(campaign, LANGUAGES[0])),
         "enrolled": campaign.enrolment == "enrolled",
         "transcript": campaign.transcript is not None,
     }
@@ -101,6 +110,15 @@ def _views(campaign: Campaign, language: str) -> list[tuple[str, bool]]:
     return [
         (question_sentence(view.map, campaign.domain, count, language), not isinstance(view.map, Identity))
         for view in campaign.views
+    ]
+
+
+def _assumed(campaign: Campaign, language: str) -> list[list[tuple[str, str]]]:
+    """Return the shares that the promise to each class assumes, in percent by label; one list without classes."""
+    domain = campaign.domain_in(language)
+    return [
+        [(name, share_text(share)) for name, share in assumed_shares(campaign, class_index, domain)]
+        for class_index in range(max(1, len(campaign.classes)))
     ]
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 SHOWN = (
     "campaign", "title", "question", "purpose", "organisation", "author", "author_name", "addresses", "contact",
-    "retention", "notice", "withdrawal", "opens", "closes", "cost", "worst_case", "promise", "answers", "values",
-    "questions",
+    "retention", "notice", "withdrawal", "opens", "closes", "cost", "worst_case", "promise", "assumed_percent",
+    "answers", "values", "questions",
 )  # fmt: skip
 """The fields of the terms that are shown to an owner who agrees for a unit."""
 

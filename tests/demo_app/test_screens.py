@@ -23,6 +23,7 @@ from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 from tests.edge_sdk.test_forms import FORM, form_campaign, in_german
 from tests.edge_sdk.test_roles import NAMES, of_classes, of_own
+from tests.edge_sdk.test_transcript import made as of_transcripts
 from tests.edge_sdk.test_views import dice_of
 
 MICRO = 10**6
@@ -275,6 +276,19 @@ def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
         tap(screen, "place:history")
         seen("history", "ja", "18 Jahre")
         assert not {"yes", "no"} & set(screen.texts())
+
+
+def test_the_terms_state_the_shares_that_the_promise_assumes(number, tmp_path):
+    """Below the promise, the terms state the shares of the answers for which the promise holds."""
+    data = of_transcripts(opens=now() - DAY, closes=now() + 9 * DAY)
+    with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
+        title = device.join(data, "https://study.example").title
+    with Screen(number, "demo_app", "--store", tmp_path / "phone", "--language", "de") as screen:
+        screen.wait("campaigns:page")
+        tap(screen, f"campaign:{title}")
+        said = screen.read("assumed", "text")
+        assert said.startswith("Anteile der Antworten, die die Umfrage annimmt: ")
+        assert "%" in said
 
 
 def test_the_review_names_the_group_that_the_figures_are_for(number, folder):

@@ -11,6 +11,7 @@ from edge_sdk import BudgetPolicy
 from edge_sdk.__main__ import main
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.joined import Joined
+from edge_sdk.campaigns.terms import share_text
 from edge_sdk.errors import BudgetRefused, ConsentMissing
 from protocol import envelope, exact, keys, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -437,3 +438,31 @@ def test_a_joined_campaign_has_the_costliest_class() -> None:
     assert joined.channel == personal.lip_response(PRIORS[1], LEVELS[1]), (
         "before a class is named, the costliest one must count"
     )
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(Fraction(1, 3), "33.3"), (Fraction(1), "100"), (Fraction(1, 10**7), "0.00001"), (Fraction(1, 8), "12.5")],
+)
+def test_a_share_has_three_significant_digits(share, text):
+    """A share is written in percent with three significant digits, without an exponent."""
+    assert share_text(share) == text
+
+
+def test_the_terms_state_the_shares_that_the_promise_assumes(open_device):
+    """Once a person has chosen a class, the terms state the prior of this class, the largest share first. Without a
+    prior, the promise assumes no shares."""
+    device = open_device()
+    joined = device.join(of_classes()).campaign_id
+    assert device.terms(joined).assumed == ()
+    device.consent(joined, as_class="students")
+    shares = tuple((LABELS[x], Fraction(PRIORS[1][x], 100)) for x in (5, 4, 2, 3, 0, 1))
+    terms = device.terms(joined)
+    assert terms.assumed == shares
+    assert terms.as_json()["assumed_percent"] == dict(
+        zip(dict(shares), ("50", "20", "10", "10", "5", "5"), strict=True)
+    )
+    for data in (of_levels(), of_own(), campaign()):
+        other = open_device()
+        assert other.terms(other.join(data).campaign_id).assumed == ()
+        other.close()

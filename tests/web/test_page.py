@@ -104,6 +104,16 @@ def test_the_terms_say_whether_the_same_answer_costs_again(
     assert others not in visitor.text
 
 
+def test_the_terms_state_the_shares_that_the_promise_assumes(visitor: Visitor) -> None:
+    """The terms state the shares of the answers for which the promise holds, and no shares if it holds for all."""
+    visitor.open(document(campaigns.TRANSCRIPT))
+    visitor.heading("Town library asks")
+    assert "Shares of the answers that the survey assumes: none 16.7%, primary 16.7%, " in visitor.text
+    visitor.open(document(campaigns.EDUCATION))
+    visitor.heading("Town library asks")
+    assert "the survey assumes" not in visitor.text
+
+
 def test_an_enrolment_is_saved_from_the_place_that_the_terms_name(visitor: Visitor) -> None:
     """In a campaign for enrolled devices the terms name the page that saves the enrolment, and there it is saved."""
     visitor.open(document(campaigns.ENROLLED))

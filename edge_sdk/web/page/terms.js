@@ -19,6 +19,7 @@ export async function terms(visit) {
   const { texts, domain, shown, classes } = campaign;
   const form = domain.kind === "form";
   const lang = texts.language || null;
+  const shares = assumed(campaign);
   const [view] = list("views")[campaign.view] ?? [];
   const fits = campaign.worstCase <= budget.remaining;
   /** @type {any} */
@@ -36,7 +37,7 @@ export async function terms(visit) {
     form ? questions(campaign) : card(say("terms.values"), p(possible(shown, MOST_NAMED))),
     view && card(say("terms.asked"), p(view)),
     about(campaign),
-    card(say("terms.promise"), p(promised(campaign.promise)), p(say("terms.checked"), "small")),
+    card(say("terms.promise"), p(promised(campaign.promise)), shares && p(shares), p(say("terms.checked"), "small")),
     reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
     card(
       say("terms.price"),
@@ -93,9 +94,21 @@ function possible(domain, most) {
   if (kind === "grid") return say("terms.place", { step: number(String(domain.step / 1e6)) });
   if (kind === "date") return say("terms.day", { low: date(low), high: date(high) });
   if (low !== undefined) return say("terms.number", { low: number(low), high: `${number(high)} ${unit}`.trim() });
-  const labels = labelsOf(domain);
-  const values = labels.slice(0, most).join(", ");
-  return labels.length > most ? say("terms.more", { values, count: labels.length - most }) : values;
+  return some(labelsOf(domain), most);
+}
+
+/** The first texts of a list, and the number of the others, as text. @param {string[]} all @param {number} most */
+function some(all, most) {
+  const values = all.slice(0, most).join(", ");
+  return all.length > most ? say("terms.more", { values, count: all.length - most }) : values;
+}
+
+/** The shares of the answers that the promise assumes, as text; "" if it assumes none. @param {any} campaign */
+function assumed({ classes, classIndex }) {
+  /** @type {[string, string][]} */
+  const shares = /** @type {any} */ (list("assumed")[classes.length ? classIndex : 0] ?? []);
+  const named = shares.map(([name, share]) => say("terms.share", { name, share: number(share) }));
+  return named.length ? say("terms.assumed", { shares: some(named, MOST_NAMED) }) : "";
 }
 
 /** The card with the schedule. @param {any} campaign */
