@@ -22,7 +22,7 @@ KEYS = {
     "ConsentMissing": "consent",
     "QuotaReached": "quota",
     "UnknownCampaign": "unknown",
-    "NothingQueued": "nothing",
+    "NothingWaiting": "nothing",
     "OutboxFull": "full",
     "AddressRefused": "address",
     "LinkRefused": "link",

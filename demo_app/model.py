@@ -245,7 +245,7 @@ class Model:
             AddressRefused, UnknownCampaign
         """
         self._device.set_address(campaign_id, url)
-        return self.queue()
+        return self.outbox()
 
     def agreement(self, campaign_id: bytes) -> Agreement:
         """Return the terms of a joined campaign."""
@@ -295,7 +295,7 @@ class Model:
         return self.question(campaign_id)
 
     def forget(self, campaign_id: bytes | None = None) -> Overview:
-        """Delete the answers, history, queue and consent of one campaign or of all. The cost of drawn answers stays
+        """Delete the answers, history, outbox and consent of one campaign or of all. The cost of drawn answers stays
         spent.
 
         Raises:
@@ -393,7 +393,7 @@ class Model:
                 silent = silent or error
         raise silent or download.NoResponse("this campaign has no address: set one in the outbox")
 
-    def queue(self) -> OutboxContent:
+    def outbox(self) -> OutboxContent:
         """Return the outbox."""
         from demo_app.content.post import OutboxContent
 
@@ -415,10 +415,10 @@ class Model:
         return Delivery.of(sent, len(self._device.outbox))
 
     def export(self, path: str | os.PathLike[str], campaign_id: bytes) -> int:
-        """Write a campaign's waiting envelopes to a new file and remove them from the queue; return their number.
+        """Write a campaign's waiting envelopes to a new file and remove them from the outbox; return their number.
 
         Raises:
-            NothingQueued, StoreError
+            NothingWaiting, StoreError
         """
         return self._device.outbox.export(_file(path), campaign_id)
 

@@ -102,9 +102,9 @@ class Device(Membership, Disclosures):
     ) -> Self:
         """Continue with a store that was restored, copied or damaged; open any other store as ``open`` does.
 
-        All campaigns are forgotten: answers, history, memo, queue and consents. Everything reserved counts as spent; if
-        the store and its checkpoint differ, the larger sum of spent and reserved counts. The caps stay. The keys stay
-        too, unless the secret is missing or this machine cannot read it. Spending that cannot be attributed to a
+        All campaigns are forgotten: answers, history, memo, outbox and consents. Everything reserved counts as spent;
+        if the store and its checkpoint differ, the larger sum of spent and reserved counts. The caps stay. The keys
+        stay too, unless the secret is missing or this machine cannot read it. Spending that cannot be attributed to a
         campaign counts in every campaign.
 
         A damaged database is moved to ``quarantine-1`` (or the next free number) until a campaign is forgotten. Its
@@ -189,7 +189,7 @@ class Device(Membership, Disclosures):
                 waits to be bundled.
             BudgetRefused: the owner lowered a cap below the amount spent or reserved; this does not depend on the
                 value.
-            OutboxFull: the queue is full; this does not depend on the value.
+            OutboxFull: the outbox is full; this does not depend on the value.
             StoreRestored: this store is an old copy. The answer was charged and queued in it nevertheless.
             StoreError: for any other reason, nothing was charged or queued.
             ValueError: no period has this slot.
@@ -247,7 +247,8 @@ class Device(Membership, Disclosures):
     # Forgetting and upkeep
 
     def forget(self, campaign_id: bytes | None = None) -> None:
-        """Delete one or all campaigns: answers, history, memo, queue and consent, and their bytes in the store's files.
+        """Delete one or all campaigns: answers, history, memo, outbox and consent, and their bytes in the store's
+        files.
 
         Spending stays counted, as if a different value had filled each used slot, and the rest of the reserve is
         released. So the remaining budget depends on the number of used slots, not on the answers. Used slots stay used:

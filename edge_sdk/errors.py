@@ -27,12 +27,12 @@ class UnknownCampaign(HalftruthError):
     """The campaign is not joined, or it is not clear which campaign is meant."""
 
 
-class NothingQueued(HalftruthError):
+class NothingWaiting(HalftruthError):
     """The outbox has no envelope, or none of the named campaign."""
 
 
 class OutboxFull(NotYet):
-    """The queue or the list of collected readings is full. Nothing was drawn or charged, and nothing was dropped."""
+    """The outbox or the list of collected readings is full. Nothing was drawn or charged, and nothing was dropped."""
 
 
 class AddressRefused(HalftruthError):

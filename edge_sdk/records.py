@@ -20,7 +20,7 @@ from edge_sdk.budget.ledger import Ledger
 from edge_sdk.campaigns.authors import Authors
 from edge_sdk.campaigns.known import Campaigns
 from edge_sdk.store.sqlite import Store
-from edge_sdk.transport.queue import UploadQueue
+from edge_sdk.transport.stored_outbox import StoredOutbox
 
 # At run time, these are imported only with the first campaign.
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Records:
     """The tables of one store. A campaign is identified by its number in the store, ``campaigns.number``."""
 
-    def __init__(self, store: Store, outbox: UploadQueue) -> None:
+    def __init__(self, store: Store, outbox: StoredOutbox) -> None:
         self.store = store
         self.outbox = outbox
         self.campaigns = Campaigns(store)

@@ -24,33 +24,33 @@ class OutboxScreen(PageScreen):
     destination = "outbox"
 
     def open(self) -> None:
-        self.app.do(lambda model: model.queue(), self.show)
+        self.app.do(lambda model: model.outbox(), self.show)
 
-    def show(self, queue: OutboxContent) -> None:
+    def show(self, outbox: OutboxContent) -> None:
         """Fill the screen with the waiting envelopes."""
         self._file = Field(name="file", label=say("outbox.file"))
         self._enrolment = Field(name="enrolment file", label=say("outbox.file"))
-        self.fill(self._parts(queue))
+        self.fill(self._parts(outbox))
 
-    def _parts(self, queue: OutboxContent) -> Iterator[Widget]:
-        if queue.envelopes:
-            yield from self._waiting(queue)
+    def _parts(self, outbox: OutboxContent) -> Iterator[Widget]:
+        if outbox.envelopes:
+            yield from self._waiting(outbox)
         else:
             empty = words(say("outbox.empty"), "title", name="empty")
             yield card(empty, words(say("outbox.empty_how"), colour="muted"))
-        if queue.enrolments:
+        if outbox.enrolments:
             how = words(say("outbox.enrolments_how"), colour="muted")
-            saves = [self._enrolling(campaign_id, title) for campaign_id, title in queue.enrolments]
+            saves = [self._enrolling(campaign_id, title) for campaign_id, title in outbox.enrolments]
             yield card(words(say("outbox.enrolments"), "title"), how, self._enrolment, *saves)
 
-    def _waiting(self, queue: OutboxContent) -> Iterator[Widget]:
-        for upload in queue.uploads:
+    def _waiting(self, outbox: OutboxContent) -> Iterator[Widget]:
+        for upload in outbox.uploads:
             yield self._card(upload)
         yield card(
             words(say("outbox.seen"), "small", "muted"),
             action("send", say("outbox.send"), self._send),
         )
-        exports = [self._exporting(upload) for upload in queue.uploads]
+        exports = [self._exporting(upload) for upload in outbox.uploads]
         how = words(say("outbox.by_hand_how"), colour="muted", name="by hand")
         yield card(words(say("outbox.by_hand"), "title"), how, self._file, *exports)
 

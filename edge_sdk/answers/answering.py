@@ -34,7 +34,7 @@ from protocol.errors import CampaignError
 if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
-    from edge_sdk.transport.queue import Randomness
+    from edge_sdk.transport.stored_outbox import Randomness
     from protocol.campaign import Campaign
     from protocol.domain import Answer
 

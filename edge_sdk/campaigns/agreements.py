@@ -62,7 +62,7 @@ class Agreements(Session):
             NotionError: the level is outside the allowed range.
             ValueError: the level is not a finite number.
             BudgetRefused: the worst case does not fit under the caps.
-            OutboxFull: the queue has no room for the enrolment.
+            OutboxFull: the outbox has no room for the enrolment.
             OutsideSchedule: the campaign is over.
         """
         joined, now = self._open_now(campaign_id)
@@ -93,7 +93,7 @@ class Agreements(Session):
             ValueError: the level is not a finite number.
             ReportError, NotInDomain: the history has an invalid count, or other values than the campaign.
             BudgetRefused: the choice and the most expensive class do not fit under the caps.
-            OutboxFull: the queue has no room for the enrolment.
+            OutboxFull: the outbox has no room for the enrolment.
             OutsideSchedule: the campaign is over.
         """
         joined, now = self._open_now(campaign_id)
@@ -148,7 +148,7 @@ class Agreements(Session):
             ValueError: the level is not a finite number.
             ReportError, NotInDomain: the history has an invalid count, or other values than the campaign.
             BudgetRefused: the choice and the most expensive prior of the list do not fit under the caps.
-            OutboxFull: the queue has no room for the enrolment.
+            OutboxFull: the outbox has no room for the enrolment.
             OutsideSchedule: the campaign is over.
         """
         joined, now = self._open_now(campaign_id)
@@ -183,6 +183,6 @@ class Agreements(Session):
         Raises:
             CampaignError: the text is not a code, or the campaign accepts reports from every device.
             UnknownCampaign: this device has not joined it.
-            OutboxFull: the queue has no room for the enrolment.
+            OutboxFull: the outbox has no room for the enrolment.
         """
         present_code(self.records, self.records.campaigns.find(campaign_id), code)

@@ -30,7 +30,7 @@ from protocol.errors import CampaignError
 if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
-    from edge_sdk.transport.queue import Randomness
+    from edge_sdk.transport.stored_outbox import Randomness
 
 
 def agree(
@@ -186,7 +186,7 @@ def enrols(records: Records, joined: Joined, number: int) -> bool:
 
 
 def _require_enrolment_room(records: Records, joined: Joined, number: int) -> None:
-    """Refuse if the queue has no room for the enrolment, which has the same length in every class."""
+    """Refuse if the outbox has no room for the enrolment, which has the same length in every class."""
     if enrols(records, joined, number):
         records.outbox.require_room(joined.longest_enrolment)
 

@@ -61,7 +61,7 @@ class Membership(Trust, Agreements):
             InvitationRefused: the link's address is not one of those that the campaign's author signed.
             AddressRefused: another address was given before, and the campaign names none.
             BadData, OutsideSchedule, BudgetRefused: as for ``join``; nothing is stored.
-            OutboxFull: the queue has no room for the enrolment that goes with the code; the campaign is joined.
+            OutboxFull: the outbox has no room for the enrolment that goes with the code; the campaign is joined.
         """
         from edge_sdk.campaigns.invitation import Invitation
 

@@ -1,6 +1,6 @@
 """Explain waiting envelopes: the meaning of their bytes, and the answers that a report fits.
 
-Everything is parsed from the bytes that will be sent; nothing is drawn or decided. transport/queue stores the
+Everything is parsed from the bytes that will be sent; nothing is drawn or decided. transport/stored_outbox stores the
 envelopes, and the module preview computes the effect of one more answer.
 """
 

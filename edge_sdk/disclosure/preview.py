@@ -84,7 +84,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         kept = records.memo.recall(number, x)
         again = kept is not None and kept.period == period
         cost = 0 if kept is not None and (joined.campaign.transcript is None or again) else certificate.cost
-    # With one answer per period, the same answer in this period gives the same report and adds nothing to the queue.
+    # With one answer per period, the same answer in this period gives the same report and adds nothing to the outbox.
     waits = again and joined.campaign.answers_per_period == 1
     waiting_bytes = sum(map(len, records.outbox.waiting(number)))
     sends_enrolment = enrols(records, joined, number)

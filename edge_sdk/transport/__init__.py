@@ -1,1 +1,1 @@
-"""The queue of reports, uploads and downloads."""
+"""The outbox, uploads and downloads."""

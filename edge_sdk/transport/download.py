@@ -23,7 +23,7 @@ from edge_sdk.campaigns.files import MOST_CAMPAIGN_BYTES, MOST_CLOSING_BYTES
 from edge_sdk.campaigns.invitation import Invitation, require_author
 from edge_sdk.transport.address import PATH, Address, address
 from edge_sdk.transport.exchange import Opener, ask, connect
-from edge_sdk.transport.queue import MOST_QUEUED_BYTES
+from edge_sdk.transport.stored_outbox import MOST_WAITING_BYTES
 from edge_sdk.transport.upload import BATCH
 from protocol import codec
 from protocol.campaign import campaign_id
@@ -201,8 +201,8 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
     """
     reports = list(envelopes)
     size = sum(map(len, reports))
-    if size > MOST_QUEUED_BYTES:
-        raise ValueError(f"one call must have at most {MOST_QUEUED_BYTES} bytes of reports, not {size}: split them")
+    if size > MOST_WAITING_BYTES:
+        raise ValueError(f"one call must have at most {MOST_WAITING_BYTES} bytes of reports, not {size}: split them")
     if not reports:
         return []
     to = _at(url, COUNTED_PATH)

@@ -1,11 +1,11 @@
-"""The outbox, which sends or exports the envelopes in the queue.
+"""Sending and exporting of the envelopes in the outbox.
 
 Exporting and sending remove an envelope only once its file is on the disk, or the acknowledgement of its upload has
 arrived. After a crash before the removal, the envelope is exported or sent twice, and the study counts it once. A file
 or an upload has the envelopes of one campaign only, so that no study receives the reports of another study.
 
-The module queue stores the envelopes, and upload sends them on a schedule. The owner takes an exported file to the
-study.
+The module stored_outbox stores the envelopes, and upload sends them on a schedule. The owner takes an exported file to
+the study.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.known import Campaigns, require_id
-from edge_sdk.errors import NothingQueued, StoreError, UnknownCampaign
+from edge_sdk.errors import NothingWaiting, StoreError, UnknownCampaign
 from edge_sdk.store.files import write_durably
 from edge_sdk.store.sqlite import Store
-from edge_sdk.transport.queue import CampaignId, Randomness, UploadQueue
+from edge_sdk.transport.stored_outbox import CampaignId, Randomness, StoredOutbox
 
 # At run time, these are imported only with the first upload: an app that only answers needs no network.
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from edge_sdk.transport.upload import Sent
 
 
-class Outbox(UploadQueue):
-    """The outbox of one store."""
+class Outbox(StoredOutbox):
+    """The outbox of one store, with the methods for apps."""
 
     def __init__(self, store: Store, clock: Callable[[], float], urandom: Randomness) -> None:
         super().__init__(store)
@@ -36,7 +36,8 @@ class Outbox(UploadQueue):
         self._urandom = urandom
 
     def export(self, path: str | os.PathLike[str], campaign_id: CampaignId | None = None) -> int:
-        """Write a campaign's waiting envelopes to a new file, and remove them from the queue, with the campaign's code.
+        """Write a campaign's waiting envelopes to a new file, and remove them from the outbox, with the campaign's
+        code.
 
         Args:
             path: the new file.
@@ -44,9 +45,9 @@ class Outbox(UploadQueue):
         Returns:
             The number of envelopes.
         Raises:
-            NothingQueued: the campaign has no envelopes.
+            NothingWaiting: the campaign has no envelopes.
             UnknownCampaign: more than one campaign has envelopes, but a file may contain the envelopes of only one.
-            StoreError: the file exists or cannot be written; the queue is unchanged.
+            StoreError: the file exists or cannot be written; the outbox is unchanged.
         """
         target = Path(path)
         if campaign_id is not None:
@@ -55,7 +56,7 @@ class Outbox(UploadQueue):
             waiting = [one for one in self.destinations() if campaign_id in (None, one.campaign_id)]
             if not waiting:
                 whose = "" if campaign_id is None else " of this campaign"
-                raise NothingQueued(
+                raise NothingWaiting(
                     f"no envelope{whose} waits in the outbox: answer a campaign, or bundle its collected readings"
                 )
             if len(waiting) > 1:

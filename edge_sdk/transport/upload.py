@@ -1,8 +1,8 @@
 """Upload each campaign's envelopes to its own study, the same bytes until an acknowledgement contains their digest.
 
-A campaign's envelopes go to its addresses, in order, and nowhere else. An upload removes them from the queue only after
-an acknowledgement. An acknowledgement is a response with status 200 that contains the SHA-256 of the bytes sent. It
-lists the envelopes that the study did not accept because it does not have their campaign. Envelopes that were not
+A campaign's envelopes go to its addresses, in order, and nowhere else. An upload removes them from the outbox only
+after an acknowledgement. An acknowledgement is a response with status 200 that contains the SHA-256 of the bytes sent.
+It lists the envelopes that the study did not accept because it does not have their campaign. Envelopes that were not
 accepted stay, and without an acknowledgement all envelopes stay. The same bytes are sent again later, and the study
 counts them once. After a failure, the time of the next attempt is drawn uniformly from an interval that begins now
 ("full jitter"): 1 minute after the first failure, twice as long after each further failure, at most 24 hours. So
@@ -12,7 +12,7 @@ The time and the amount of sent data depend on the number of waiting reports, th
 answer. Campaigns are uploaded one by one, so that a study cannot link the reports of one device in two campaigns. An
 observer of the device's network address may still guess the link.
 
-The module queue stores uploads, and docs/RECEIVE.md defines the study's responses.
+The module stored_outbox stores uploads, and docs/RECEIVE.md defines the study's responses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from enum import Enum
 
 from edge_sdk.transport.address import Address, address
 from edge_sdk.transport.exchange import Opener, ask, connect
-from edge_sdk.transport.queue import Randomness, Trouble, Upload, UploadDestination, UploadQueue
+from edge_sdk.transport.stored_outbox import Randomness, StoredOutbox, Trouble, Upload, UploadDestination
 
 FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
 """Maximum of the first delay, and of every delay."""
@@ -48,7 +48,7 @@ class Outcome(Enum):
     """The result of an upload."""
 
     SENT = "sent"
-    """Acknowledged and removed from the queue."""
+    """Acknowledged and removed from the outbox."""
     WAITING = "waiting"
     """Not tried: the next attempt is not due yet."""
     FAILED = "failed"
@@ -121,7 +121,7 @@ class _UploadRefused(Exception):
 
 
 def send(
-    queue: UploadQueue,
+    outbox: StoredOutbox,
     url: str | None,
     number: int | None,
     now: float,
@@ -131,14 +131,14 @@ def send(
     """Upload the envelopes that are due: implement ``Outbox.send``."""
     only = None if url is None else address(url)
     attempts: list[Attempt] = []
-    for waiting in queue.destinations():
+    for waiting in outbox.destinations():
         if number in (None, waiting.number):
-            attempts += _send_campaign(queue, waiting, only, now, urandom, opener or connect)
+            attempts += _send_campaign(outbox, waiting, only, now, urandom, opener or connect)
     return Sent(tuple(attempts))
 
 
 def _send_campaign(
-    queue: UploadQueue,
+    outbox: StoredOutbox,
     waiting: UploadDestination,
     only: Address | None,
     now: float,
@@ -156,12 +156,12 @@ def _send_campaign(
     def judge(upload: Upload) -> int | None:
         return math.ceil(now) + delay(upload.failures, urandom) if _due(upload, now) else None
 
-    while begun := queue.begin(waiting.number, judge):
+    while begun := outbox.begin(waiting.number, judge):
         upload, tried = begun
         if not tried:
             yield _put_off(upload)
             return
-        left, attempt = _try_addresses(queue, upload, to, opener, now)
+        left, attempt = _try_addresses(outbox, upload, to, opener, now)
         if taken := upload.envelopes - left:
             yield Attempt(upload.campaign_id, taken, Outcome.SENT)
         if attempt is not None:
@@ -170,7 +170,7 @@ def _send_campaign(
 
 
 def _try_addresses(
-    queue: UploadQueue, upload: Upload, to: Iterable[Address], opener: Opener, now: float
+    outbox: StoredOutbox, upload: Upload, to: Iterable[Address], opener: Opener, now: float
 ) -> tuple[int, Attempt | None]:
     """Send an upload to each address in turn until all its envelopes are accepted.
 
@@ -190,7 +190,7 @@ def _try_addresses(
             troubles.add(Trouble.NONE)
             wait = max(wait, error.wait)
         else:
-            left = queue.acknowledged(left, not_accepted)
+            left = outbox.acknowledged(left, not_accepted)
             if not left.envelopes:
                 return 0, None
             said.append(f"the study at {where.host} does not have this campaign")
@@ -199,12 +199,12 @@ def _try_addresses(
     if all(trouble.permanent for trouble in troubles):
         # An address that refused only the code may accept the bytes with another code.
         of_code = Trouble.CODE_REFUSED in troubles
-        queue.refuse(left, Trouble.CODE_REFUSED if of_code else Trouble.REFUSED)
+        outbox.refuse(left, Trouble.CODE_REFUSED if of_code else Trouble.REFUSED)
         remedy = " until another code is given" if of_code else ": to remove them, export them or forget the campaign"
         reason += f"; the envelopes are kept{remedy}"
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
     unknown_campaign = Trouble.UNKNOWN_CAMPAIGN in troubles
-    again = queue.postpone(left, math.ceil(now) + wait, unknown_campaign)
+    again = outbox.postpone(left, math.ceil(now) + wait, unknown_campaign)
     outcome = Outcome.UNKNOWN_CAMPAIGN if unknown_campaign else Outcome.FAILED
     return left.envelopes, Attempt(left.campaign_id, left.envelopes, outcome, reason, again)
 

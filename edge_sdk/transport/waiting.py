@@ -1,6 +1,6 @@
 """List waiting envelopes by campaign, with the reason why they wait; nothing is changed.
 
-The module queue stores the envelopes, and disclosure/envelopes explains their content.
+The module stored_outbox stores the envelopes, and disclosure/envelopes explains their content.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edge_sdk.campaigns.known import Campaigns
-from edge_sdk.transport.queue import Trouble, UploadQueue
+from edge_sdk.transport.stored_outbox import StoredOutbox, Trouble
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Waiting:
         return f"failed attempts: {self.failures}" if self.failures else "ready to be sent"
 
 
-def waiting(queue: UploadQueue) -> list[Waiting]:
+def waiting(outbox: StoredOutbox) -> list[Waiting]:
     """Return the waiting envelopes by campaign, in the order of their oldest envelope. Nothing is sent."""
-    campaigns, found = Campaigns(queue.store), []
-    for one in queue.destinations():
-        sealed, upload = queue.waiting(one.number), queue.upload(one.number)
+    campaigns, found = Campaigns(outbox.store), []
+    for one in outbox.destinations():
+        sealed, upload = outbox.waiting(one.number), outbox.upload(one.number)
         if upload is not None:
             found.append(
                 Waiting(

@@ -106,7 +106,7 @@ const isComparable = ({ campaign, view }, other) =>
   campaign.views[view.index].map.name === "identity" && keyOf(campaign.fields.domain) === keyOf(other.fields.domain);
 
 /**
- * Refuse if the queue has no room for the enrolment. It has the same length in every class; for a prior the maximum
+ * Refuse if the outbox has no room for the enrolment. It has the same length in every class; for a prior the maximum
  * length is required, so that the refusal does not depend on the prior drawn.
  * @param {Decision} decision
  */

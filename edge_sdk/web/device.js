@@ -353,7 +353,7 @@ export class Device {
   // Opting out
 
   /**
-   * Delete a campaign, or all: answers, memo, queue and consent. Spending stays counted, as if all answers had been
+   * Delete a campaign, or all: answers, memo, outbox and consent. Spending stays counted, as if all answers had been
    * different, and used slots stay used.
    * @param {Uint8Array} [id]
    * @throws {UnknownCampaign} this browser never joined it

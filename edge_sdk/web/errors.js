@@ -126,7 +126,7 @@ export class QuotaReached extends HalftruthError {}
 /** The campaign is not joined. */
 export class UnknownCampaign extends HalftruthError {}
 
-/** The queue is full. Nothing was drawn or charged, and no waiting envelope was dropped. */
+/** The outbox is full. Nothing was drawn or charged, and no waiting envelope was dropped. */
 export class OutboxFull extends HalftruthError {}
 
 /** The address cannot be used: not https, not an address, or another than the one that is already known. */

@@ -1,5 +1,5 @@
 /**
- * The queue of sealed envelopes of each campaign, in order, and the state of its upload.
+ * The outbox of sealed envelopes of each campaign, in order, and the state of its upload.
  *
  * An attempt is recorded as failed before it is made, and the record is removed when an acknowledgement comes. So
  * neither a closed tab nor a second one makes a device try again too early. upload.js sends the envelopes.
@@ -11,7 +11,7 @@ import { OutboxFull } from "./errors.js";
 /** @typedef {import("./store.js").Kept} Kept */
 /** @typedef {import("./store.js").State} State */
 
-/** The limits of the queue, over all campaigns; a study accepts as much in one upload. */
+/** The limits of the outbox, over all campaigns; a study accepts as much in one upload. */
 const MOST_ENVELOPES = 200;
 const MOST_BYTES = 256 * 1024;
 
@@ -53,14 +53,14 @@ export function begin(kept, next) {
 }
 
 /**
- * True if the queue still begins with the envelopes that were sent, and no acknowledgement came meanwhile.
+ * True if the outbox still begins with the envelopes that were sent, and no acknowledgement came meanwhile.
  * @param {Kept} kept @param {Uint8Array[]} sent
  */
 export const unchanged = (kept, sent) =>
   kept.upload.failures > 0 && same(concat(...inFlight(kept)), concat(...sent));
 
 /**
- * Remove envelopes from the queue, except the refused ones.
+ * Remove envelopes from the outbox, except the refused ones.
  * @param {Kept} kept @param {Uint8Array[]} sent @param {number[]} refused positions of the envelopes that it refused
  */
 export function acknowledge(kept, sent, refused) {

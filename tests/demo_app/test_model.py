@@ -284,7 +284,7 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     shown = [b"".join(part.data for part in one.parts) for one in made.envelopes]
     assert sum(map(len, shown)) == made.total <= before.total
     assert model.budget().spent == pytest.approx(made.cost) == pytest.approx(made.after_cost)
-    assert (model.overview().waiting, model.queue().envelopes) == (2, 2)
+    assert (model.overview().waiting, model.outbox().envelopes) == (2, 2)
     delivery = model.send()
     assert (delivery.sent, delivery.left, delivery.reason) == (2, 0, "")
     assert study.stored == [b"".join(shown)]
@@ -719,11 +719,11 @@ def test_reports_wait_until_the_study_acknowledges_them(model, tmp_path, study, 
     assert (failed.sent, failed.left, failed.refused) == (0, 2, False)
     assert failed.next_attempt >= clock.now
     assert "study.example" in failed.reason
-    [upload] = model.queue().uploads
+    [upload] = model.outbox().uploads
     assert (upload.envelopes, upload.title) == (2, "Highest education")
     study.down = False
     clock.now = failed.next_attempt
-    assert model.queue().uploads[0].next_attempt is None
+    assert model.outbox().uploads[0].next_attempt is None
     assert model.send().sent == 2
 
 
@@ -768,7 +768,7 @@ def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
     assert (delivery.sent, delivery.left, delivery.refused) == (0, 2, False)
     assert "does not have this campaign" in delivery.reason
     assert "no address" in delivery.reason
-    ours, theirs = model.queue().uploads
+    ours, theirs = model.outbox().uploads
     assert (ours.unknown_campaign, ours.addresses, theirs.unknown_campaign, theirs.addresses) == (
         True,
         (URL,),
@@ -776,7 +776,7 @@ def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
         (),
     )
     study.has_campaign, clock.now = True, delivery.next_attempt
-    assert (model.send().sent, len(model.queue().uploads)) == (1, 1)
+    assert (model.send().sent, len(model.outbox().uploads)) == (1, 1)
     assert model.set_address(of(second), URL).uploads[0].addresses == (URL,)
     assert model.export(tmp_path / "out.htr", of(second)) == 1
 
@@ -793,7 +793,7 @@ def test_the_outbox_names_the_code_only_if_the_study_refused_it(model, tmp_path,
             self.status, self.response = status, json.dumps({"error": "no", "stage": stage}).encode()
 
     model._device.outbox.send(opener=Refusing())
-    [upload] = model.queue().uploads
+    [upload] = model.outbox().uploads
     assert (upload.refused, upload.code_refused) == (True, of_code)
 
 
@@ -813,11 +813,11 @@ def test_an_enrolment_is_saved_as_a_new_file(model, tmp_path, clock):
     code waits to be redeemed. The file contains the enrolment, and no existing file is overwritten."""
     members = of(joined(model, tmp_path, campaign("Members", enrolment="enrolled")))
     coded = of(joined(model, tmp_path, campaign("Card", enrolment="enrolled")))
-    assert model.queue().enrolments == ()
+    assert model.outbox().enrolments == ()
     model._device.present_code(coded, "x7Kq")
     for one in (of(joined(model, tmp_path)), members, coded):
         model.consent(one)
-    assert model.queue().enrolments == ((members, "Members"),)
+    assert model.outbox().enrolments == ((members, "Members"),)
     model.save_enrolment(tmp_path / "device.enrolment", members)
     [enrolment] = read_batch((tmp_path / "device.enrolment").read_bytes())
     assert enrolment.kind is Kind.ENROLMENT
@@ -826,9 +826,9 @@ def test_an_enrolment_is_saved_as_a_new_file(model, tmp_path, clock):
         with pytest.raises(StoreError, match=why):
             model.save_enrolment(tmp_path / place, members)
     model._device.close_early(seal_closing(model._device.records.campaigns.find(members).signed, OPENS + 60, AUTHOR))
-    assert model.queue().enrolments == ((members, "Members"),)
+    assert model.outbox().enrolments == ((members, "Members"),)
     clock.now = OPENS + 60
-    assert model.queue().enrolments == ()
+    assert model.outbox().enrolments == ()
 
 
 def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.campaigns.joined import Joined
-from edge_sdk.transport.queue import MOST_ENVELOPES
+from edge_sdk.transport.stored_outbox import MOST_ENVELOPES
 from protocol import envelope
 from protocol.domain import Grid
 from protocol.envelope import Kind

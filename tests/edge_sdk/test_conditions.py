@@ -12,7 +12,7 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import BudgetRefused, StoreError
 from edge_sdk.rollback.checkpointing import CheckpointWriter, stored_checkpoint
 from edge_sdk.store.sqlite import Store
-from edge_sdk.transport.queue import UploadQueue
+from edge_sdk.transport.stored_outbox import StoredOutbox
 from protocol.campaign import campaign_id, open_campaign
 from protocol.closing import seal_closing
 from protocol.errors import HalftruthError, OutsideSchedule
@@ -110,14 +110,14 @@ def done(device, name, data, closing, value, clock, file):
 
 @contextlib.contextmanager
 def few_envelopes(most):
-    """Limit the queue to ``most`` envelopes, so that a short list of operations fills it."""
-    from edge_sdk.transport import queue
+    """Limit the outbox to ``most`` envelopes, so that a short list of operations fills it."""
+    from edge_sdk.transport import stored_outbox
 
-    before, queue.MOST_ENVELOPES = queue.MOST_ENVELOPES, most
+    before, stored_outbox.MOST_ENVELOPES = stored_outbox.MOST_ENVELOPES, most
     try:
         yield
     finally:
-        queue.MOST_ENVELOPES = before
+        stored_outbox.MOST_ENVELOPES = before
 
 
 @contextlib.contextmanager
@@ -164,7 +164,7 @@ def test_a_later_answer_reads_no_condition_again(monkeypatch):
         counted.append(len(read))
     assert counted[0] > counted[1] == counted[2]
     # A later answer must not call this method.
-    monkeypatch.setattr(UploadQueue, "_size", None)
+    monkeypatch.setattr(StoredOutbox, "_size", None)
     device.answer(asked, "secondary")
     device.close()
 

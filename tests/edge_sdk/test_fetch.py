@@ -24,7 +24,7 @@ from edge_sdk.transport.download import (
     counted,
     fetch_offers,
 )
-from edge_sdk.transport.queue import MOST_QUEUED_BYTES
+from edge_sdk.transport.stored_outbox import MOST_WAITING_BYTES
 from edge_sdk.transport.upload import Address
 from protocol.campaign import campaign_id
 from protocol.errors import CampaignError, HalftruthError, NotYet
@@ -98,7 +98,7 @@ def test_requests_go_to_the_documented_paths():
     assert counted(URL, [], silent) == []
     assert silent.asked == []
     with pytest.raises(ValueError, match="at most"):
-        counted(URL, [bytes(MOST_QUEUED_BYTES), b"x"], silent)
+        counted(URL, [bytes(MOST_WAITING_BYTES), b"x"], silent)
     assert silent.asked == []
 
 

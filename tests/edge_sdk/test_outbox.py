@@ -7,7 +7,7 @@ import os
 import pytest
 
 from edge_sdk import Device
-from edge_sdk.errors import NothingQueued, StoreError
+from edge_sdk.errors import NothingWaiting, StoreError
 from protocol import envelope
 from protocol.errors import BadData
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
@@ -46,7 +46,7 @@ def test_an_empty_queue_and_an_existing_file_are_refused(queued, tmp_path):
     assert taken.read_text() == "mine"
     assert len(queued.outbox) == 4
     queued.outbox.export(tmp_path / "upload.htr")
-    with pytest.raises(NothingQueued):
+    with pytest.raises(NothingWaiting):
         queued.outbox.export(tmp_path / "second.htr")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app-data", "taken.htr", "upload.htr"]
 

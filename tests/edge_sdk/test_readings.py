@@ -15,7 +15,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.answers import slots
 from edge_sdk.errors import BudgetRefused, OutboxFull, QuotaReached, StoreError, UnknownCampaign
 from edge_sdk.timestamps import moment
-from edge_sdk.transport.queue import MOST_ENVELOPES, MOST_QUEUED_BYTES
+from edge_sdk.transport.stored_outbox import MOST_ENVELOPES, MOST_WAITING_BYTES
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Bits
@@ -397,7 +397,7 @@ def test_readings_stay_collected_if_the_outbox_is_full(open_device, tmp_path):
         device.collect(campaign_id, "v7")
     most = device.records.campaigns.find(campaign_id).most_outputs
     assert device.bundle(campaign_id) == 3
-    assert MOST_QUEUED_BYTES - 2**16 < device.outbox.bytes <= MOST_QUEUED_BYTES
+    assert MOST_WAITING_BYTES - 2**16 < device.outbox.bytes <= MOST_WAITING_BYTES
     assert device.collected(campaign_id) == 700 - 3 * most
     with pytest.raises(OutboxFull):
         device.bundle(campaign_id)

@@ -20,7 +20,7 @@ from edge_sdk.errors import AddressRefused, OutboxFull
 from edge_sdk.transport.address import address
 from edge_sdk.transport.exchange import connect
 from edge_sdk.transport.outbox import Outbox
-from edge_sdk.transport.queue import MOST_ENVELOPES, MOST_QUEUED_BYTES
+from edge_sdk.transport.stored_outbox import MOST_ENVELOPES, MOST_WAITING_BYTES
 from edge_sdk.transport.upload import CODE, MOST_SECONDS, Outcome, delay, retry_after
 from edge_sdk.transport.waiting import waiting as list_waiting
 from protocol.campaign import campaign_id, open_campaign
@@ -169,16 +169,16 @@ def test_at_most_256_kib_are_queued(open_device):
     first = agreed(device)
     longest = device.records.campaigns.find(first).longest_report
     with pytest.raises(OutboxFull), device._store.transaction():
-        device.outbox.require_room(MOST_QUEUED_BYTES - device.outbox.bytes + 1)
+        device.outbox.require_room(MOST_WAITING_BYTES - device.outbox.bytes + 1)
     with device._store.transaction():
-        device.outbox.enqueue(1, bytes(MOST_QUEUED_BYTES - device.outbox.bytes - longest + 1))
+        device.outbox.enqueue(1, bytes(MOST_WAITING_BYTES - device.outbox.bytes - longest + 1))
     with pytest.raises(OutboxFull):
         device.answer(first, "none")
     assert device.budget.spent == 0
     with device._store.transaction():
         device._store.execute("UPDATE outbox SET envelope = substr(envelope, 2) WHERE number = 2")
     assert len(device.answer(first, "none").envelope) <= longest
-    assert device.outbox.bytes <= MOST_QUEUED_BYTES
+    assert device.outbox.bytes <= MOST_WAITING_BYTES
 
 
 def test_a_class_is_not_drawn_if_the_queue_has_no_room_for_the_enrolment(open_device, monkeypatch):
@@ -188,7 +188,7 @@ def test_a_class_is_not_drawn_if_the_queue_has_no_room_for_the_enrolment(open_de
     chosen = device.join(of_classes()).campaign_id
     other = agreed(device)
     with device._store.transaction():
-        device.outbox.enqueue(1, bytes(MOST_QUEUED_BYTES - device.outbox.bytes))
+        device.outbox.enqueue(1, bytes(MOST_WAITING_BYTES - device.outbox.bytes))
     monkeypatch.setattr("protocol.personal.nearest_prior", never)
     for call in (lambda: device.choose_class(chosen, 1.0), lambda: device.consent(chosen, as_class="others")):
         with pytest.raises(OutboxFull):

@@ -1,4 +1,4 @@
-"""The queue of sealed envelopes, in order, and the state of each campaign's upload.
+"""The sealed envelopes of the outbox, in order, and the state of each campaign's upload.
 
 An attempt is recorded as failed before it is made, and the record is removed when an acknowledgement comes. So neither
 a crash nor a second process makes a device try again too early.
@@ -19,8 +19,8 @@ from edge_sdk.errors import OutboxFull
 from edge_sdk.store.sqlite import Store
 
 MOST_ENVELOPES = 200
-MOST_QUEUED_BYTES = 256 * 1024
-"""Limits of the queue, over all campaigns; also the limits of one upload."""
+MOST_WAITING_BYTES = 256 * 1024
+"""Limits of the outbox, over all campaigns; also the limits of one upload."""
 
 SealedEnvelope: TypeAlias = bytes
 """The bytes of a sealed envelope."""
@@ -100,8 +100,8 @@ class UploadDestination:
     envelopes: int
 
 
-class UploadQueue:
-    """The queue of one store. ``number`` is the store's number of a campaign."""
+class StoredOutbox:
+    """The stored envelopes of the outbox. ``number`` is the store's number of a campaign."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -128,23 +128,23 @@ class UploadQueue:
             OutboxFull
         """
         count, total = self._size_now()
-        if count + 1 > MOST_ENVELOPES or total + size > MOST_QUEUED_BYTES:
+        if count + 1 > MOST_ENVELOPES or total + size > MOST_WAITING_BYTES:
             raise OutboxFull(
                 f"{count} envelopes with {total} bytes in all wait to be sent, and the limit is {MOST_ENVELOPES} "
-                f"envelopes with {MOST_QUEUED_BYTES} bytes: nothing was drawn or charged; send or export them first"
+                f"envelopes with {MOST_WAITING_BYTES} bytes: nothing was drawn or charged; send or export them first"
             )
 
     def enqueue(self, number: int, envelope: SealedEnvelope) -> None:
         """Add an envelope at the end; part of the caller's transaction, which has called ``require_room`` before."""
         count, total = self._size_now()
         self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", number, envelope)
-        self.store.cache[UploadQueue] = count + 1, total + len(envelope)
+        self.store.cache[StoredOutbox] = count + 1, total + len(envelope)
 
     def _size_now(self) -> tuple[int, int]:
         """Return the number and the total length of the waiting envelopes, from the store's cache if it has them."""
-        size: tuple[int, int] | None = self.store.cache.get(UploadQueue)
+        size: tuple[int, int] | None = self.store.cache.get(StoredOutbox)
         if size is None:
-            size = self.store.cache[UploadQueue] = self._size()
+            size = self.store.cache[StoredOutbox] = self._size()
         return size
 
     def forget(self, number: int) -> None:
@@ -210,7 +210,7 @@ class UploadQueue:
         return upload, True
 
     def acknowledged(self, sent: Upload, not_accepted: Sequence[int] = ()) -> Upload:
-        """Remove from the queue the envelopes that the study accepted, if they are still there.
+        """Remove from the outbox the envelopes that the study accepted, if they are still there.
 
         Args:
             not_accepted: positions in the upload of the envelopes that the study did not accept.
@@ -254,7 +254,7 @@ class UploadQueue:
         self.store.execute("DELETE FROM upload WHERE campaign = ?", number)
 
     def refuse(self, sent: Upload, trouble: Trouble) -> None:
-        """Mark an upload as refused: its envelopes stay in the queue, and are not sent before a new address or code.
+        """Mark an upload as refused: its envelopes stay in the outbox, and are not sent before a new address or code.
 
         Args:
             trouble: the permanent reason.
@@ -265,7 +265,7 @@ class UploadQueue:
 
     @contextlib.contextmanager
     def _unchanged(self, sent: Upload) -> Iterator[bool]:
-        """Context manager: begin a transaction, and return whether the queue still has the envelopes of an upload.
+        """Context manager: begin a transaction, and return whether the outbox still has the envelopes of an upload.
 
         The bytes are compared, and not the row numbers, because row numbers are reused.
         """
@@ -285,6 +285,6 @@ class UploadQueue:
         return Upload(number, campaign_id, tuple(waiting), *state, self.code(number))
 
     def _numbers(self, upload: Upload) -> list[int]:
-        """Return the numbers of an upload's envelopes in the queue, in order."""
+        """Return the numbers of an upload's envelopes in the outbox, in order."""
         query = "SELECT number FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
         return [int(number) for (number,) in self.store.rows(query, upload.number, upload.envelopes)]
