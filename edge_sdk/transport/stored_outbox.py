@@ -182,12 +182,13 @@ class StoredOutbox:
             for number, campaign_id, addresses, count in rows
         ]
 
-    def begin(self, number: int, judge: Callable[[Upload], int | None]) -> tuple[Upload, bool] | None:
+    def begin(self, number: int, schedule_attempt: Callable[[Upload], int | None]) -> tuple[Upload, bool] | None:
         """Return the campaign's upload and whether it is due; if it is due, record its attempt as failed before it is
         made.
 
         Args:
-            judge: function of the upload that returns the time of the next attempt if this attempt fails, or None to
+            schedule_attempt: function of the upload that returns the time of the next attempt if this attempt fails, or
+            None to
                 make no attempt now.
         Returns:
             (upload, whether it is due); None if no envelope waits.
@@ -196,7 +197,7 @@ class StoredOutbox:
             upload = self.upload(number)
             if upload is None:
                 return None
-            following = judge(upload)
+            following = schedule_attempt(upload)
             if following is None:
                 return upload, False
             self.store.execute(

@@ -153,10 +153,10 @@ def _send_campaign(
         yield Attempt(waiting.campaign_id, waiting.envelopes, Outcome.ELSEWHERE, _elsewhere(addresses, only))
         return
 
-    def judge(upload: Upload) -> int | None:
+    def schedule_attempt(upload: Upload) -> int | None:
         return math.ceil(now) + delay(upload.failures, urandom) if _due(upload, now) else None
 
-    while begun := outbox.begin(waiting.number, judge):
+    while begun := outbox.begin(waiting.number, schedule_attempt):
         upload, tried = begun
         if not tried:
             yield _put_off(upload)
