@@ -206,16 +206,16 @@ class Device(Membership, Disclosures):
             value: the answer.
             slot: as in ``answer``.
         Returns:
-            The period and slot of the reading, and the amount charged now, in nats.
+            The period and slot of the answer, and the amount charged now, in nats.
         Raises:
             CampaignError: the campaign has transcripts, so each report has exactly one output.
-            OutboxFull: 4,096 readings wait to be bundled; this does not depend on the value.
+            OutboxFull: 4,096 answers wait to be bundled; this does not depend on the value.
         """
         given = give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=True)
         return Collected(given.campaign_id, given.period, given.slot, given.cost_nanonats, given.repeated)
 
     def collected(self, campaign_id: bytes) -> int:
-        """Return the number of readings that wait to be bundled.
+        """Return the number of answers that wait to be bundled.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -224,22 +224,22 @@ class Device(Membership, Disclosures):
         Raises:
             UnknownCampaign: this device never joined it.
         """
-        return self.records.readings.waiting_count(self.records.campaigns.number(campaign_id))
+        return self.records.slots.waiting_count(self.records.campaigns.number(campaign_id))
 
     def bundle(self, campaign_id: bytes) -> int:
-        """Seal and queue a campaign's waiting readings in one transaction; readings in consecutive slots share a
+        """Seal and queue a campaign's waiting answers in one transaction; answers in consecutive slots share a
         signature.
 
         A report has at most 4,096 outputs; long outputs fill its envelope earlier. The number and length of the reports
-        depend on which readings were collected, and not on the values. The campaign may have closed meanwhile: studies
+        depend on which answers were collected, and not on the values. The campaign may have closed meanwhile: studies
         accept reports for periods that are over.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
         Returns:
-            The number of reports. Readings that did not fit into the outbox stay collected.
+            The number of reports. Answers that did not fit into the outbox stay collected.
         Raises:
-            OutboxFull: nothing was sealed; all readings stay collected.
+            OutboxFull: nothing was sealed; all answers stay collected.
             UnknownCampaign, StoreError
         """
         return bundle(self.records, campaign_id)
@@ -269,10 +269,10 @@ class Device(Membership, Disclosures):
         with self._store.transaction():
             for known in records.campaigns.ids() if campaign_id is None else [campaign_id]:
                 number = records.campaigns.number(known)
-                latest, worst_case = records.consents.worst_case(number, records.readings.used(number))
+                latest, worst_case = records.consents.worst_case(number, records.slots.used(number))
                 records.ledger.fold(number, max(now, latest), worst_case)
                 records.memo.forget(number)
-                records.readings.forget(number)
+                records.slots.forget(number)
                 records.transcripts.forget(number)
                 records.outbox.forget(number)
                 records.consents.forget(number)

@@ -241,7 +241,7 @@ def _given(joined: Joined, queued: set[bytes], x: int, kept: MemoRow, times: int
 def answers_left(device: Device, campaign_id: bytes, period: int) -> int:
     """Return the number of answers that this device may still give in a period of a joined campaign."""
     number = device.records.campaigns.number(campaign_id)
-    return device.campaign(campaign_id).answers_per_period - device.records.readings.next_slot(number, period)
+    return device.campaign(campaign_id).answers_per_period - device.records.slots.next_slot(number, period)
 
 
 def uniform_prior(device: Device, campaign_id: bytes) -> dict[str, int]:

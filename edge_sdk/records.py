@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.memo import Memo
-from edge_sdk.answers.slots import Readings
+from edge_sdk.answers.slots import FilledSlots
 from edge_sdk.answers.transcripts import Transcripts
 from edge_sdk.budget.caps import Caps
 from edge_sdk.budget.consents import Consents
@@ -39,7 +39,7 @@ class Records:
         self.ledger = Ledger(store)
         self.caps = Caps(store, self.ledger, self.consents)
         self.memo = Memo(store)
-        self.readings = Readings(store)
+        self.slots = FilledSlots(store)
         self.transcripts = Transcripts(store)
 
     def member(self, campaign_id: bytes) -> Joined:

@@ -70,12 +70,12 @@ def give(
         conditions = require_answerable(records, joined, now)
         number, joined = conditions.number, conditions.joined
         if collects:
-            records.readings.require_room()
+            records.slots.require_room()
         else:
             records.outbox.require_room(longest)
         x = joined.input(value, conditions.dither)
         kept = records.memo.recall(number, x)
-        free = records.readings.next_slot(number, period)
+        free = records.slots.next_slot(number, period)
         place = slot if slot is not None else 0 if campaign.answers_per_period == 1 else free
         if place < free:
             again = _again(records, joined, number, period, place, x, collects)
@@ -99,9 +99,9 @@ def give(
         records.memo.keep(number, x, MemoRow(packed, period, slot))
         if campaign.transcript:
             records.transcripts.add(number, period, packed)
-            records.readings.use_up_to(number, period, place)
+            records.slots.use_up_to(number, period, place)
         else:
-            records.readings.fill(number, period, place, x, waits=collects)
+            records.slots.fill(number, period, place, x, waits=collects)
         envelope = b""
         if not collects:
             envelope = joined.report(period, slot, packed)
@@ -115,7 +115,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
     sealed = 0
     with records.store.transaction():
         number = records.campaigns.require_joined(campaign_id)
-        for run in records.readings.waiting_runs(number, joined.most_outputs):
+        for run in records.slots.waiting_runs(number, joined.most_outputs):
             envelope = joined.report(run.period, run.slot, *run.packed)
             try:
                 records.outbox.require_room(len(envelope))
@@ -124,7 +124,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
                     raise
                 break
             records.outbox.enqueue(number, envelope)
-            records.readings.mark_sealed(number, run)
+            records.slots.mark_sealed(number, run)
             sealed += 1
     return sealed
 
@@ -155,7 +155,7 @@ def set_clock(records: Records, now: int) -> list[bytes]:
             campaign = records.campaigns.find(campaign_id).campaign
             period = (now - campaign.opens) // campaign.period_seconds
             cost = consent.commitment
-            later_cost += cost.cost * min(cost.draws, records.readings.used(number, after=period))
+            later_cost += cost.cost * min(cost.draws, records.slots.used(number, after=period))
             if consent.floor > now:
                 late.append(campaign_id)
         if late:
@@ -175,7 +175,7 @@ def _again(
         another input, if neither the slot's content nor the memo shows its input, or if it waits to be bundled and
         ``collects`` is not set.
     """
-    filled = records.readings.find(number, period, place)
+    filled = records.slots.find(number, period, place)
     if filled is None:
         # The content of slots of earlier periods was deleted; with transcripts, no slot's content is ever stored. With
         # one answer per period, the input was in that slot if its latest report is of that period.
@@ -190,7 +190,7 @@ def _again(
         return None
     if filled.first is None:
         return place, b""
-    return place, joined.report(period, filled.first, *records.readings.outputs_of(number, period, filled.first))
+    return place, joined.report(period, filled.first, *records.slots.outputs_of(number, period, filled.first))
 
 
 def _quota_reached(campaign: Campaign, period: int, place: int, free: int) -> QuotaReached:

@@ -1,6 +1,6 @@
 """The slots of each period that are filled, and the outputs that wait to be sealed in a bundle.
 
-A reading fills one slot. A slot is filled once and never released, so the filled slots reveal the number of readings,
+An answer fills one slot. A slot is filled once and never released, so the filled slots reveal the number of answers,
 and nothing about the values. The inputs of the latest period's slots are stored, so that a retry returns the same
 bytes. When the next slot is filled, the sealed inputs of earlier periods are deleted, so the store stays small after a
 year of hourly readings.
@@ -22,7 +22,7 @@ _WAITS = 0
 
 
 @dataclass(frozen=True)
-class Filled:
+class SlotContent:
     """The content of a slot. Its repr shows the input, which must stay secret.
 
     Attributes:
@@ -48,8 +48,8 @@ class Run:
     packed: tuple[bytes, ...]
 
 
-class Readings:
-    """The readings of one store. ``number`` is the store's number of a campaign; writes join the caller's
+class FilledSlots:
+    """The filled slots of one store. ``number`` is the store's number of a campaign; writes join the caller's
     transaction."""
 
     def __init__(self, store: Store) -> None:
@@ -72,11 +72,11 @@ class Readings:
         row = self.store.row(query, number, most)
         return (0, -1) if row is None else (int(row[0]), int(row[1]) - 1)
 
-    def find(self, number: int, period: int, slot: int) -> Filled | None:
+    def find(self, number: int, period: int, slot: int) -> SlotContent | None:
         """Return the content of a slot; None if it was never stored, or was deleted."""
         query = "SELECT x, sealed FROM reading WHERE campaign = ? AND period = ? AND slot = ?"
         row = self.store.row(query, number, period, slot)
-        return None if row is None else Filled(int(row[0]), None if row[1] == _WAITS else int(row[1]) - 1)
+        return None if row is None else SlotContent(int(row[0]), None if row[1] == _WAITS else int(row[1]) - 1)
 
     def use_up_to(self, number: int, period: int, slot: int) -> None:
         """Mark a slot and all lower slots of its period as used."""

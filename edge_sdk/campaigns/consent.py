@@ -163,7 +163,7 @@ def no_consent(joined: Joined) -> ConsentMissing:
 def _agree(records: Records, joined: Joined, number: int, now: int, dither: bytes, choice: int = 0) -> None:
     """Reserve the worst case, charge the choice of class or prior, and store the consent, in the caller's
     transaction."""
-    if joined.campaign.transcript and records.readings.used(number):
+    if joined.campaign.transcript and records.slots.used(number):
         raise CampaignError(
             f"{joined.campaign.title!r} was forgotten after an answer, which deleted its transcript: every later "
             "answer needs the transcript, so the campaign cannot be answered again"

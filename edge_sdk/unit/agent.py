@@ -260,7 +260,7 @@ class Unit:
         Readings made in a later period, while the clock was ahead, do not count until that period has come.
         """
         period = (int(self._now) - campaign.opens) // campaign.period_seconds
-        return self._device.records.readings.latest(self._number, period)
+        return self._device.records.slots.latest(self._number, period)
 
     def _closes(self, campaign: Campaign) -> int:
         """Return the time at which the campaign closes, in UTC seconds: its end, or the time of its early closing."""

@@ -49,7 +49,7 @@ def test_setting_the_clock_refills_no_budget(open_device, clock):
         with contextlib.suppress(QuotaReached):
             device.answer(joined, LABELS[week])
     assert device.budget.spent <= 6
-    assert device.records.readings.used(device.records.campaigns.number(joined)) == 6
+    assert device.records.slots.used(device.records.campaigns.number(joined)) == 6
 
 
 def test_the_clock_is_not_set_if_a_window_cap_has_no_room(open_device, clock):

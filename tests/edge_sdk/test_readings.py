@@ -428,7 +428,7 @@ def test_a_failed_bundle_leaves_all_readings_collected(open_device, monkeypatch)
     campaign_id = agreed(device, hourly(9))
     for number in (0, 2, 4):
         device.collect(campaign_id, "none", number)
-    sealed, calls = slots.Readings.mark_sealed, []
+    sealed, calls = slots.FilledSlots.mark_sealed, []
 
     def fails_at_the_second(self, *arguments):
         calls.append(arguments)
@@ -437,7 +437,7 @@ def test_a_failed_bundle_leaves_all_readings_collected(open_device, monkeypatch)
         sealed(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(slots.Readings, "mark_sealed", fails_at_the_second)
+        patch.setattr(slots.FilledSlots, "mark_sealed", fails_at_the_second)
         with pytest.raises(StoreError):
             device.bundle(campaign_id)
     assert (len(calls), device.collected(campaign_id), len(device.outbox)) == (2, 3, 0)
