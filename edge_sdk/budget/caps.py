@@ -72,10 +72,12 @@ class Caps:
         Raises:
             BudgetRefused
         """
-        existing = Commitments(*self._ledger.committed_here(number), self._consents.commitments())
+        existing = Commitments(*self._ledger.committed_by(number), self._consents.commitments())
         if choice:
             chosen = Commitment.once(choice)
-            existing = Commitments(existing.committed + choice, existing.here + choice, [*existing.consented, chosen])
+            existing = Commitments(
+                existing.committed + choice, existing.of_campaign + choice, [*existing.consented, chosen]
+            )
         for one in worst_cases:
             require_room(self.in_force(), existing, self._ledger.carried(), one, now)
 
@@ -106,4 +108,4 @@ class Caps:
             if cap.kind == WINDOW:
                 consented = self._consents.commitments()
                 break
-        require_kept(caps, Commitments(*self._ledger.committed_here(number), consented))
+        require_kept(caps, Commitments(*self._ledger.committed_by(number), consented))

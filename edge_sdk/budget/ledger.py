@@ -75,7 +75,7 @@ class Ledger:
         signed = "SELECT sum(CASE kind WHEN 1 THEN nanonats ELSE -nanonats END) FROM ledger WHERE kind IN (1, 3)"
         return self._sum(signed, number)
 
-    def committed_here(self, number: int) -> tuple[int, int]:
+    def committed_by(self, number: int) -> tuple[int, int]:
         """Return the nanonats spent or reserved: (by all campaigns, by ``number`` and unattributed).
 
         The store has an index for this sum.
@@ -84,8 +84,8 @@ class Ledger:
             "WITH signed AS (SELECT campaign, CASE kind WHEN 1 THEN nanonats ELSE -nanonats END AS level FROM ledger "
             "WHERE kind IN (1, 3)) SELECT sum(level), sum(CASE WHEN campaign IN (?, ?) THEN level END) FROM signed"
         )
-        [[total, here]] = self.store.rows(query, number, UNATTRIBUTED)
-        return total or 0, here or 0
+        [[total, of_campaign]] = self.store.rows(query, number, UNATTRIBUTED)
+        return total or 0, of_campaign or 0
 
     def carried(self) -> list[tuple[int, int]]:
         """Return (time, nanonats) of the carry entries: of forgotten campaigns, and of unattributed spending."""

@@ -149,12 +149,12 @@ class Commitments:
 
     Attributes:
         committed: the amount spent or reserved by all campaigns.
-        here: the part of this amount that counts for the campaign in question; it includes unattributed spending.
-        consented: the commitments of the campaigns with consent.
+        of_campaign: the part of this amount that counts for the campaign in question; it includes unattributed
+        spending. consented: the commitments of the campaigns with consent.
     """
 
     committed: int
-    here: int
+    of_campaign: int
     consented: Sequence[Commitment]
 
 
@@ -213,7 +213,7 @@ def _counted(cap: Cap, existing: Commitments, carried: Sequence[tuple[int, int]]
     window never counts too little.
     """
     if cap.kind != WINDOW:
-        return existing.here if cap.kind == PER_CAMPAIGN else existing.committed
+        return existing.of_campaign if cap.kind == PER_CAMPAIGN else existing.committed
     recent = sum(spent for time, spent in carried if time > now - cap.seconds)
     return recent + sum(other.worst_within(cap.seconds) for other in existing.consented)
 

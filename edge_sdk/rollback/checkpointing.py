@@ -37,11 +37,11 @@ class CheckpointWriter:
         trouble: the reason why the key store's checkpoint is behind the store; empty if it is not behind.
     """
 
-    def __init__(self, store: Store, key_store: KeyStore, instance: HostIdentity) -> None:
+    def __init__(self, store: Store, key_store: KeyStore, host: HostIdentity) -> None:
         self.trouble = ""
         self._store = store
         self._key_store = key_store
-        self._instance = instance
+        self._host = host
         # The changes of this transaction: new ledger rows, campaigns whose rows were deleted or changed, and changed
         # caps.
         self._added: list[CheckpointRow] = []
@@ -141,18 +141,18 @@ class CheckpointWriter:
         Raises:
             StoreError: the key store cannot be read now.
         """
-        key_store, instance = self._key_store, self._instance
+        key_store, host = self._key_store, self._host
         places = " and ".join(key_store.checkpoints())
         return {
             "key store": key_store.name,
             "device secret": key_store.describe(),
             "checkpoint": places + (f"; behind, because {self.trouble}" if self.trouble else ""),
             "machine": "identified: a store copied to another machine is refused"
-            if instance.identifies_machine
+            if host.identifies_machine
             else "not identified: a store copied to another machine is refused only if copies of its files are "
             "detected",
             "copies of the files": "detected: a folder copied, or restored as new files, is refused"
-            if instance.detects_copies
+            if host.detects_copies
             else "not detected in this file system: a folder copied together with its checkpoint is accepted",
             "rollback": "a database older than its checkpoint, or without its checkpoint, is refused; "
             + (

@@ -36,7 +36,7 @@ class HostIdentity:
     unknown."""
 
     machine: bytes = _UNKNOWN
-    copy: bytes = _UNKNOWN
+    files: bytes = _UNKNOWN
 
     @classmethod
     def of(cls, secret: bytes, database: Path, files: Iterable[Path]) -> HostIdentity:
@@ -51,8 +51,9 @@ class HostIdentity:
         mounts = _mounts()
         inodes = [_inode(database, mounts)]
         inodes += [number and number + _generation(path) for path in files for number in [_inode(path, mounts)]]
-        copy = b"".join(inodes) if all(inodes) else b""
-        return cls(*(_part(secret, name, found) for name, found in (("machine", this_machine()), ("copy", copy))))
+        numbers = b"".join(inodes) if all(inodes) else b""
+        # Stores contain these hashes, so the label "copy" cannot change.
+        return cls(_part(secret, "machine", this_machine()), _part(secret, "copy", numbers))
 
     @classmethod
     def decode(cls, data: bytes) -> HostIdentity:
@@ -60,7 +61,7 @@ class HostIdentity:
         return cls(data[:PART_BYTES], data[PART_BYTES:])
 
     def __bytes__(self) -> bytes:
-        return self.machine + self.copy
+        return self.machine + self.files
 
     @property
     def identifies_machine(self) -> bool:
@@ -70,7 +71,7 @@ class HostIdentity:
     @property
     def detects_copies(self) -> bool:
         """True if the file system distinguishes a file from a copy of it."""
-        return self.copy != _UNKNOWN
+        return self.files != _UNKNOWN
 
     def moved_to(self, now: HostIdentity) -> bool:
         """Return whether a store was moved or copied, if this is its recorded identity and ``now`` its current one.
@@ -79,7 +80,7 @@ class HostIdentity:
         counts as different.
         """
         other_machine = self.identifies_machine and self.machine != now.machine
-        return other_machine or (self.detects_copies and self.copy != now.copy)
+        return other_machine or (self.detects_copies and self.files != now.files)
 
 
 def this_machine() -> bytes:

@@ -96,13 +96,13 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
         for checkpoint in key_store.checkpoints().values()
         if checkpoint and known in (None, checkpoint.store)
     ]
-    here = 0
+    committed_in_database = 0
     if not made:
         if known is None:
             raise ledger_mismatch(store.folder)
         store.require_whole("integrity_check")
         checkpoints.append(checked(store, known, made))
-        here = checkpoints[-1].committed
+        committed_in_database = checkpoints[-1].committed
     elif not checkpoints:
         raise _spending_unknown(store.folder)
     [[latest]] = store.rows("SELECT coalesce(max(time), ?) FROM ledger", now)
@@ -116,7 +116,7 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
     for number, uncarried in totals:
         if uncarried:
             store.execute(add, time, number, EntryKind.CARRY, uncarried)
-    lost = max(checkpoint.committed for checkpoint in checkpoints) - here
+    lost = max(checkpoint.committed for checkpoint in checkpoints) - committed_in_database
     if lost:
         store.execute("INSERT OR IGNORE INTO known VALUES (?, zeroblob(32))", UNATTRIBUTED)
         store.execute(add, time, UNATTRIBUTED, EntryKind.RESERVE, lost)

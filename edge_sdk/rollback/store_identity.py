@@ -70,7 +70,7 @@ def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], b
         raise wrong_secret(folder)
     secret = found if found and len(found) == DEVICE_SECRET_BYTES else urandom(DEVICE_SECRET_BYTES)
     checkpoint = checked(store, secret_fingerprint(secret), made)
-    here = None
+    host = None
     if made:
         _require_current(folder, checkpoint, checkpoints, expected=set())
     else:
@@ -78,27 +78,27 @@ def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], b
             set(checkpoints) if store.setting("key_store") == key_store.location else set(map(str, key_store.files))
         )
         _require_current(folder, checkpoint, checkpoints, known_places)
-        here = _require_here(store, folder, secret, key_store)
+        host = _require_same_host(store, folder, secret, key_store)
     if any(kept != checkpoint for kept in checkpoints.values()):
         key_store.keep_checkpoint(checkpoint, erase_earlier=None in checkpoints.values())
     if secret != found:
         key_store.keep_secret(secret)
-    settle(store, secret, checkpoint, key_store, here or host_identity_of(folder, secret, key_store))
+    settle(store, secret, checkpoint, key_store, host or host_identity_of(folder, secret, key_store))
 
 
-def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeyStore, instance: HostIdentity) -> None:
+def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeyStore, host: HostIdentity) -> None:
     """Record the secret's fingerprint, the key store's location, the checkpoint and the host identity if they changed,
     and update the checkpoint from now on."""
     settled: dict[str, bytes | str] = {
         "secret": checkpoint.store,
         "key_store": key_store.location,
         CHECKPOINT: checkpoint.record,
-        "instance": bytes(instance),
+        "instance": bytes(host),
     }
     for name, value in settled.items():
         if store.setting(name) != value:
             store.set(name, value)
-    store.secret, store.hooks = secret, CheckpointWriter(store, key_store, instance)
+    store.secret, store.hooks = secret, CheckpointWriter(store, key_store, host)
 
 
 def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeyStore:
@@ -189,7 +189,7 @@ def _require_current(
             )
 
 
-def _require_here(store: Store, folder: Path, secret: bytes, key_store: KeyStore) -> HostIdentity:
+def _require_same_host(store: Store, folder: Path, secret: bytes, key_store: KeyStore) -> HostIdentity:
     """Refuse a store that was moved to another machine or copied; return its host identity.
 
     Raises:
