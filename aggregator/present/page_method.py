@@ -53,15 +53,15 @@ def method_section(found: Estimate, with_values: bool) -> list[Html]:
         entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
     if found.devices not in (None, found.reports):
         entries["Devices"] = (
-            f"the {found.reports:,} reports come from {quantity(found.devices, 'device')}. Reports of one device are "
-            "correlated, so the standard error is computed between devices: many reports of few devices are worth "
-            "little."
+            f"the {found.counted} come from {quantity(found.devices, 'device')}. Those of one device are correlated, "
+            "so the standard error is computed between devices: many of them from few devices are worth little."
         )
     if isinstance(found.campaign.domain, Items):
         entries["Sets"] = (
-            "a share is the part of the people who have an item, so shares need not sum to 100%. A device reports "
-            f"one item, chosen among {found.campaign.domain.padding}. Items of larger sets count for less, so shares "
-            "are too low if there are many such sets."
+            "a share is the part of the people who have an item, so shares need not sum to 100%. Each device "
+            f"fills its set up to {found.campaign.domain.padding:,} with dummies and reports one of them, chosen at "
+            "random. If a set has more items, each of them counts for less, so shares are too low if there are many "
+            "such sets."
         )
     if found.pool == "precision":
         entries["Groups"] = (

@@ -255,6 +255,14 @@ def test_refusals_are_explained():
     assert "None: no report for this campaign was refused." in written(unsigned_campaign(COLOURS), period=0)[0].text
 
 
+def test_the_page_explains_the_padding_of_sets():
+    """The page of an item set says that sets are filled up with dummies, and what happens to larger sets."""
+    _, _, text = written(unsigned_campaign(DOMAINS["items"]))
+    words = " ".join(Parsed(text).text.split())
+    assert "each device fills its set up to 2 with dummies and reports one of them, chosen at random" in words
+    assert "If a set has more items, each of them counts for less" in words
+
+
 def test_the_influence_of_forged_reports_is_on_the_page():
     """The page states the same influence of forged reports as the JSON."""
     parsed, found, _ = written(unsigned_campaign(COLOURS))
