@@ -7,12 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Domain, Grid
 from protocol.notions import Information
 from protocol.notions.information import RADIUS_UNITS
 from protocol.views import Coarse, Identity, Questions, View, is_plain
+
+
+def counted_noun(campaign: Campaign) -> str:
+    """Return the noun for that to which the counts and the influence of a campaign refer: "output" if a report may have
+    several outputs, and "report" if each report has one."""
+    return "report" if campaign.answers_per_period == 1 else "output"
+
+
+def counted_text(number: int, campaign: Campaign) -> str:
+    """Return a number of counted outputs with its noun: "24 outputs", or "24 reports" if each report has one output."""
+    return quantity(number, counted_noun(campaign))
 
 
 def view_name(domain: Domain, view: View) -> str:

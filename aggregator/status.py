@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from deltalake import DeltaTable
 
-from aggregator.campaign_facts import view_name
+from aggregator.campaign_facts import counted_noun, view_name
 from aggregator.counting import devices_by_view, periods
 from aggregator.holdings import Known
 from aggregator.intake.registry import Registry
@@ -50,6 +50,7 @@ class CampaignStatus:
         refused: the number of refused envelopes by reason.
         views: the status of each view; empty for a campaign with one view.
         warnings: sentences that each describe an implausible number.
+        noun: the word for a counted output (see ``counted_noun``).
     """
 
     name: str
@@ -67,10 +68,12 @@ class CampaignStatus:
     refused: Mapping[str, int]
     views: tuple[ViewStatus, ...] = ()
     warnings: tuple[str, ...] = ()
+    noun: str = "report"
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
-        return vars(self) | {
+        found = {name: value for name, value in vars(self).items() if name != "noun"}
+        return found | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
             "periods": {str(period): reports for period, reports in self.periods.items()},
             "rejected": dict(self.refused),
@@ -110,6 +113,7 @@ def campaign_status(
         refused=refused,
         views=views,
         warnings=warnings,
+        noun=counted_noun(campaign),
     )
 
 

@@ -1,4 +1,4 @@
-"""Ingest: reports a second beside the bare signature check, peak memory, ingesting a file again, and bundles.
+"""Ingest: outputs a second beside the bare signature check, peak memory, ingesting a file again, and bundles.
 
 Right before and right after the ingest, the bare loop verifies the signatures in the first ``SAMPLE`` bytes of the
 batch, on the same number of threads. The ratio of the two times for the same number of signatures shows the cost of
@@ -179,13 +179,13 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     alone = Duration(each * sum(spent.wall for spent, _ in loops), each * sum(spent.cpu for spent, _ in loops))
     many, one = (" [at least 1,000,000]", "") if result.outputs > result.read else ("", " [at least {}]")
     yield f"libsodium alone, signatures a second, {threads} threads", f"{result.read / alone.wall:,.0f}"
-    yield f"ingest of {result.read:,} envelopes, {result.outputs:,} reports", str(first)
-    yield f"reports a second{many}", f"{result.outputs / first.wall:,.0f}"
-    yield "reports a second if two processors did nothing else (computed)", f"{2 * result.outputs / first.cpu:,.0f}"
+    yield f"ingest of {result.read:,} envelopes, {result.outputs:,} outputs", str(first)
+    yield f"outputs a second{many}", f"{result.outputs / first.wall:,.0f}"
+    yield "outputs a second if two processors did nothing else (computed)", f"{2 * result.outputs / first.cpu:,.0f}"
     yield f"time of libsodium alone / time of ingest{one.format(0.9)}", alone.over(first)
     yield f"speed-up if the same file is ingested again{one.format(20)}", first.over(again)
     yield "peak memory [below 800 MB]", f"{peak:.0f} MB"
-    yield "bytes a report in the table", f"{table / result.outputs:.1f}"
+    yield "bytes an output in the table", f"{table / result.outputs:.1f}"
 
 
 def printed(*command: str) -> Iterator[tuple[str, str]]:

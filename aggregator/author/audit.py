@@ -47,7 +47,7 @@ class Audit:
             evenly; divide by n for n reports. With item sets, it is the error of the shares of people who hold each
             item; with classes, the error of the shares of everybody; with views, the error of the finest view alone.
             None without an unbiased estimate.
-        people_per_report: the largest number of people that one report can count for in the unbiased estimate; None
+        people_per_report: the largest number of people that one output can count for in the unbiased estimate; None
             without an unbiased estimate.
         mse: for LIP with a prior, the expected squared error of one person's histogram if the prior is right, summed
             over values (for item sets over the items, times l squared). None without such a prior, and for bit vectors.

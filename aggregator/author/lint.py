@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from aggregator.campaign_facts import view_name
+from aggregator.campaign_facts import counted_noun, view_name
 from aggregator.estimate.error import campaign_error, view_worths
 from aggregator.estimate.ordered_campaign import is_wave
 from aggregator.estimate.query import expected_variance
@@ -30,7 +30,7 @@ from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
 HEAVY = 20.0
-"""Weight of one report, in people, above which the author is warned."""
+"""Weight of one output, in people, above which the author is warned."""
 
 LEAST_SHOWN = 1e-4
 """A smaller share is not printed in percent, because two decimals are too few for it."""
@@ -55,8 +55,9 @@ def _findings(campaign: Campaign) -> Iterator[str]:
         yield f"shares will have no unbiased estimate and no intervals: {reason}"
     else:
         if people_per_report > HEAVY:
+            noun = counted_noun(campaign)
             yield (
-                f"one report counts for up to {people_per_report:,.0f} people, so a few forged reports can change a "
+                f"one {noun} counts for up to {people_per_report:,.0f} people, so a few forged {noun}s can change a "
                 "share a lot. A higher epsilon, fewer values or another mechanism lowers this number"
             )
         if not is_plain(campaign.views):

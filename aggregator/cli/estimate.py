@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aggregator.campaign_facts import counted_noun
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.estimate_options import FILES, EstimateOptions
@@ -139,7 +140,11 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option(
     "--population", type=WholeNumber(1, options.MOST), help="Size of the population that the reports represent."
 )
-@click.option("--forged", type=WholeNumber(1, options.MOST), help="Print the influence of this many forged reports.")
+@click.option(
+    "--forged",
+    type=WholeNumber(1, options.MOST),
+    help="Print the influence of this many forged reports; of outputs, if a report may have several.",
+)
 @options.engine
 @shell.in_study
 def estimate(
@@ -309,7 +314,8 @@ def _distribution(
 
     if chosen.forged is not None and chosen.forged > tally.reports:
         raise click.UsageError(
-            f"--forged must be at most the number of reports, {tally.reports:,}, not {chosen.forged:,}"
+            f"--forged must be at most the number of {counted_noun(signed.campaign)}s, {tally.reports:,}, not "
+            f"{chosen.forged:,}"
         )
     name = chosen.class_name
     found = estimate_shares(

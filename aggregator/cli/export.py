@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from aggregator.campaign_facts import counted_text
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
@@ -70,13 +71,12 @@ def export(
     if as_json:
         shell.print_json(found.as_json() | {"file": str(out)})
     else:
-        counts = {"row": found.table.num_rows, "report": found.reports, "period": found.periods}
-        rows, counted, spanned = (quantity(n, noun) for noun, n in counts.items())
-        shell.say(f"{out}  {rows}, {counted} in {spanned}")
+        rows, spanned = quantity(found.table.num_rows, "row"), quantity(found.periods, "period")
+        shell.say(f"{out}  {rows}, {counted_text(found.reports, signed.campaign)} in {spanned}")
     if found.withheld:
         shell.warn(
-            f"the file has no rows for {quantity(found.withheld, 'report')}, because their periods or classes "
-            "have too few devices"
+            f"the file has no rows for {counted_text(found.withheld, signed.campaign)}, because their periods or "
+            "classes have too few devices"
         )
 
 

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from aggregator.campaign_facts import counted_noun
 from aggregator.estimate import advice, interval, likelihood
 from aggregator.estimate.class_weights import weigh
 from aggregator.estimate.forgeries import find_forgeries_in_tally
@@ -59,7 +60,7 @@ def estimate(
         tally: the counts of the campaign's reports.
         method: one of ``names.METHODS``; None uses ``default_method``.
         confidence: the confidence level of the intervals, such as 0.95.
-        forged: a number of forged reports; the estimate states their influence in addition to the usual numbers.
+        forged: a number of forged outputs; the estimate states their influence in addition to the usual numbers.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
         pool: the way to combine classes, one of ``POOLS``.
         margins: the known shares of the population by class, to which the classes are weighted.
@@ -77,7 +78,7 @@ def estimate(
     if not 0 < confidence < 1:
         raise ValueError(f"the confidence of an interval must be between 0 and 1, not {confidence}")
     if forged is not None and not 0 <= forged <= tally.reports:
-        raise ValueError(f"the number of forged reports must be 0 to {tally.reports}, not {forged}")
+        raise ValueError(f"the number of forged {counted_noun(unsigned)}s must be 0 to {tally.reports}, not {forged}")
     if not is_plain(unsigned.views):
         require_unweighted(margins)
         if pool != POOLS[0]:
@@ -122,7 +123,7 @@ def estimate(
     intervals = Intervals.of(found.ends, confidence, shown_inputs.count)
     warnings += advice.noisy(found.se)
     warnings += () if weighting is None else weighting.warnings
-    if findings := find_forgeries_in_tally(decoder, tally):
+    if findings := find_forgeries_in_tally(decoder, tally, counted_noun(unsigned)):
         warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, shown_inputs)]
     if method == "mmse" and tested is None:
         warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)
@@ -163,7 +164,7 @@ class _Unbiased:
     Attributes:
         raw, se: (k,) the shares and their standard errors; NaN where no unbiased estimate exists.
         ends: a function from alpha to intervals, each of which misses its share with probability alpha.
-        people_per_report: the largest number of people that one report counts for.
+        people_per_report: the largest number of people that one output counts for.
         rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
         warnings: sentences about missing errors.
         inverse: whether the channel has an inverse, so that every share has an unbiased estimate.

@@ -49,7 +49,7 @@ detects a few hundred forged reports."""
 
 
 def find_forgeries(
-    decoder: Decoder, counts: Integers, reports: int, devices: int | None = None, most: int = 1
+    decoder: Decoder, counts: Integers, reports: int, devices: int | None = None, most: int = 1, noun: str = "report"
 ) -> tuple[str, ...]:
     """Return the problems found in the counts, as sentences; empty without a problem.
 
@@ -58,32 +58,32 @@ def find_forgeries(
 
     Args:
         decoder: the decoder of the campaign.
-        counts: (m,) the number of reports with each feature.
-        reports: n, the number of reports.
-        devices: the number of devices that sent the reports; None if each device sent one.
-        most: the largest number of reports of one device.
+        counts: (m,) the number of outputs with each feature.
+        reports: n, the number of outputs.
+        devices: the number of devices that sent the outputs; None if each device sent one.
+        most: the largest number of outputs of one device.
+        noun: the word for an output in the sentences (see ``counted_noun``).
     """
     decoder = decoder.plain  # a balanced decoder's shares sum to one by construction, so they cannot show an anomaly
     devices = reports if devices is None else devices
-    frequent = _repeated(decoder, counts, reports, devices, most)
+    frequent = _repeated(decoder, counts, reports, devices, most, noun)
     try:
-        frequent = frequent or _unexplained(decoder, counts, reports, most)
-        unbalanced = _unbalanced(decoder, counts, reports, most)
+        frequent = frequent or _unexplained(decoder, counts, reports, most, noun)
+        unbalanced = _unbalanced(decoder, counts, reports, most, noun)
     except NotInvertible:
         unbalanced = None
     findings = (frequent, unbalanced)
     return tuple(finding for finding in findings if finding)
 
 
-def find_forgeries_in_tally(decoder: Decoder, tally: Tally) -> tuple[str, ...]:
+def find_forgeries_in_tally(decoder: Decoder, tally: Tally, noun: str) -> tuple[str, ...]:
     """Return the problems that ``find_forgeries`` finds in a tally."""
     groups = tally.correlated
-    return find_forgeries(
-        decoder, tally.counts, tally.reports, *(() if groups is None else (groups.devices, groups.most))
-    )
+    devices, most = (None, 1) if groups is None else (groups.devices, groups.most)
+    return find_forgeries(decoder, tally.counts, tally.reports, devices, most, noun)
 
 
-def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int) -> str | None:
+def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int, noun: str) -> str | None:
     most = decoder.ceiling
     # The binomial upper tail P(C >= count) = I(count, n - count + 1) at the ceiling, with the Bonferroni correction
     # over the features, is conservative for two reasons. A device that sent w of at most W reports adds 0 or w / W,
@@ -99,11 +99,11 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
     return (
         f"{'output' if decoder.one_hot else 'bit'} {y} occurs {quantity(count, 'time')}, but honest devices are "
         f"expected to send it at most {quantity(math.ceil(expected), 'time')}: about {(count - expected) / n:.1%} of "
-        "the reports look forged"
+        f"the {noun}s look forged"
     )
 
 
-def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str | None:
+def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int, noun: str) -> str | None:
     if not decoder.one_hot or decoder.features > LARGEST or isinstance(decoder, Pooled):
         return None
     share = counts / n
@@ -119,7 +119,7 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str |
         forged = beyond / one.forged
         return (
             f"output {y} occurs {quantity(int(counts[y]), 'time')}, but the other outputs explain at most "
-            f"{max(round(counts[y] - forged * n), 0):,} for any shares: about {forged:.1%} of the reports look "
+            f"{max(round(counts[y] - forged * n), 0):,} for any shares: about {forged:.1%} of the {noun}s look "
             "forged"
         )
     return None
@@ -159,7 +159,7 @@ def _bernstein(furthest: float, variance: float, doubt: float) -> float:
     return linear + math.sqrt(linear**2 + 2 * variance * doubt)
 
 
-def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | None:
+def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int, noun: str) -> str | None:
     ones = np.ones(decoder.inputs)
     adds, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
     # The largest distance of one report's sum from 1; a word may have all bits set, or none.
@@ -180,8 +180,8 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | 
     if abs(mean) <= limit:
         return None
     return (
-        f"the unbiased shares sum to {1 + mean:.3f}, where honest reports stay within {limit:.3f} of 1: "
-        "some reports look forged"
+        f"the unbiased shares sum to {1 + mean:.3f}, where honest {noun}s stay within {limit:.3f} of 1: "
+        f"some {noun}s look forged"
     )
 
 

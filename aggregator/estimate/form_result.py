@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from aggregator.campaign_facts import counted_noun, counted_text
 from aggregator.estimate.advice import ONE_DEVICE
 from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.form import (
@@ -65,7 +66,7 @@ class FormEstimate:
         questions: the names of the questions, in the requested order.
         labels: the values of each row of ``shares``, one for each question.
         shares: the shares among the people who answered.
-        reports: the number of reports of the views that are used.
+        reports: the number of outputs of the views that are used.
         confidence: the confidence level of the intervals.
         skipping: the questions that may be skipped; people who skipped one are excluded.
         warnings: sentences to read before using the estimate.
@@ -100,6 +101,11 @@ class FormEstimate:
     def form(self) -> Form:
         """The form of the campaign."""
         return _form_of(self.campaign)
+
+    @property
+    def counted(self) -> str:
+        """The number of counted outputs as text, "24 outputs"; "24 reports" if each report has one output."""
+        return counted_text(self.reports, self.campaign)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -190,7 +196,7 @@ def estimate_form(
             (first.label(x), second.label(y)) for x in range(first.domain.size) for y in range(second.domain.size)
         )
     require_enough(unsigned, *(view.tally for view in found.views))
-    warnings = _warnings(form, found.views)
+    warnings = _warnings(form, found.views, counted_noun(unsigned))
     return FormEstimate(
         unsigned,
         campaign_id,
@@ -326,12 +332,12 @@ def _place(campaign: Campaign, name: str) -> int:
     return places[name]
 
 
-def _warnings(form: Form, views: Sequence[FormView]) -> tuple[str, ...]:
+def _warnings(form: Form, views: Sequence[FormView], noun: str) -> tuple[str, ...]:
     return tuple(
         f"{' and '.join(form.questions[place].name for place in view.questions)}: {finding}"
         for view in views
         for finding in (
-            *find_forgeries_in_tally(view.decoder, view.tally),
+            *find_forgeries_in_tally(view.decoder, view.tally, noun),
             *([ONE_DEVICE] if math.isnan(view.reports) else []),
         )
     )

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import is_enough, none_enough, too_few
@@ -110,6 +111,12 @@ class OrderedCourse:
     def domain(self) -> Domain:
         """The domain of the campaign."""
         return self.known[0][1].found.campaign.domain
+
+    @property
+    def noun(self) -> str:
+        """The word for a counted output: "output" if a report of one of the sides may have several, else "report"."""
+        several = any(counted_noun(found.found.campaign) == "output" for _, found in self.known)
+        return "output" if several else "report"
 
     def without_cdf(self) -> OrderedCourse:
         """Return the course without the distribution functions, which only a picture needs."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aggregator.campaign_facts import counted_text
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.names import POOLS
@@ -52,13 +53,13 @@ def unsigned_and_id(campaign: Campaign | SignedCampaign) -> tuple[Campaign, byte
 
 @dataclass(frozen=True)
 class Influence:
-    """A bound on how far forged reports can move a share.
+    """A bound on how far forged outputs can move a share. A report has one output, or several in a bundle.
 
     Attributes:
-        people_per_report: the largest number of people that one report counts for in a raw estimate; NaN without a raw
+        people_per_report: the largest number of people that one output counts for in a raw estimate; NaN without a raw
             estimate.
-        reports: n, the number of reports.
-        forged: the requested number of forged reports; None if not requested.
+        reports: n, the number of outputs.
+        forged: the requested number of forged outputs; None if not requested.
     """
 
     people_per_report: float
@@ -66,11 +67,11 @@ class Influence:
     forged: int | None = None
 
     def share_of(self, forged: int) -> float:
-        """Return the largest number that ``forged`` of the reports can add to an unbiased share, or take from it."""
+        """Return the largest number that ``forged`` of the outputs can add to an unbiased share, or take from it."""
         return forged * self.people_per_report / self.reports
 
     def as_json(self) -> dict[str, Any]:
-        """Return the influence of one forged report, of one in 1,000, of one in 100, and of the requested number."""
+        """Return the influence of one forged output, of one in 1,000, of one in 100, and of the requested number."""
         usual = {1, math.ceil(self.reports / 1000), math.ceil(self.reports / 100)}
         numbers = sorted(usual if self.forged is None else usual | {self.forged})
         return {
@@ -161,6 +162,11 @@ class Estimate(Shares):
         """A note on the meaning of the values; None if no note is needed."""
         domain = self.campaign.domain
         return ROUNDED if isinstance(domain, Line) and domain.rounds_randomly else None
+
+    @property
+    def counted(self) -> str:
+        """The number of counted outputs as text, "24 outputs"; "24 reports" if each report has one output."""
+        return counted_text(self.reports, self.campaign)
 
     @property
     def epsilon(self) -> float:

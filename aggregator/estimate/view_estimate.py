@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.campaign_facts import view_name
+from aggregator.campaign_facts import counted_noun, view_name
 from aggregator.estimate.advice import NOTHING_FINEST, ONE_DEVICE
 from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.method import MethodRefused
@@ -49,7 +49,8 @@ def estimate_views(
             continue
         if one.linear.between is not None and not one.linear.between.freedom:
             warnings.append(f"{name}: {ONE_DEVICE}")
-        warnings.extend(f"{name}: {finding}" for finding in find_forgeries_in_tally(one.decoder, one.tally))
+        forgeries = find_forgeries_in_tally(one.decoder, one.tally, counted_noun(campaign))
+        warnings.extend(f"{name}: {finding}" for finding in forgeries)
     # For a class whose devices have several reports each, only a lower bound on their number is known.
     known = not any(part.correlated is not None and part.correlated.part for part in tally.by_view)
     devices = np.array([devices_of(part) for part in tally.by_view])

@@ -63,7 +63,7 @@ class Weighting:
         design_effect: the mean variance of the weighted shares, divided by the mean variance of the unweighted shares;
             NaN if the unweighted shares have the variance 0. For the wave mechanism, the variances are those of the
             mean.
-        people_per_report: the largest number of people that one report counts for in a raw estimate; NaN for the wave
+        people_per_report: the largest number of people that one output counts for in a raw estimate; NaN for the wave
             mechanism.
         people_per_report_unweighted: ``people_per_report`` without weights.
     """
@@ -81,20 +81,23 @@ class Weighting:
         """The names of the classes or questions of the margins."""
         return " and ".join(dict.fromkeys(margin.by for margin in self.margins))
 
-    @property
-    def description(self) -> str:
-        """The margins, the weights and the design effect, as a part of a sentence."""
+    def description(self, noun: str) -> str:
+        """Return the margins, the weights and the design effect, as a part of a sentence.
+
+        Args:
+            noun: the word for an output (see ``counted_noun``).
+        """
         sources = ", ".join(dict.fromkeys(margin.source for margin in self.margins if margin.source))
         source = f" ({sources})" if sources else ""
         text = (
-            f"weighted to known shares of the population by {self.by}{source}: a report counts {self.least:.2f} to "
+            f"weighted to known shares of the population by {self.by}{source}: one {noun} counts {self.least:.2f} to "
             f"{self.most:.2f} times, the variance is {self.design_effect:.2f} times that without weights (design "
             "effect)"
         )
         if math.isnan(self.people_per_report):
             return text
         return (
-            f"{text}, and one forged report counts for up to {self.people_per_report:,.1f} people instead of "
+            f"{text}, and one forged {noun} counts for up to {self.people_per_report:,.1f} people instead of "
             f"{self.people_per_report_unweighted:,.1f}"
         )
 

@@ -11,7 +11,6 @@ from aggregator.estimate.form_result import FormEstimate
 from aggregator.families.decoder import Floats
 from aggregator.present.forms import form_lines, form_table
 from aggregator.present.notebook import notebook_html
-from aggregator.quantity import quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,8 +23,7 @@ class NotebookForm(FormEstimate):
 
     def __repr__(self) -> str:
         names = " and ".join(self.questions)
-        reports = quantity(self.reports, "report")
-        return f"<estimate of {names} of {self.campaign.title!r}: {len(self.labels)} shares, {reports}>"
+        return f"<estimate of {names} of {self.campaign.title!r}: {len(self.labels)} shares, {self.counted}>"
 
     def table(self) -> pa.Table:
         """Return an Arrow table with a row for each value or cell; pandas and polars read it without copying.

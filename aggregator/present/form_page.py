@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from aggregator.author.audit import Audit
+from aggregator.campaign_facts import counted_noun, counted_text
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.form_table import TABLES
@@ -26,7 +27,6 @@ from aggregator.present.page_parts import scrolled, warning_boxes
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, refused_section
 from aggregator.present.shown_shares import interval_text, percent
-from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 from protocol.domain import Line, NumberRange
 from protocol.domain.form import Form
@@ -83,7 +83,8 @@ def form_page(
         ("campaign", "The campaign", campaign_section(campaign, tally.reports, period, closed_early)),
         ("source", "Where this page comes from", source_section(signed.id, "", confidence, tally, period)),
     ]
-    facts = [f"{len(names)} questions, {quantity(tally.reports, 'report')}. Each device was asked one or two of them."]
+    counted = counted_text(tally.reports, campaign)
+    facts = [f"{len(names)} questions, {counted}. Each device was asked one or two of them."]
     if weighted and weighted[0].weighting is not None:
         facts.append(f"The shares are weighted by {weighted[0].weighting.by}.")
     return html_page(campaign, facts, _warnings([*questions, *tables], missing), [s for s in sections if s[2]])
@@ -127,7 +128,7 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
         )
         for x, (value,) in enumerate(found.labels)
     ]
-    caption = f"{_with_unit(form, name)}: {quantity(found.reports, 'report')}"
+    caption = f"{_with_unit(form, name)}: {found.counted}"
     if found.skipping:
         caption += "; shares of the people who did not skip it"
     text = form.questions[form.places[name]].text
@@ -171,7 +172,7 @@ def _table(found: FormEstimate, form: Form) -> list[Html]:
             cells.append(tag("td", percent(share, PLACES), interval, class_=shade(share, low, top)))
         lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
     first, second = (_with_unit(form, name) for name in found.questions)
-    caption = f"{first} (rows) and {second} (columns): {quantity(found.reports, 'report')}"
+    caption = f"{first} (rows) and {second} (columns): {found.counted}"
     if found.skipping:
         caption += f"; shares of the people who did not skip {' or '.join(found.skipping)}"
     return [
@@ -216,7 +217,8 @@ def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> 
     for found in weighted[:1]:
         if found.weighting is not None:
             words = (
-                f"The shares of {found.questions[0]} are {found.weighting.description}. The tests of association use "
+                f"The shares of {found.questions[0]} are "
+                f"{found.weighting.description(counted_noun(found.campaign))}. The tests of association use "
             )
             parts += [tag("p", f"{words}no weights."), *weights_tables(found.weighting)]
     return parts

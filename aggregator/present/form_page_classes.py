@@ -18,7 +18,6 @@ from aggregator.present.markup import Html, label, tag
 from aggregator.present.page_parts import scrolled
 from aggregator.present.shown_changes import between, points
 from aggregator.present.shown_shares import interval_text, percent
-from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 
 
@@ -79,7 +78,7 @@ def _question(name: str, found: FormClasses, confidence: float) -> Html:
             interval = tag("small", between(one.low[x], one.high[x], PLACES))
             cells.append(tag("td", tag("strong", difference) if x in one.significant else difference, interval))
         rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
-    reports = ", ".join(f"{quantity(one.reports, 'report')} of {side}" for side, one in found.sides)
+    reports = ", ".join(f"{one.counted} of {side}" for side, one in found.sides)
     caption = f"{name}: {reports}; {100 * confidence:.4g}% intervals, differences in percentage points"
     heads = ["value", *(side for side, _ in found.sides), *differences]
     return scrolled(caption, heads, rows, class_="numbers heat")

@@ -14,12 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.form_result import FormEstimate
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import FADED, FAINT, INK, SHARE, TRUTH
 from aggregator.present.shown_shares import percent
-from aggregator.quantity import quantity
 
 LABEL = 26
 WRITTEN = 400
@@ -123,7 +123,7 @@ def _bare(axes: Axes) -> None:
 def _entitle(figure: Figure, found: FormEstimate, note: str = "") -> None:
     lines = [
         textwrap.fill(found.campaign.title, 80),
-        f"{' and '.join(found.questions)}: {quantity(found.reports, 'report')}",
+        f"{' and '.join(found.questions)}: {found.counted}",
     ]
     if found.skipping:
         lines[-1] += f"; shares of the people who did not skip {' or '.join(found.skipping)}"
@@ -132,6 +132,6 @@ def _entitle(figure: Figure, found: FormEstimate, note: str = "") -> None:
         among = "" if found.weighting is None else ", among the people who answered, without weights"
         lines.append(f"{word} association is found (p = {found.association.p_value:.3g}){among}")
     if found.weighting is not None:
-        lines.append(textwrap.fill(found.weighting.description, 90))
+        lines.append(textwrap.fill(found.weighting.description(counted_noun(found.campaign)), 90))
     text = "\n".join([*lines, *([note] if note else [])]).replace("$", r"\$")
     figure.suptitle(text, size=10, x=0.01, ha="left", color=INK)

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.form_course import FormSides
@@ -20,7 +21,6 @@ from aggregator.present.document import csv_text
 from aggregator.present.shown_changes import between, points
 from aggregator.present.shown_shares import HALF_THE_SUM, interval_text, percent
 from aggregator.present.table import new_table
-from aggregator.quantity import quantity
 
 PLACES = 1
 """Digits after the point of a share in percent."""
@@ -33,11 +33,11 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     Args:
         truth: the true shares to show beside the estimates, in rehearsals.
     """
-    notes = [quantity(found.reports, "report") + ("" if found.where is None else f" of class {found.where}")]
+    notes = [found.counted + ("" if found.where is None else f" of class {found.where}")]
     if found.skipping:
         notes.append(f"shares of the people who did not skip {' or '.join(found.skipping)}")
     if found.weighting is not None:
-        notes.append(found.weighting.description)
+        notes.append(found.weighting.description(counted_noun(found.campaign)))
     if found.association is not None:
         notes.append(
             _tested(" and ".join(found.questions), found.association)
@@ -77,7 +77,7 @@ def form_sides_table(course: FormSides[Any]) -> Table:
     for question in first.questions:
         table.add_column(Text(question))
     for name, found in course.sides:
-        table.add_column(Text(f"{_name(name)}\n{quantity(found.reports, 'report')}"), justify="right")
+        table.add_column(Text(f"{_name(name)}\n{found.counted}"), justify="right")
     sides = [found.shares for _, found in course.sides]
     for x, label in enumerate(first.labels):
         cells = (f"{percent(one.share[x], PLACES)}\n{interval_text(one.low[x], one.high[x], PLACES)}" for one in sides)

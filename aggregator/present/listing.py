@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.campaign_facts import study_facts, view_facts, view_name
+from aggregator.campaign_facts import counted_noun, study_facts, view_facts, view_name
 from aggregator.inspection import BatchFile
 from aggregator.present.items import numbering
 from aggregator.quantity import quantity
@@ -52,10 +52,11 @@ def certificate_table(campaign: Campaign) -> Table:
 
 def _certified(campaign: Campaign) -> list[tuple[str, str]]:
     certificate = campaign.certificate
+    bits = quantity(campaign.output_bits, "bit")
     return [
         ("campaign", campaign.title),
         *_study(campaign),
-        ("mechanism", f"{campaign.mechanism}, {_inputs(campaign)}, {quantity(campaign.output_bits, 'bit')} per report"),
+        ("mechanism", f"{campaign.mechanism}, {_inputs(campaign)}, {bits} per {counted_noun(campaign)}"),
         *_rounding(campaign),
         *_views(campaign),
         ("notion", campaign.notion.name),
@@ -78,7 +79,10 @@ def audit_table(audit: Audit) -> Table:
     if audit.raw_mse is None:
         rows.append(("error", "single shares have no unbiased estimate, and so no intervals"))
     else:
-        rows.append(("one report", f"counts for {audit.people_per_report:.1f} people at most"))
+        most = campaign.answers_per_period
+        several = "" if most == 1 else f"; a report may have up to {most:,} outputs"
+        counts_for = f"counts for {audit.people_per_report:.1f} people at most{several}"
+        rows.append((f"one {counted_noun(campaign)}", counts_for))
         rows += _errors(audit)
     if audit.mse is not None and audit.mse_bound is not None:
         rows.append(
@@ -97,7 +101,7 @@ def _inputs(campaign: Campaign) -> str:
     domain = campaign.domain
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
-        return f"{items}; one item, chosen among {domain.padding:,}, is reported"
+        return f"{items}; a set is filled up to {domain.padding:,} with dummies, and one of these is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"
     return f"{max(1, len(campaign.classes)) * campaign.domain.size:,} values"
@@ -127,13 +131,13 @@ def _rounding(campaign: Campaign) -> list[tuple[str, str]]:
 
 
 def _errors(audit: Audit) -> list[tuple[str, str]]:
-    """Return rows with the expected error of n reports; one for each view if there are several."""
-    campaign = audit.campaign
+    """Return rows with the expected error of n outputs; one for each view if there are several."""
+    campaign, noun = audit.campaign, counted_noun(audit.campaign)
     if is_plain(campaign.views) or isinstance(campaign.domain, Form):
         return [
             (
                 "error",
-                f"{audit.raw_mse:.4g} / n expected squared error of n reports, summed over the {_summed(campaign)}",
+                f"{audit.raw_mse:.4g} / n expected squared error of n {noun}s, summed over the {_summed(campaign)}",
             )
         ]
     from aggregator.estimate.error import view_worths  # imported here because `status` does not need it
@@ -142,7 +146,7 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
         (
             "error" if not place else "",
             f"{worth.mse:.4g} / n expected squared error, summed over {_of_view(campaign.domain, view)}, from "
-            "this view's part of n reports",
+            f"this view's part of n {noun}s",
         )
         for place, (view, worth) in enumerate(zip(campaign.views, view_worths(campaign), strict=True))
     ]
@@ -255,8 +259,10 @@ def ingest_table(result: IngestResult) -> Table:
 def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
     """Return a table of a study's campaigns, with the views of each campaign that has several."""
     table = Table(box=None, pad_edge=False, title_justify="left")
-    for name in ("campaign", "title", "open", "keys", "reports", "periods", "refused"):
-        table.add_column(name, justify="right" if name in ("keys", "reports", "periods", "refused") else "left")
+    # Each report with one output is one output, so "outputs" is right for every campaign of the table.
+    counted = "outputs" if any(row.noun == "output" for row in rows) else "reports"
+    for name in ("campaign", "title", "open", "keys", counted, "periods", "refused"):
+        table.add_column(name, justify="left" if name in ("campaign", "title", "open") else "right")
     for row in rows:
         keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
         refused = ", ".join(f"{count:,} {reject}" for reject, count in row.refused.items() if count) or "none"

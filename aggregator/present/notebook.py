@@ -22,7 +22,6 @@ from aggregator.families.decoder import Floats
 from aggregator.present.document import estimates_arrow
 from aggregator.present.ordered import summary_table
 from aggregator.present.table import estimate_table
-from aggregator.quantity import quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,8 +47,7 @@ class NotebookEstimate(Estimate):
         return summary(self.tally, self) if self.tally is not None and has_summary(self.campaign) else None
 
     def __repr__(self) -> str:
-        reports = quantity(self.reports, "report")
-        return f"<estimate of {self.campaign.title!r}: {self.size} values from {reports}, {self.method}>"
+        return f"<estimate of {self.campaign.title!r}: {self.size} values from {self.counted}, {self.method}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the output of ``halftruth estimate --json``."""

@@ -40,7 +40,7 @@ def _sides(course: OrderedCourse) -> Table:
     table.add_column("")
     for side in course.sides:
         table.add_column(Text(side.name_in_text), justify="right")
-    table.add_row("reports", *(f"{side.reports:,}" for side in course.sides))
+    table.add_row(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))
     cells = {side.name: side_cells(found) for side, found in course.known}
     for name in next(iter(cells.values())):
         table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few") for side in course.sides))

@@ -68,7 +68,7 @@ def course_figure(course: OrderedCourse) -> Figure:
     for place, (side, found) in enumerate(known):
         _draw(panels[place], found, reference if place else None, first.name_in_text)
         panels[place].set_title(
-            f"{plain(side.name_in_text, 30)}: {quantity(side.reports, 'report')}", loc="left", size=10
+            f"{plain(side.name_in_text, 30)}: {quantity(side.reports, course.noun)}", loc="left", size=10
         )
         if shifted.get(side.name):
             _draw_shifts(below[place], found, shifted[side.name], first.name_in_text)

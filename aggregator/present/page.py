@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.author.audit import Audit
+from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.ordered import summary
 from aggregator.estimate.ordered_campaign import has_summary, is_wave
 from aggregator.estimate.ordered_course import OrderedCourse
@@ -73,7 +74,7 @@ def page(
     """
     if audit.campaign != found.campaign or tally.reports != found.reports:
         raise ValueError("estimate, audit and tally differ: expected the same campaign and reports")
-    campaign = found.campaign
+    campaign, weighting = found.campaign, found.weighting
     read = ordered or (summary(tally, found) if has_summary(campaign) else None)
     sections = [
         ("results", "Results", results_section(found, truth, read)),
@@ -93,7 +94,7 @@ def page(
     facts = [
         subtitle(found, found.size),
         *([f"Only people of the group {found.where}."] if found.where is not None else []),
-        *([] if found.weighting is None else [f"The shares are {found.weighting.description}."]),
+        *([] if weighting is None else [f"The shares are {weighting.description(counted_noun(campaign))}."]),
     ]
     return html_page(campaign, facts, _warnings(found, truth, read), sections)
 

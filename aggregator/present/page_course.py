@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.change import DistrictDifference
 from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.query import unit_of
@@ -39,7 +40,7 @@ def course_section(trend: Trend) -> list[Html]:
             + ("" if campaign.transcript else ". A device repeats its output while its "
                "answer stays the same, so most of the noise cancels in the difference if few answers change")
             + ". So judge a change by its own interval, not by the intervals of the two shares."),
-        page_table("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
+        page_table("The periods", ("periods", "from, to (UTC)", f"{counted_noun(campaign)}s", ""), rows),
     ]  # fmt: skip
     if change is not None:
         count = len(change.significant)
@@ -100,7 +101,7 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
     confidence, unit = f"{100 * known[0][1].found.confidence:.4g}%", unit_of(course.domain)
     numbers = course.without_cdf()
     cells = {side.name: side_cells(found) for side, found in numbers.known}
-    rows = [("reports", *(f"{side.reports:,}" for side in course.sides))]
+    rows = [(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))]
     for name in next(iter(cells.values())):
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
     each = "Each group of people" if course.by == "class" else "Each period"

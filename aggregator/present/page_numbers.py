@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from aggregator.campaign_facts import counted_text
 from aggregator.estimate.ordered import DECILES
 from aggregator.estimate.ordered_result import Ordered
 from aggregator.estimate.resolutions import Resolution
@@ -28,7 +29,6 @@ from aggregator.present.shown_shares import (
     selection,
     significant_districts,
 )
-from aggregator.quantity import quantity
 from protocol.domain import Dates, Grid, NumberRange
 
 ROWS = 200
@@ -163,10 +163,9 @@ def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
          interval_text(each.simultaneous_low[z], each.simultaneous_high[z], places)]
         for z in shown
     ]  # fmt: skip
+    counted = counted_text(each.reports, found.campaign)
     more = f", the {len(shown)} largest" if len(shown) < int(each.above_zero.sum()) else ""
-    return page_table(
-        f"{district_words(found, each)}{more}. {quantity(each.reports, 'report')} of this resolution.", names, rows
-    )
+    return page_table(f"{district_words(found, each)}{more}. {counted} of this resolution.", names, rows)
 
 
 def _picked(found: Estimate, shown: int) -> str:

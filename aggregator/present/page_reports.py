@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from aggregator.campaign_facts import counted_noun, counted_text
 from aggregator.estimate.result import Estimate
 from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE
@@ -57,15 +58,18 @@ def forged_section(found: Estimate) -> list[Html]:
     weight = found.influence.people_per_report
     if math.isnan(weight):
         return [tag("p", "Not known, because there is no unbiased estimate.")]
+    noun = counted_noun(found.campaign)
+    most = found.campaign.answers_per_period
+    bundled = "" if most == 1 else f"A report may have up to {most:,} perturbed answers, its outputs. "
     rows = [
         (f"{forged['reports']:,}", f"{forged['people']:,.1f}", f"{100 * forged['share']:.3f}")
         for forged in found.influence.as_json()["forged"]
     ]
     return [
-        tag("p", "A forged report, from somebody with a valid key, changes the unbiased estimate of a value by up to "
-        f"about {weight:,.1f} people."),
+        tag("p", f"{bundled}A forged {noun}, from somebody with a valid key, changes the unbiased estimate of a value "
+        f"by up to about {weight:,.1f} people."),
         page_table("In the worst case",
-            ("forged reports", "change of a count, in people", "change of a share, in percentage points"), rows),
+            (f"forged {noun}s", "change of a count, in people", "change of a share, in percentage points"), rows),
         tag("p", "If the counts are unlikely to come from honest devices alone, there is a warning at the top of "
         "this page. No report is removed for that reason."),
     ]  # fmt: skip
@@ -98,6 +102,7 @@ def campaign_section(
         end = min(start + campaign.period_seconds, campaign.closes)
         counted = f"period {period}, from {time_text(start)} to {time_text(end)}"
     of_class = "" if where is None else f", of the group {where}"
+    bits = quantity(campaign.output_bits, "bit")
     who = "devices whose keys were enrolled" if campaign.enrolment == "enrolled" else "any device (open enrolment)"
     return [
         pairs([
@@ -105,11 +110,11 @@ def campaign_section(
             ("opens", time_text(campaign.opens)),
             ("closes", closes),
             ("periods", schedule),
-            ("counted", f"{quantity(reports, 'report')}: {counted}{of_class}"),
+            ("counted", f"{counted_text(reports, campaign)}: {counted}{of_class}"),
             ("open to", who),
             ("minimum", f"{quantity(campaign.minimum_reports, 'device')}; with fewer, nothing is estimated"),
             ("answers", _answers(campaign.domain)),
-            ("mechanism", f"{campaign.mechanism}, {quantity(campaign.output_bits, 'bit')} per report"),
+            ("mechanism", f"{campaign.mechanism}, {bits} per {counted_noun(campaign)}"),
         ])
     ]  # fmt: skip
 
@@ -125,7 +130,10 @@ def _answers(domain: Domain) -> str:
         return f"a {what} from {domain.span}, rounded to one of {domain.size:,}"
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
-        return f"a set of {items}; one item, chosen among {domain.padding:,}, is reported"
+        return (
+            f"a set of {items}; each device fills its set up to {domain.padding:,} with dummies and reports one of "
+            "them, chosen at random"
+        )
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions; each device is asked one or two"
     return f"one of {domain.size:,} values"

@@ -153,6 +153,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
         unsuited: whether the caption explains why each other mechanism is unsuitable; if not, it gives only their
             number.
     """
+    noun = "output" if question.bundled else "report"
     lip = isinstance(question.notion, Information)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
     people = [f"people for {error:g}" for error in wanted]
@@ -162,13 +163,13 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     headings += [
         *(["a person's error"] if lip else []),
         *(["mean absolute error"] if bits else []),
-        "people per report",
+        f"people per {noun}",
         "why",
     ]
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"{_size(question)}, {_promised(question)}, {quantity(reports, 'report')}",
+        title=f"{_size(question)}, {_promised(question)}, {quantity(reports, noun)}",
         title_justify="left",
         caption=Text("\n".join(filter(None, [_columns(headings), _unsuited(rows) if unsuited else _left_out(rows)]))),
         caption_justify="left",
@@ -202,6 +203,7 @@ def _columns(headings: Sequence[str]) -> str:
         "a person's error": "the expected squared error of one answer, estimated from its report and the prior",
         "mean absolute error": "of a report that is taken as the answer",
         "people per report": "the largest number of people that one forged report counts for",
+        "people per output": "the largest number of people that one forged output counts for",
     }
     return "; ".join(
         f"{name}{' E' if name == 'people for' else ''}: {meaning}"

@@ -189,13 +189,13 @@ def level_text(found: Estimate) -> str:
 
 
 def subtitle(found: Estimate, shown: int) -> str:
-    """Return the subtitle of an estimate: number of reports, privacy level, confidence."""
+    """Return the subtitle of an estimate: number of outputs, privacy level, confidence."""
     devices = "" if found.devices in (None, found.reports) else f" of {quantity(found.devices, 'device')}"
     numbered = numbering(found.campaign.domain)
     items = f" · items {numbered}" if numbered else ""
     weighted = "" if found.weighting is None else f" · weighted by {found.weighting.by}"
     intervals = f"{interval_name(found, shown)}s"
-    return f"{quantity(found.reports, 'report')}{devices} · {level_text(found)} · {intervals}{items}{weighted}"
+    return f"{found.counted}{devices} · {level_text(found)} · {intervals}{items}{weighted}"
 
 
 def prior_comparison(found: Estimate) -> str:

@@ -29,7 +29,6 @@ from aggregator.present.shown_changes import (
     selection_of_regions,
 )
 from aggregator.present.shown_shares import level_text, listed, significant_districts
-from aggregator.quantity import quantity
 
 PANELS = 12
 """Maximum number of values drawn."""
@@ -185,7 +184,7 @@ def draw_difference(found: Difference, path: Path) -> None:
         f"{'' if own else 'simultaneous '}{100 * found.confidence:.4g}% intervals; orange: significant differences"
     ]
     parts.append(selection_of_regions(found, len(shown)))
-    _entitle(figure, heading(found), f"{found.before.reports:,} and {quantity(found.after.reports, 'report')}", *parts)
+    _entitle(figure, heading(found), f"{found.before.reports:,} and {found.after.counted}", *parts)
     save(figure, path)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.change import Difference, DistrictDifference
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
@@ -48,7 +49,6 @@ from aggregator.present.shown_shares import (
     percent,
 )
 from aggregator.present.table import new_table
-from aggregator.quantity import quantity
 
 STEPS = "▁▂▃▄▅▆▇█"
 
@@ -57,13 +57,13 @@ LETTERS = 12
 
 
 def spans_table(trend: Trend) -> Table:
-    """Return a table with a row for each span: its dates, and its numbers of reports and devices; if there are many
+    """Return a table with a row for each span: its dates, and its numbers of outputs and devices; if there are many
     spans, only for the first and the last ones."""
     campaign = trend.latest.campaign
     table = new_table(entitled(trend.latest))
     rehearsal = any(point.truth is not None for point in trend.points)
     off = [distance_name(campaign.domain)] if rehearsal else []
-    for name in ("periods", "from", "to", "reports", "devices", *off):
+    for name in ("periods", "from", "to", f"{counted_noun(campaign)}s", "devices", *off):
         table.add_column(name, justify="left" if name in ("periods", "from", "to") else "right")
     half = ROWS // 2
     shown = trend.points if len(trend.points) <= ROWS else trend.points[:half] + trend.points[-half:]
@@ -177,9 +177,10 @@ def value_table(trend: Trend, region: Region) -> Table:
     latest, x = trend.latest, region.number
     table = new_table(f"{entitled(latest)}: {latest.at(region.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
-    names = ["periods", "from", "to", "reports", "share", f"{100 * latest.confidence:.4g}% interval"]
+    counted = f"{counted_noun(latest.campaign)}s"
+    names = ["periods", "from", "to", counted, "share", f"{100 * latest.confidence:.4g}% interval"]
     for name in names + (["truth"] if rehearsal else []):
-        table.add_column(name, justify="right" if name in ("reports", "share", "truth") else "left")
+        table.add_column(name, justify="right" if name in (counted, "share", "truth") else "left")
     places = max(decimals(known.at(region.resolution), [x]) for _, known in trend.known)
     for point in trend.points:
         cells = [point.span.name, *dates(latest.campaign, point.span), f"{point.reports:,}"]
@@ -272,7 +273,7 @@ def _caption(found: Difference, shown: int) -> Text:
     what = "changes" if found.paired else "differences"
     levels = " and ".join(dict.fromkeys(map(level_text, (found.before, after))))
     lines = [
-        f"{found.before.reports:,} and {quantity(after.reports, 'report')} · {levels} · {what} in percentage points, "
+        f"{found.before.reports:,} and {after.counted} · {levels} · {what} in percentage points, "
         f"{interval_name(found, shown)}s",
         f"{basis(found)}; shares and {what} are the unbiased estimates",
     ]

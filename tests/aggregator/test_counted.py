@@ -1,0 +1,96 @@
+"""The word for what is counted: outputs if a report may have several, reports if each report has one."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from aggregator.author.audit import audit
+from aggregator.author.lint import lint
+from aggregator.campaign_facts import counted_noun, counted_text
+from aggregator.estimate.forgeries import find_forgeries
+from aggregator.families.registry import decoder_of
+from aggregator.present.listing import audit_table
+from tests.aggregator.command import printed, run
+from tests.aggregator.fleet import campaign, report, study
+from tests.aggregator.test_present_estimate import printed as printed_table
+
+ANSWERS = 24
+SINGLE, BUNDLES = campaign(periods=400), campaign(answers=ANSWERS, periods=400)
+NUMBERED_REPORTS = re.compile(r"\d (forged )?reports?\b|\breports? counts for\b")
+
+
+@pytest.fixture
+def lib(tmp_path, monkeypatch):
+    """A study that counted one report with 24 outputs."""
+    monkeypatch.setattr("time.time", lambda: BUNDLES.campaign.opens + 3600)
+    made = study(tmp_path / "lib", BUNDLES, [0])
+    batch = tmp_path / "bundle.htr"
+    batch.write_bytes(report(0, BUNDLES, *(slot % 16 for slot in range(ANSWERS))))
+    result = json.loads(run("--study", made.path, "ingest", batch, "--json").stdout)
+    assert (result["read"], result["accepted"]) == (1, 1)
+    return made.path
+
+
+def test_the_noun_is_that_of_the_campaign():
+    """A report with one output is a report; if a report may have several, outputs are counted."""
+    assert (counted_noun(SINGLE.campaign), counted_noun(BUNDLES.campaign)) == ("report", "output")
+    assert counted_text(1, SINGLE.campaign) == "1 report"
+    assert counted_text(2400, BUNDLES.campaign) == "2,400 outputs"
+
+
+def test_the_status_names_what_it_counts(lib, tmp_path):
+    """The status of a study with bundles has a column of outputs, and without them one of reports; the JSON keeps its
+    key."""
+    table = printed("--study", lib, "status")
+    assert " outputs " in table
+    assert " reports " not in table
+    assert json.loads(run("--study", lib, "status", "--json").stdout)[0]["reports"] == ANSWERS
+    single = study(tmp_path / "single", SINGLE).path
+    assert " reports " in printed("--study", single, "status")
+    assert "noun" not in run("--study", single, "status", "--json").stdout
+
+
+def test_an_estimate_states_its_outputs_and_their_influence(lib, tmp_path):
+    """Table, one number and page of 24 outputs in one report say outputs, and never "24 reports"."""
+    table = " ".join(printed("--study", lib, "estimate", "education").split())
+    assert "24 outputs of 1 device" in table
+    assert "one forged output counts for up to" in table
+    assert "1 forged output, 4.2% of the outputs," in table
+    number = printed("--study", lib, "estimate", "education", "--value", "3")
+    assert "24 outputs" in number
+    page = tmp_path / "page.html"
+    run("--study", lib, "estimate", "education", "--report", page)
+    words = re.sub(r"<[^>]*>", " ", page.read_text(encoding="utf-8"))
+    assert "A report may have up to 24 perturbed answers, its outputs." in words
+    assert "A forged output, from somebody with a valid key," in words
+    for text in (table, number, words):
+        assert not NUMBERED_REPORTS.search(text)
+    refused = printed("--study", lib, "estimate", "education", "--forged", "25", code=2)
+    assert "--forged must be at most the number of outputs, 24, not 25" in " ".join(refused.split())
+
+
+def test_an_export_names_what_it_counts(lib, tmp_path):
+    """The line about an exported file has the number of outputs."""
+    assert ", 24 outputs in 1 period" in printed("--study", lib, "export", "education", "--out", tmp_path / "out.csv")
+
+
+def test_an_audit_names_the_largest_number_of_outputs_in_a_report():
+    """The influence in an audit is that of one output, beside the largest number of them in a report."""
+    bundles, single = (" ".join(printed_table(audit_table(audit(one.campaign))).split()) for one in (BUNDLES, SINGLE))
+    assert re.search(r"one output counts for \d+\.\d people at most; a report may have up to 24 outputs", bundles)
+    assert "expected squared error of n outputs" in bundles
+    assert re.search(r"one report counts for \d+\.\d people at most error", single)
+    assert "expected squared error of n reports" in single
+
+
+def test_warnings_name_what_is_counted():
+    """The warnings about a large influence and about forgeries say outputs."""
+    heavy = campaign(64, answers=ANSWERS).campaign
+    assert any(line.startswith("one output counts for up to") for line in lint(heavy))
+    counts = np.array([2000] + [0] * 15)
+    (found, *_) = find_forgeries(decoder_of(BUNDLES.campaign.channel), counts, 2000, 100, 20, "output")
+    assert found.endswith("of the outputs look forged")
