@@ -217,7 +217,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         rows.append(
             (
                 "posterior",
-                f"the probability of the most likely value is {before} before a report, and at most {after} after it",
+                f"the largest probability of any value is {before} before a report, and at most {after} after it",
             )
         )
     rows += [(f"{name}: not computed", reason) for name, reason in found.missing.items()]
