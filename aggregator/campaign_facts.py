@@ -13,7 +13,7 @@ from protocol.campaign import Campaign
 from protocol.domain import Domain, Grid
 from protocol.notions import Information
 from protocol.notions.information import RADIUS_UNITS
-from protocol.views import Coarse, Identity, Questions, View, is_plain
+from protocol.views import Coarse, Identity, QuestionsMap, View, is_plain
 
 
 def counted_noun(campaign: Campaign) -> str:
@@ -33,7 +33,7 @@ def view_name(domain: Domain, view: View) -> str:
     if isinstance(map_, Identity):
         return "the answer itself"
     inputs = map_.inputs(domain)
-    if isinstance(map_, Questions):
+    if isinstance(map_, QuestionsMap):
         return f"{inputs:,} answers to {' and '.join(question.name for question in map_.asked(domain))}"
     if isinstance(map_, Coarse) and isinstance(domain, Grid):
         return f"{inputs:,} squares of {map_.factor} x {map_.factor} cells"

@@ -20,7 +20,7 @@ from aggregator.estimate.interval import standard_errors
 from aggregator.families.bits import idue
 from aggregator.families.decoder import Decoder, Floats
 from aggregator.families.hadamard.recipe import hadamard
-from aggregator.families.mechanism import LIP, Question
+from aggregator.families.mechanism import LIP, PlannedQuestion
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.sets.recipe import subset_error
@@ -99,7 +99,7 @@ def squared_error() -> Iterator[tuple[str, str]]:
         for size in sizes:
             for eps in LEVELS:
                 level = exact.level_from(eps)
-                name, channel = chosen(AUTO, Question(values(size), Ldp(level)))
+                name, channel = chosen(AUTO, PlannedQuestion(values(size), Ldp(level)))
                 ratio = expected_mse(channel) / best_subset(size, level)
                 total.append(ratio)
                 worst = max(worst, (ratio, f"k={size}, eps={eps}, {name}, {channel.output_bits} bits"))
@@ -131,7 +131,7 @@ def lip_gain() -> Iterator[tuple[str, str]]:
             for eps in (0.1, 1, 2, 3, 4, 5, 7, 10):
                 prior, level = [math.ceil(2**40 / rank**exponent) for rank in range(1, size + 1)], exact.level_from(eps)
                 started = time.perf_counter()
-                name, channel = chosen(LIP, Question(values(size), Information(level, tuple(prior))))
+                name, channel = chosen(LIP, PlannedQuestion(values(size), Information(level, tuple(prior))))
                 took = time.perf_counter() - started
                 certify(channel, Information(level, tuple(prior)))
                 nothing = prior_mse(prior)

@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from statistics import median
 
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, chosen
 from benchmarks.accuracy import values
 from benchmarks.device import AUTHOR, OPENS, PERIOD, calls, campaign
@@ -24,7 +24,7 @@ from edge_sdk import BudgetPolicy, Device
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Form, FormQuestion, Values
 from protocol.notions import Ldp
-from protocol.views import Questions, View, plain_views
+from protocol.views import QuestionsMap, View, plain_views
 
 SIZES = (9, 16, 7, 15, 6, 5, 2, 42, 2)
 """Values of the nine questions of UCI Adult."""
@@ -40,7 +40,7 @@ def _values(size: int) -> Values:
 
 def single() -> bytes:
     """Return a signed campaign with one question."""
-    mechanism, channel = chosen(AUTO, Question(values(SINGLE), LEVEL))
+    mechanism, channel = chosen(AUTO, PlannedQuestion(values(SINGLE), LEVEL))
     plain = open_campaign(campaign(), [AUTHOR.public]).campaign
     return seal_campaign(
         replace(plain, domain=_values(SINGLE), mechanism=mechanism, views=plain_views(channel)), AUTHOR
@@ -52,7 +52,8 @@ def form() -> bytes:
     domain = Form(tuple(FormQuestion(f"q{place}", f"Question {place}?", _values(k)) for place, k in enumerate(SIZES)))
     pairs = tuple(combinations(range(len(SIZES)), 2))
     views = tuple(
-        View(1, Questions((i, j)), chosen(AUTO, Question(values(SIZES[i] * SIZES[j]), LEVEL))[1]) for i, j in pairs
+        View(1, QuestionsMap((i, j)), chosen(AUTO, PlannedQuestion(values(SIZES[i] * SIZES[j]), LEVEL))[1])
+        for i, j in pairs
     )
     plain = open_campaign(campaign(), [AUTHOR.public]).campaign
     return seal_campaign(replace(plain, domain=domain, mechanism=AUTO, views=views), AUTHOR)

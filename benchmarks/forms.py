@@ -24,7 +24,7 @@ from aggregator.estimate.form_table import CrossTable
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
 from benchmarks import page
@@ -66,7 +66,7 @@ class SimulatedSurvey:
         self.sizes, self.views = tuple(sizes), views
         notion = Ldp(exact.level_from(level))
         counts = {self._size(asked) for asked in views}
-        self.channels = {k: chosen(AUTO, Question(values(k), notion))[1] for k in counts}
+        self.channels = {k: chosen(AUTO, PlannedQuestion(values(k), notion))[1] for k in counts}
         self.decoders = {k: decoder_of(channel) for k, channel in self.channels.items()}
 
     def _size(self, asked: tuple[int, ...]) -> int:

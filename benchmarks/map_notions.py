@@ -16,7 +16,7 @@ from aggregator.estimate.method import consistent, default_method
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tree import consistent as tree_shares
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
 from benchmarks.map_surveys import AIMS, SURVEYS, Resolutions, districts, means, output_shares
@@ -64,7 +64,7 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
             found.append(resolutions.variations(truth, shares))
         yield "ldp", "none", "views of 5 x 5 and 1", f"{n:,}", means(found)
     for name, shows, notion, mechanism in questions(square.tolist()):
-        made, channel = chosen(mechanism, Question(GRID, notion))
+        made, channel = chosen(mechanism, PlannedQuestion(GRID, notion))
         decoder = decoder_of(channel)
         for n in AIMS:
             rng = np.random.default_rng(1)

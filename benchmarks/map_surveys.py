@@ -14,7 +14,7 @@ from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.tree import Combined, Tree, ViewEstimate, combine, independent
 from aggregator.families.decoder import Decoder, Floats, Integers
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.resolutions import PARTS, best_weights
@@ -60,7 +60,7 @@ class Resolutions:
         self.n, self.maps = n, maps
         self.tree = Tree.of(maps)
         sizes = self.tree.sizes
-        channels = [chosen(mechanism, Question(values(size), Ldp(NANONATS)))[1] for size in sizes]
+        channels = [chosen(mechanism, PlannedQuestion(values(size), Ldp(NANONATS)))[1] for size in sizes]
         variances = [expected_mse(channel) / size for channel, size in zip(channels, sizes, strict=True)]
         self.weights = best_weights(sizes, variances, n)
         self.decoders = [decoder_of(channel) for channel in channels]

@@ -25,7 +25,7 @@ from aggregator.estimate.query import expected_variance
 from aggregator.estimate.smoothed import smoothed
 from aggregator.estimate.tree import Tree, ViewEstimate, combine, consistent, independent
 from aggregator.families.decoder import Decoder, Floats, Integers
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.planner.choice import AUTO, chosen
@@ -131,7 +131,7 @@ def by_tree(p: Floats, n: int) -> Estimator:
 
 def _one_hot(size: int) -> Channel:
     """Return the best of three channels whose outputs are not sets, so that a whole survey is one multinomial draw."""
-    asked = Question(values(size), Ldp(NANONATS))
+    asked = PlannedQuestion(values(size), Ldp(NANONATS))
     return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
 
 
@@ -141,7 +141,7 @@ def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> 
     Args:
         method: the function from the unbiased estimate and its standard errors to the estimated shares.
     """
-    decoder = decoder_of(chosen(AUTO, Question(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
+    decoder = decoder_of(chosen(AUTO, PlannedQuestion(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
     distribution = np.maximum(decoder.forward(p), 0)
 
     def estimated(rng: np.random.Generator) -> Floats:
@@ -241,7 +241,7 @@ def means() -> Iterator[tuple[str, ...]]:
         ours = []
         for count in (few, 64):
             domain = Buckets.of(np.linspace(-1, 1, count).tolist())
-            decoder = decoder_of(chosen(AUTO, Question(domain, Ldp(level)))[1])
+            decoder = decoder_of(chosen(AUTO, PlannedQuestion(domain, Ldp(level)))[1])
             ours.append(rounding(decoder, domain, numbers, p))
         domain = Buckets.of([x / 1000 for x in range(-1000, 1001, 20)])
         ours.append(rounding(decoder_of(wave(101, level)), domain, numbers, p))

@@ -25,7 +25,7 @@ from protocol.envelope import decode
 from protocol.errors import CampaignError
 from protocol.keys import AuthorKey as AuthorKey
 from protocol.link import Link
-from protocol.views import Identity, Questions
+from protocol.views import Identity, QuestionsMap
 
 KNOWN_OF_FINGERPRINT = 8 * keys.KEY_ID_BYTES // 6
 """Number of characters of a fingerprint that a key id determines."""
@@ -204,7 +204,7 @@ def kept_kind(device: Device, campaign_id: bytes) -> str:
     those of groups or districts, not of answers.
     """
     joined = device.records.campaigns.find(campaign_id)
-    return joined.campaign.domain.kind if isinstance(joined.map, Identity | Questions) else "view"
+    return joined.campaign.domain.kind if isinstance(joined.map, Identity | QuestionsMap) else "view"
 
 
 def can_choose_class(device: Device, campaign_id: bytes) -> bool:

@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
 from protocol import exact
 from protocol.domain import Buckets, Domain, Values
@@ -27,8 +27,8 @@ def domain(k: int, numbers: bool) -> Domain:
     return Buckets.of(range(k)) if numbers else Values(tuple(f"v{x}" for x in range(k)))
 
 
-def question(k: int, level: int, numbers: bool) -> Question:
-    return Question(domain(k, numbers), Ldp(level))
+def question(k: int, level: int, numbers: bool) -> PlannedQuestion:
+    return PlannedQuestion(domain(k, numbers), Ldp(level))
 
 
 def serves(mechanism, numbers: bool) -> bool:

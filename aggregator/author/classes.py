@@ -41,7 +41,7 @@ from typing import Any
 
 from aggregator.author.privacy_section import notion_of
 from aggregator.author.toml_section import DraftError, Section, shown
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, Candidate, Unsuited, chosen_candidate
 from aggregator.planner.mean_edges import rounded_for_means
 from protocol.channels import Blocks
@@ -98,11 +98,11 @@ class DraftClasses:
     """
 
     names: tuple[str, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[PlannedQuestion, ...]
     choices: tuple[Candidate, ...]
 
     @classmethod
-    def of(cls, names: tuple[str, ...], whole: Question, name: str) -> DraftClasses:
+    def of(cls, names: tuple[str, ...], whole: PlannedQuestion, name: str) -> DraftClasses:
         """Return the classes, each with the channel of the mechanism ``name``; for ``auto``, of the best mechanism.
 
         Args:
@@ -128,7 +128,7 @@ class DraftClasses:
         return side_by_side(self.choices)[1]
 
 
-def class_questions(whole: Question) -> list[Question]:
+def class_questions(whole: PlannedQuestion) -> list[PlannedQuestion]:
     """Return the question of each class.
 
     Args:
@@ -142,7 +142,7 @@ def class_questions(whole: Question) -> list[Question]:
     return [replace(whole, notion=inner, reports=reports) for inner in whole.notion.notions]
 
 
-def class_choice(name: str, question: Question) -> Candidate:
+def class_choice(name: str, question: PlannedQuestion) -> Candidate:
     """Return the candidate of the mechanism ``name`` for the question to one class; for ``auto``, the best candidate.
 
     Raises:

@@ -34,7 +34,7 @@ from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.weighting import CLASS
 from aggregator.families.decoder import Decoder
-from aggregator.families.mechanism import EXPECTED_REPORTS, Question
+from aggregator.families.mechanism import EXPECTED_REPORTS, PlannedQuestion
 from aggregator.planner.choice import AUTO
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.padding import choose_padding, read_sets
@@ -61,7 +61,7 @@ def read_draft(path: Path) -> Campaign:
     return campaign_of(read_toml(path), path.parent)
 
 
-def read_question(path: Path, *, rounded: bool = True) -> Question:
+def read_question(path: Path, *, rounded: bool = True) -> PlannedQuestion:
     """Return the question for which the draft at ``path`` needs a channel; sections that do not affect it are ignored.
 
     Args:
@@ -283,7 +283,7 @@ def _goal(section: Section, domain: Domain) -> str:
     return goal
 
 
-def _for_goal(question: Question, goal: str, reports: int) -> Question:
+def _for_goal(question: PlannedQuestion, goal: str, reports: int) -> PlannedQuestion:
     """Return the question with its goal (default for numbers and dates: distribution) and the expected reports."""
     if not goal and isinstance(question.domain, NumberRange | Dates):
         goal = "distribution"
@@ -291,7 +291,7 @@ def _for_goal(question: Question, goal: str, reports: int) -> Question:
 
 
 def _views(
-    top: Section, name: str, mechanism: Section, question: Question, folder: Path, expected: int = DEVICES
+    top: Section, name: str, mechanism: Section, question: PlannedQuestion, folder: Path, expected: int = DEVICES
 ) -> tuple[str, tuple[View, ...]]:
     """Return the names of the mechanisms, and the views; without ``[views]``, the view of the answer itself."""
     if "views" not in top:
@@ -301,7 +301,7 @@ def _views(
     return views_of(section, name, _by_value(question), folder, expected)
 
 
-def _by_value(question: Question) -> Question:
+def _by_value(question: PlannedQuestion) -> PlannedQuestion:
     """Return the question without a goal: every view estimates the shares of its values."""
     return dataclasses.replace(question, goal="")
 
@@ -335,7 +335,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _question_and_classes(
     document: dict[str, Any], top: Section, domain: Domain, folder: Path, privacy: Section, prior: Section
-) -> tuple[Question, tuple[str, ...]]:
+) -> tuple[PlannedQuestion, tuple[str, ...]]:
     """Return the question with its notion, and the names of the classes; these are empty without tables [classes.NAME].
 
     Args:
@@ -349,13 +349,15 @@ def _question_and_classes(
         raise DraftError(f'[[question]] name: with [classes], no question may be called "{CLASS}": choose another name')
     tables = top.take("classes", dict, "a table [classes.NAME] for each class")
     notion, names = classes_of(tables, document["privacy"], domain, folder)
-    return Question(domain, notion, bundled=_bundled(document), families=families_of(document)), names
+    return PlannedQuestion(domain, notion, bundled=_bundled(document), families=families_of(document)), names
 
 
-def _question(privacy: Section, prior: Section, domain: Domain, folder: Path, document: dict[str, Any]) -> Question:
+def _question(
+    privacy: Section, prior: Section, domain: Domain, folder: Path, document: dict[str, Any]
+) -> PlannedQuestion:
     notion = notion_of(privacy, prior, domain, folder)
     bundled, families = _bundled(document), families_of(document)
-    return Question(domain, notion, sensitive_share_of(privacy, notion), bundled, families=families)
+    return PlannedQuestion(domain, notion, sensitive_share_of(privacy, notion), bundled, families=families)
 
 
 def _bundled(document: dict[str, Any]) -> bool:

@@ -30,12 +30,12 @@ from aggregator.author.domain_section import domain_of
 from aggregator.author.form_bins import MOST_BINS, form_with_bins, with_bins
 from aggregator.author.toml_section import DraftError, Section, count, shown
 from aggregator.author.views_section import channel_of, named_once
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from protocol.channels import Channel
 from protocol.domain import Form, FormQuestion, Line, NumberRange, Values
 from protocol.notions import Classes, Ldp
 from protocol.notions.classes import class_channels
-from protocol.views import Identity, Questions, View
+from protocol.views import Identity, QuestionsMap, View
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class DraftForm:
     """
 
     form: Form
-    question: Question
+    question: PlannedQuestion
     mechanism: str
     made_by: str
     views: tuple[View, ...]
@@ -88,7 +88,7 @@ def questions_form(top: Section) -> Form:
 
 
 def form_draft(
-    analysis: Section, mechanism: str, written: Form, question: Question, classes: tuple[str, ...]
+    analysis: Section, mechanism: str, written: Form, question: PlannedQuestion, classes: tuple[str, ...]
 ) -> DraftForm:
     """Return the form with its views; numeric questions in pairs get longer steps if necessary.
 
@@ -113,7 +113,7 @@ def form_draft(
 
     form = form_with_bins(written, asked, question.reports, of_cells)
     question = replace(question, domain=form)
-    maps = [Questions(places) for places in asked]
+    maps = [QuestionsMap(places) for places in asked]
     made: dict[int, tuple[str, Channel]] = {}
     for map_ in maps:
         size = map_.inputs(form)

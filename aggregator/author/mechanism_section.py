@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aggregator.author.toml_section import DraftError, Section, finite, normalised, shown
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.table.mutual_information import mutual_information_table
 from aggregator.families.table.recipe import MOST_CONVEX
@@ -46,7 +46,7 @@ def mechanism_name(section: Section) -> str:
     return name.lower()
 
 
-def mechanism_of(name: str, section: Section, question: Question) -> tuple[str, Channel]:
+def mechanism_of(name: str, section: Section, question: PlannedQuestion) -> tuple[str, Channel]:
     """Return the name of the mechanism and the channel for a question.
 
     Args:
@@ -76,7 +76,7 @@ def mechanism_of(name: str, section: Section, question: Question) -> tuple[str, 
         raise DraftError(f"[mechanism] {error}") from None
 
 
-def _gaussian(section: Section, question: Question) -> Channel:
+def _gaussian(section: Section, question: PlannedQuestion) -> Channel:
     """Return the channel of Gaussian noise with the draft's width. It satisfies the draft's level of pure LDP; the
     audit computes (epsilon, delta)."""
     sigma = section.number("sigma", "the standard deviation of the noise in steps, above 0")
@@ -92,7 +92,7 @@ def _gaussian(section: Section, question: Question) -> Channel:
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
 
 
-def _averaged(section: Section, name: str, question: Question) -> Channel:
+def _averaged(section: Section, name: str, question: PlannedQuestion) -> Channel:
     """Return the channel with the least mean distortion under mutual information."""
     distortion = section.choice("distortion", tuple(POWERS))
     notion, domain = question.notion, question.domain
@@ -152,7 +152,7 @@ def families_of(document: dict[str, Any]) -> frozenset[str]:
     return frozenset(name.strip().lower() for name in listed)
 
 
-def require_families(question: Question, views: Sequence[View]) -> None:
+def require_families(question: PlannedQuestion, views: Sequence[View]) -> None:
     """Refuse views whose channels belong to families that the draft does not list.
 
     Raises:

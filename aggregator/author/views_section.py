@@ -30,7 +30,7 @@ from aggregator.author.districts_file import read_districts
 from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, shown
 from aggregator.estimate.classes import even_decoder
 from aggregator.families.decoder import NotInvertible
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, Unsuited, chosen
 from aggregator.planner.resolutions import best_weights
 from protocol.channels import Channel
@@ -52,7 +52,7 @@ _FILE_SHARE = 'a file, or a list of a file and a share of the devices, such as [
 
 
 def views_of(
-    section: Section, mechanism: str, question: Question, folder: Path, expected: int = DEVICES
+    section: Section, mechanism: str, question: PlannedQuestion, folder: Path, expected: int = DEVICES
 ) -> tuple[str, tuple[View, ...]]:
     """Return the names of the mechanisms and the views of ``[views]``, the coarsest first.
 
@@ -126,7 +126,7 @@ def chosen_weights(channels: Sequence[Channel], devices: int, class_count: int =
     return tuple(weight // factor for weight in weights)
 
 
-def coarsened(question: Question, map_: Map) -> Question:
+def coarsened(question: PlannedQuestion, map_: Map) -> PlannedQuestion:
     """Return the question for which a view needs a channel.
 
     Raises:
@@ -206,7 +206,7 @@ def _districts(folder: Path, file: str, domain: Domain) -> Districts:
     return read_districts(file_of(folder, file, "[views] districts"), domain)
 
 
-def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Channel]:
+def channel_of(mechanism: str, question: PlannedQuestion, map_: Map) -> tuple[str, Channel]:
     """Return the name of the mechanism and the channel of a view; with classes, the names and the combined channel.
 
     Raises:

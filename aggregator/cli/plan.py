@@ -19,7 +19,7 @@ from aggregator.cli import options, shell
 from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
-from aggregator.families.mechanism import EXPECTED_REPORTS, Question
+from aggregator.families.mechanism import EXPECTED_REPORTS, PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.class_plan import plan_classes
 from aggregator.planner.form_plan import FormPlan, plan_form
@@ -157,7 +157,7 @@ def plan(
         domain = Values(tuple(f"{number}" for number in range(1, (size or 0) + 1))) if ends is None else _number(ends)
         goal = "distribution" if domain.ordered else ""
         notion = _notion(domain, exact.level_from(epsilon), sensitive_values, block_size, prior, radius)
-        whole = Question(domain, notion, goal=goal)
+        whole = PlannedQuestion(domain, notion, goal=goal)
     reports = whole.reports if reports is None else reports
     views = [] if draft is None else _views(draft, reports, reports)
     question = whole if views else rounded_for_mean(whole)

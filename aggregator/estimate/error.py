@@ -22,7 +22,7 @@ from protocol.campaign import Campaign
 from protocol.channels import Channel
 from protocol.domain import Domain
 from protocol.notions import Information
-from protocol.views import Questions, View, is_plain
+from protocol.views import QuestionsMap, View, is_plain
 
 
 def expected_mse(
@@ -107,7 +107,7 @@ def worths_of(domain: Domain, views: Sequence[View], class_count: int = 0) -> li
 
 def _even_shares(domain: Domain, view: View) -> Floats:
     """Return the shares of a view's values if all answers are equally frequent, shape (k_j,)."""
-    if isinstance(view.map, Questions):  # the answers of a form are too many to list
+    if isinstance(view.map, QuestionsMap):  # the answers of a form are too many to list
         return np.full(view.map.inputs(domain), 1 / view.map.inputs(domain))
     counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.map.inputs(domain))
     distribution: Floats = counts / domain.size

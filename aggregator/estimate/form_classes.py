@@ -23,14 +23,14 @@ from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign
-from protocol.views.maps import Questions
+from protocol.views.maps import QuestionsMap
 
 
 def form_views(campaign: Campaign, tally: Tally) -> list[FormView]:
     """Return the views of a form that have reports."""
     found = []
     for place, (view, part) in enumerate(zip(campaign.views, tally.by_view, strict=True)):
-        if part.reports and isinstance(view.map, Questions):
+        if part.reports and isinstance(view.map, QuestionsMap):
             questions = view.map.asked(campaign.domain)
             shape = tuple(question.size for question in questions)
             pairs = zip(view.map.places, questions, strict=True)

@@ -35,8 +35,8 @@ Build: TypeAlias = Callable[[int, int], Channel]
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question that needs a channel.
+class PlannedQuestion:
+    """The planning problem of one question: the values, the notion and the goal for which a channel is wanted.
 
     Attributes:
         domain: the possible answers.
@@ -120,7 +120,7 @@ class Mechanism:
     does: str
     source: str
     decode: str
-    recipe: Callable[[Question], Recipe | str]
+    recipe: Callable[[PlannedQuestion], Recipe | str]
 
 
 def level_of(notion: Notion) -> int | str:
@@ -141,11 +141,11 @@ def level_of(notion: Notion) -> int | str:
     return min(level, exact.MAX_LEVEL)
 
 
-def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Question], Recipe | str]:
+def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[PlannedQuestion], Recipe | str]:
     """Return a function from a question to its recipe, for plain LDP over ``least`` to ``most`` values at the smallest
     bound of the notion."""
 
-    def recipe(question: Question) -> Recipe | str:
+    def recipe(question: PlannedQuestion) -> Recipe | str:
         if isinstance(question.notion, HighLow | Block):
             return "it does not distinguish protected values from others"
         level = level_of(question.notion)
@@ -160,7 +160,7 @@ def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Que
 
 def for_prior(
     build: Callable[[Sequence[int], int], Channel], most: int = MAX_VALUES
-) -> Callable[[Question], Recipe | str]:
+) -> Callable[[PlannedQuestion], Recipe | str]:
     """Return a function from a question to its recipe, for a prior of at most ``most`` values. With a radius, the level
     is lowered so that it is satisfied for the whole ball."""
     return for_priors_near(lambda prior, level, radius: build(prior, scaled(level, radius)), most)
@@ -168,11 +168,11 @@ def for_prior(
 
 def for_priors_near(
     build: Callable[[Sequence[int], int, int], Channel], most: int = MAX_VALUES
-) -> Callable[[Question], Recipe | str]:
+) -> Callable[[PlannedQuestion], Recipe | str]:
     """Return a function from a question to its recipe, for a prior of at most ``most`` values, a level and a radius in
     parts per billion."""
 
-    def recipe(question: Question) -> Recipe | str:
+    def recipe(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, Information):
             return "it needs a prior: notion lip"
@@ -183,10 +183,10 @@ def for_priors_near(
     return recipe
 
 
-def for_sensitive(build: Callable[[int, Sequence[int], int], Channel]) -> Callable[[Question], Recipe | str]:
+def for_sensitive(build: Callable[[int, Sequence[int], int], Channel]) -> Callable[[PlannedQuestion], Recipe | str]:
     """Return a function from a question to its recipe, for a set of sensitive values."""
 
-    def recipe(question: Question) -> Recipe | str:
+    def recipe(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, HighLow):
             return "it needs sensitive values: notion high-low"

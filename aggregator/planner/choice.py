@@ -18,7 +18,7 @@ import numpy as np
 from aggregator.estimate.error import decoder_mse, lip_mse, prior_mse, report_mae
 from aggregator.estimate.query import expected_variance
 from aggregator.families.decoder import Floats, NotInvertible
-from aggregator.families.mechanism import LIP, Mechanism, Question
+from aggregator.families.mechanism import LIP, Mechanism, PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.ordered_error import simulated_error
 from aggregator.quantity import quantity, rounded
@@ -126,7 +126,7 @@ class Candidate:
 
 
 def candidates(
-    question: Question, p: Sequence[float] | Floats | None = None, mechanisms: Sequence[Mechanism] | None = None
+    question: PlannedQuestion, p: Sequence[float] | Floats | None = None, mechanisms: Sequence[Mechanism] | None = None
 ) -> Iterator[tuple[Mechanism, Candidate | str]]:
     """Yield each mechanism with its candidate for ``question``, or with the reason why it has none.
 
@@ -162,7 +162,7 @@ def _of_others(missing: Sequence[str]) -> str:
 
 
 def weigh(
-    mechanism: Mechanism, channel: Channel, question: Question, p: Sequence[float] | Floats | None = None
+    mechanism: Mechanism, channel: Channel, question: PlannedQuestion, p: Sequence[float] | Floats | None = None
 ) -> Candidate:
     """Return a certified channel with its expected errors.
 
@@ -194,7 +194,7 @@ def weigh(
     return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean, wrong)
 
 
-def most_bits_of(question: Question, limit: int | None) -> int:
+def most_bits_of(question: PlannedQuestion, limit: int | None) -> int:
     """Return the largest number of bits of an output: the requested limit; by default log2 k + ``SPARE_BITS``, and for
     single outputs at least ``SINGLE_BITS``.
 
@@ -209,7 +209,7 @@ def most_bits_of(question: Question, limit: int | None) -> int:
     return least + SPARE_BITS if question.bundled else max(least + SPARE_BITS, SINGLE_BITS)
 
 
-def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
+def best(question: PlannedQuestion, found: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
     """Return the candidate with the least error within the bit limit, and the reason for the choice.
 
     Under a prior the error is that of one person's posterior; among candidates with nearly equal errors, the smallest
@@ -263,7 +263,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     return choice, _reason(choice, short, question)
 
 
-def _by_order(choice: Candidate, short: Sequence[Candidate], question: Question) -> tuple[Candidate, str]:
+def _by_order(choice: Candidate, short: Sequence[Candidate], question: PlannedQuestion) -> tuple[Candidate, str]:
     """Return the wave or ``choice``, whichever has the smaller simulated error for the question's goal, and the reason.
 
     Args:
@@ -283,7 +283,7 @@ def _by_order(choice: Candidate, short: Sequence[Candidate], question: Question)
     return wave, f"least simulated error of {what}: {own:.2%}, with {choice.mechanism.name} {other:.2%}"
 
 
-def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -> str:
+def _reason(choice: Candidate, short: Sequence[Candidate], question: PlannedQuestion) -> str:
     if len(short) == 1:
         return "the only usable mechanism"
     among = f"among {len(short)} usable mechanisms"
@@ -310,7 +310,7 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
     return reason
 
 
-def chosen(name: str, question: Question) -> tuple[str, Channel]:
+def chosen(name: str, question: PlannedQuestion) -> tuple[str, Channel]:
     """Return the name and the channel of the mechanism called ``name``, or of the best mechanism for ``auto`` and
     ``lip``.
 
@@ -321,7 +321,9 @@ def chosen(name: str, question: Question) -> tuple[str, Channel]:
     return choice.mechanism.name, choice.channel
 
 
-def chosen_candidate(name: str, question: Question, families: tuple[type[Channel], ...] = (Channel,)) -> Candidate:
+def chosen_candidate(
+    name: str, question: PlannedQuestion, families: tuple[type[Channel], ...] = (Channel,)
+) -> Candidate:
     """Return the candidate of the mechanism called ``name``, or the best candidate for ``auto`` and ``lip``.
 
     Args:
@@ -357,7 +359,7 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
         raise Unsuited(f'"{name}" cannot be used for this question: {reason}') from None
 
 
-def declared_prior_channel(question: Question) -> tuple[str, Channel]:
+def declared_prior_channel(question: PlannedQuestion) -> tuple[str, Channel]:
     """Return the name and the channel that a campaign with declared priors offers besides the ``lip-response`` channel
     of each prior.
 

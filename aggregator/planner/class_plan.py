@@ -18,7 +18,7 @@ from typing import Any
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.shared import expected_errors
 from aggregator.families.decoder import NotInvertible
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import Candidate
 from aggregator.planner.goals import MOST_PEOPLE, SURVEYS, GoalErrors, length_of, people_for
@@ -77,7 +77,7 @@ class ClassPlan:
 
 def plan_classes(
     names: Sequence[str],
-    questions: Sequence[Question],
+    questions: Sequence[PlannedQuestion],
     choices: Sequence[Candidate],
     reports: int,
     wanted: Sequence[float],
@@ -102,7 +102,7 @@ def plan_classes(
 class _ClassPlanner:
     """The expected errors of one class, or of several classes of equal size together, for any number of people."""
 
-    def __init__(self, questions: Sequence[Question], choices: Sequence[Candidate]) -> None:
+    def __init__(self, questions: Sequence[PlannedQuestion], choices: Sequence[Candidate]) -> None:
         self._question, self._choices = questions[0], choices
         self._level = max(question.notion.level for question in questions)
         self._channels = tuple(one.channel for one in choices)

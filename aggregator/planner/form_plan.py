@@ -43,7 +43,7 @@ from aggregator.quantity import quantity
 from protocol import exact
 from protocol.channels import Channel
 from protocol.domain.form import Form
-from protocol.views import Map, Questions, View
+from protocol.views import Map, QuestionsMap, View
 
 MEDIUM = 0.3
 """The strength of association, as Cramer's V, for which the people needed are computed."""
@@ -214,7 +214,7 @@ def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
     """Return a view with its expected counts for evenly distributed answers; None if the channel cannot distinguish the
     values."""
     decoder = decoder_of(channel)
-    if not isinstance(map_, Questions) or not decoder.by_value:
+    if not isinstance(map_, QuestionsMap) or not decoder.by_value:
         return None
     shape = tuple(question.size for question in map_.asked(form))
     distribution = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))

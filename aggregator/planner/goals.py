@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aggregator.estimate.query import unit_of
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import OrderedError, simulated_error
@@ -72,7 +72,7 @@ class GoalPlan:
     """
 
     goal: str
-    question: Question
+    question: PlannedQuestion
     choice: Candidate
     reports: int
     errors: GoalErrors
@@ -93,7 +93,7 @@ class GoalPlan:
         }
 
 
-def goals_of(question: Question) -> tuple[str, ...]:
+def goals_of(question: PlannedQuestion) -> tuple[str, ...]:
     """Return the goals that can affect the planner's choice; empty if no goal can."""
     domain = question.domain
     with_prior = Information | MutualInformation | DeclaredPrior | TranscriptPrior
@@ -104,13 +104,13 @@ def goals_of(question: Question) -> tuple[str, ...]:
     return ("distribution", "mean", "ranges") if domain.evenly_spaced else ()
 
 
-def length_of(question: Question) -> float:
+def length_of(question: PlannedQuestion) -> float:
     """Return the distance from the first to the last value, in the unit of the values."""
     domain = question.domain
     return float(domain.points[-1] - domain.points[0]) if isinstance(domain, Line) else domain.size - 1.0
 
 
-def usual_distance(question: Question) -> float:
+def usual_distance(question: PlannedQuestion) -> float:
     """Return the default target error of a decile or a mean: a hundredth of the range, and at least a quarter of a step
     unless devices round at random.
 
@@ -123,7 +123,7 @@ def usual_distance(question: Question) -> float:
 
 
 def goal_plans(
-    question: Question,
+    question: PlannedQuestion,
     reports: int,
     *,
     most_bits: int | None = None,
@@ -160,7 +160,7 @@ def goal_plans(
 class _GoalPlanner:
     """The expected errors of one choice of a mechanism, for any number of people."""
 
-    def __init__(self, whole: Question, rounded: Question, choice: Candidate) -> None:
+    def __init__(self, whole: PlannedQuestion, rounded: PlannedQuestion, choice: Candidate) -> None:
         self._rounded, self._choice = rounded, choice
         self._length, self._unit = length_of(whole), unit_of(whole.domain)
         # The distribution cannot be estimated from a few rounded numbers.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
 from protocol.domain import NumberRange
 from protocol.errors import DomainError
@@ -25,7 +25,7 @@ AS_GOOD = 1.02
 and lose less accuracy if people are near the ends of the range."""
 
 
-def rounded_for_mean(question: Question) -> Question:
+def rounded_for_mean(question: PlannedQuestion) -> PlannedQuestion:
     """Return a question about the mean of a number with a domain of few numbers, to which devices round at random.
 
     A question with another goal or domain, or with another notion than LDP, is returned unchanged.
@@ -33,7 +33,7 @@ def rounded_for_mean(question: Question) -> Question:
     return rounded_for_means([question])[0]
 
 
-def rounded_for_means(questions: Sequence[Question]) -> list[Question]:
+def rounded_for_means(questions: Sequence[PlannedQuestion]) -> list[PlannedQuestion]:
     """Return ``rounded_for_mean`` of the questions for several classes of people, with the same few numbers for all
     classes.
 
@@ -59,7 +59,7 @@ def rounded_for_means(questions: Sequence[Question]) -> list[Question]:
     return next(asked for noise, asked in tried if noise <= AS_GOOD**2 * least)
 
 
-def _mean_variance(question: Question) -> float | None:
+def _mean_variance(question: PlannedQuestion) -> float | None:
     """Return the variance of one report's contribution to the mean, with the mechanism that has the least error; None
     if the values are not numbers."""
     found = [one for _, one in candidates(question) if isinstance(one, Candidate)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aggregator.families.decoder import Floats
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.json_number import json_number
 from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
 from protocol import exact
@@ -95,7 +95,7 @@ class Plan(tuple[PlanRow, ...]):
 
 
 def plan(
-    question: Question,
+    question: PlannedQuestion,
     reports: int,
     *,
     most_bits: int | None = None,
@@ -145,7 +145,7 @@ def plan(
     return Plan(sorted(rows, key=lambda row: (not row.chosen, row.candidate is None, _rank(row, question.goal))))
 
 
-def curve(question: Question, levels: Sequence[float] = CURVE) -> Iterator[tuple[float, dict[str, float]]]:
+def curve(question: PlannedQuestion, levels: Sequence[float] = CURVE) -> Iterator[tuple[float, dict[str, float]]]:
     """Yield each level in nats with the error of one report for every mechanism that applies at this level.
 
     The error is the squared error of the unbiased histogram, summed over the values; for LIP, that of one person's

@@ -12,7 +12,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.plan import PlanRow
 from aggregator.present.picture import DOTS_PER_INCH, save
 from protocol import exact
@@ -22,7 +22,7 @@ OTHERS = [f"C{colour}" for colour in range(10) if colour != 3]
 
 
 def draw_curve(
-    points: Sequence[tuple[float, dict[str, float]]], rows: Sequence[PlanRow], question: Question, path: Path
+    points: Sequence[tuple[float, dict[str, float]]], rows: Sequence[PlanRow], question: PlannedQuestion, path: Path
 ) -> None:
     """Draw the errors of ``plan.curve`` to a PNG file."""
     figure = Figure(figsize=(9, 5.5), dpi=DOTS_PER_INCH, layout="constrained")

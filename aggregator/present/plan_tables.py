@@ -22,14 +22,14 @@ from protocol.notions import Information
 from protocol.notions.information import RADIUS_UNITS
 
 if TYPE_CHECKING:
-    from aggregator.families.mechanism import Question
+    from aggregator.families.mechanism import PlannedQuestion
     from aggregator.planner.class_plan import ClassPlan
     from aggregator.planner.form_plan import FormPlan
     from aggregator.planner.goals import GoalPlan
     from aggregator.planner.plan import PlanRow
 
 
-def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
+def goals_table(goals: Sequence[GoalPlan], whole: PlannedQuestion) -> Table:
     """Return a table with a row for each goal: the number of people needed, the mechanism, and the expected errors.
 
     Args:
@@ -80,7 +80,7 @@ ERRORS = {
 """Meaning of the errors of ordered values."""
 
 
-def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
+def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Table:
     """Return a table of the expected errors for each class of people and for everybody.
 
     Args:
@@ -146,7 +146,7 @@ def _chosen(one: GoalPlan) -> str:
     return f"{one.choice.mechanism.name}, {values}"
 
 
-def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, unsuited: bool = False) -> Table:
+def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int, *, unsuited: bool = False) -> Table:
     """Return a table of every suitable mechanism for a question, the chosen one first.
 
     Args:
@@ -212,7 +212,7 @@ def _columns(headings: Sequence[str]) -> str:
     )
 
 
-def _promised(question: Question) -> str:
+def _promised(question: PlannedQuestion) -> str:
     """Return a text with the notion, its level and, for a ball of priors, the radius."""
     notion = question.notion
     words = f"{notion.name} at {exact.in_nats(notion.level)}"
@@ -221,7 +221,7 @@ def _promised(question: Question) -> str:
     return words
 
 
-def _size(question: Question) -> str:
+def _size(question: PlannedQuestion) -> str:
     domain = question.domain
     if isinstance(domain, Items):
         return f"shares of people who have each of {domain.count:,} items, padding {domain.padding:,}"

@@ -15,7 +15,7 @@ from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Integers
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import chosen
 from protocol import exact
@@ -48,7 +48,7 @@ def campaign(domain: Domain, notion: Notion, mechanism: str, sensitive_share: fl
         mechanism: the name of the mechanism in drafts, such as "auto", "lip" or "hadamard".
         sensitive_share: the share of the people who have a sensitive value; None if it is unknown.
     """
-    name, channel = chosen(mechanism, Question(domain, notion, sensitive_share))
+    name, channel = chosen(mechanism, PlannedQuestion(domain, notion, sensitive_share))
     return Campaign(
         "Reproduction", "Which?", "", "A paper", domain, notion, name, plain_views(channel), 0, 1, 1, 1, 1, "open"
     )

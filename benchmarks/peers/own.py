@@ -23,7 +23,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection
 from aggregator.intake.ingest import ingest
@@ -57,7 +57,7 @@ class OwnMechanism:
         self.k, self.mechanism = k, name
         self.domain, level = Values(tuple(f"v{x}" for x in range(k))), exact.level_from(eps)
         if build is None:
-            name, self.channel = chosen(AUTO, Question(self.domain, Ldp(level)))
+            name, self.channel = chosen(AUTO, PlannedQuestion(self.domain, Ldp(level)))
             self.mechanism = f"auto ({name})"
         else:
             self.channel = build(k, level)

@@ -23,7 +23,7 @@ from protocol.notions import (
     TranscriptPrior,
 )
 from protocol.texts import Texts
-from protocol.views import Map, Questions, is_plain
+from protocol.views import Map, QuestionsMap, is_plain
 from protocol.views.sentences import question_sentence
 
 MOST_LISTED = 512
@@ -197,7 +197,7 @@ class Terms:
     @property
     def asked_names(self) -> tuple[str, ...]:
         """The names of the questions of a form that this device is asked; empty until consent."""
-        return tuple(one.name for one in self.map.asked(self.domain)) if isinstance(self.map, Questions) else ()
+        return tuple(one.name for one in self.map.asked(self.domain)) if isinstance(self.map, QuestionsMap) else ()
 
     @property
     def worst_case(self) -> float:

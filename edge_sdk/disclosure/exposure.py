@@ -31,7 +31,7 @@ from protocol.channels import Channel, Loss
 from protocol.domain import Answer, Domain, Form
 from protocol.levels import Level, structure_of
 from protocol.notions import MinId
-from protocol.views import Identity, Map, Questions
+from protocol.views import Identity, Map, QuestionsMap
 
 MOST_STEPS = 2**20
 """Maximum number of steps, about a second; beyond it, the sum of the channels' worst cases is the bound."""
@@ -192,7 +192,7 @@ class Exposure:
             asking = {
                 view: n
                 for view, n in self._draws.items()
-                if isinstance(view.map, Questions) and place in view.map.places
+                if isinstance(view.map, QuestionsMap) and place in view.map.places
             }
             found[name] = Level(_sum([self._extra, *_losses(self.domain, asking, everything, everything)]))
         return found

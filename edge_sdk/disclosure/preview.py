@@ -20,7 +20,7 @@ from protocol import exact
 from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Answer, Form
 from protocol.notions import Certificate, MinId
-from protocol.views import Identity, Questions
+from protocol.views import Identity, QuestionsMap
 
 if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
@@ -98,7 +98,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         *fits(channel, found.x),
         found,
         certificate.cost if cost is None else cost,
-        "" if x is None or isinstance(joined.map, Identity | Questions) else joined.label(x),
+        "" if x is None or isinstance(joined.map, Identity | QuestionsMap) else joined.label(x),
     )
 
 

@@ -153,9 +153,9 @@ def read_all(questions: Iterable[SourcedQuestion], read: Read) -> tuple[Answer |
 
 def _names(map_: Map, domain: Domain) -> tuple[str, ...]:
     """Return the names of the questions that a view asks; ("",) if the campaign is not a form."""
-    from protocol.views import Questions
+    from protocol.views import QuestionsMap
 
-    return tuple(one.name for one in map_.asked(domain)) if isinstance(map_, Questions) else ("",)
+    return tuple(one.name for one in map_.asked(domain)) if isinstance(map_, QuestionsMap) else ("",)
 
 
 def _parts(domain: Domain) -> list[tuple[str, Domain, bool]]:

@@ -237,7 +237,7 @@ class Districts(Map):
 
 
 @dataclass(frozen=True)
-class Questions(Map):
+class QuestionsMap(Map):
     """A map to the answers of one or two questions of a form.
 
     Attributes:
@@ -300,7 +300,7 @@ class Questions(Map):
         return [self.name, list(self.places)]
 
     @classmethod
-    def from_wire(cls, value: codec.Value) -> Questions:
+    def from_wire(cls, value: codec.Value) -> QuestionsMap:
         _, places = codec.fields(value, 2, "a map of questions", ViewError)
         return cls(codec.integers(places, "the number of a question", ViewError))
 
@@ -322,7 +322,7 @@ def _require_single(domain: Domain, name: str) -> None:
 
 
 MAPS: dict[str, Callable[[codec.Value], Map]] = {
-    kind.name: kind.from_wire for kind in (Identity, Coarse, Districts, Questions)
+    kind.name: kind.from_wire for kind in (Identity, Coarse, Districts, QuestionsMap)
 }
 """All maps, by their names on the wire."""
 

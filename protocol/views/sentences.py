@@ -11,7 +11,7 @@ from fractions import Fraction
 from protocol import exact
 from protocol.domain import Domain, Grid
 from protocol.notions.sentences import MARKS
-from protocol.views.maps import Coarse, Identity, Map, Questions, form_of
+from protocol.views.maps import Coarse, Identity, Map, QuestionsMap, form_of
 
 SENTENCES: dict[str, dict[str, str]] = {
     "en": {
@@ -70,7 +70,7 @@ def question_sentence(map_: Map, domain: Domain, views: int, language: str = "en
         key = "cell" if place else "answer"
     elif isinstance(map_, Coarse):
         key, factor = "square" if place else "stretch", map_.factor
-    elif isinstance(map_, Questions):
+    elif isinstance(map_, QuestionsMap):
         key, count = "question" if len(map_.places) == 1 else "questions", len(form_of(domain).questions)
         names, others = ", ".join(question.name for question in map_.asked(domain)), "others"
     else:

@@ -17,7 +17,7 @@ from protocol.channels import Channel
 from protocol.domain import Domain, Form
 from protocol.errors import CampaignError, ViewError
 from protocol.views import maps
-from protocol.views.maps import Identity, Map, Questions
+from protocol.views.maps import Identity, Map, QuestionsMap
 
 MAX_VIEWS = 4096
 MAX_WEIGHT = 2**32
@@ -99,7 +99,7 @@ def require_every_question(views: Sequence[View], domain: Domain) -> None:
     """
     if not isinstance(domain, Form):
         return
-    asked = {place for view in views if isinstance(view.map, Questions) for place in view.map.places}
+    asked = {place for view in views if isinstance(view.map, QuestionsMap) for place in view.map.places}
     for place, question in enumerate(domain.questions):
         if place not in asked:
             raise CampaignError(f"no view asks question {question.name!r}: add a view that asks it")

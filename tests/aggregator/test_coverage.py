@@ -17,7 +17,7 @@ from aggregator.estimate.change import Side, difference
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.planner.choice import chosen
@@ -105,7 +105,7 @@ def both_covered(one, truth):
 
 def of_items(mechanism, people, surveys, rng):
     """Survey item sets: each device reports one of the five places of its padded basket; empty places have dummies."""
-    _, channel = chosen(mechanism, Question(BASKET, Ldp(2 * NANONATS)))
+    _, channel = chosen(mechanism, PlannedQuestion(BASKET, Ldp(2 * NANONATS)))
     (kinds, truth), campaign, found = baskets(), unsigned_campaign(channel, domain=BASKET), []
     for _ in range(surveys):
         inputs = kinds[rng.integers(TYPES, size=people), rng.integers(PADDING, size=people)]
@@ -135,7 +135,7 @@ def of_changes(mechanism, moves, surveys, rng):
 
 def of_means(mechanism, people, surveys, rng):
     """Survey numbers around 35; each is rounded to an edge at random, as on a device."""
-    _, channel = chosen(mechanism, Question(EDGES, Ldp(NANONATS)))
+    _, channel = chosen(mechanism, PlannedQuestion(EDGES, Ldp(NANONATS)))
     campaign, found = unsigned_campaign(channel, domain=EDGES), []
     for _ in range(surveys):
         number = 100 * rng.beta(3.5, 6.5, people)

@@ -16,7 +16,7 @@ from scipy.spatial import HalfspaceIntersection
 
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.families.lifts import lift_range, scaled
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import projective
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.table import ball
@@ -200,7 +200,7 @@ def test_auto_designs_for_the_ball(size):
     Its error is less than those of the scaled optimum for the centre, of the response and of the projective space.
     """
     prior = zipf(size, 1)
-    question = Question(Values(tuple(map(str, range(size)))), Information(NANONATS, prior, 5 * 10**7))
+    question = PlannedQuestion(Values(tuple(map(str, range(size)))), Information(NANONATS, prior, 5 * 10**7))
     wanted = ("lip-table", "lip-windows", "lip-centre", "lip-response", "projective")
     errors = {mechanism.name: one.error for mechanism, one in candidates(question)
               if not isinstance(one, str) and mechanism.name in wanted}  # fmt: skip

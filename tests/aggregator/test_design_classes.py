@@ -21,7 +21,7 @@ from aggregator.cli.shell import halftruth
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.query import expected_variance, mean
 from aggregator.estimate.tally import Tally
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.planner.choice import AUTO, chosen, chosen_candidate
@@ -122,7 +122,7 @@ def test_every_class_has_a_channel_that_keeps_its_notion(name: str, tmp_path) ->
     """The channel has a block for each class, and each block is certified for its class's notion."""
     written = tables("[farmers]\ncounts = [50, 20, 10, 1]\n[gardeners]\nepsilon = 0.5\ncounts = [1, 1, 4, 4]\n")
     notion, names = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
-    made = DraftClasses.of(names, Question(DOMAIN, notion), name)
+    made = DraftClasses.of(names, PlannedQuestion(DOMAIN, notion), name)
     for certificate, inner in zip(certify(made.channel, notion).classes, notion.notions, strict=True):
         assert inner.level * 0.5 < certificate.audited <= inner.level
     assert name in ("auto", made.mechanism)
@@ -133,7 +133,7 @@ def test_a_mechanism_that_cannot_serve_a_class_is_refused(name: str, tmp_path) -
     """Unknown mechanisms, and mechanisms whose channels cannot be blocks of a larger channel, are refused."""
     notion, names = classes_of(tables("[a]\n[b]\n"), {"notion": "ldp", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     with pytest.raises(DraftError, match="mechanism"):
-        DraftClasses.of(names, Question(DOMAIN, notion), name)
+        DraftClasses.of(names, PlannedQuestion(DOMAIN, notion), name)
 
 
 def test_a_draft_with_classes_becomes_a_campaign(tmp_path) -> None:
@@ -233,7 +233,7 @@ def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
     """
     made = read_draft(numbers(tmp_path))
     for level, channel in zip((NAT, 2 * NAT), made.channel.channels, strict=True):
-        alone = chosen(AUTO, Question(made.domain, Ldp(level), goal="distribution", reports=2000))
+        alone = chosen(AUTO, PlannedQuestion(made.domain, Ldp(level), goal="distribution", reports=2000))
         assert (channel, isinstance(channel, Wave)) == (alone[1], True)
     assert [one.audited <= level for one, level in zip(made.certificates, (NAT, 2 * NAT), strict=True)] == [True, True]
     by_name = read_draft(numbers(tmp_path, high=9, name="wave"))
@@ -245,7 +245,7 @@ def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
     for size in (2, 3, 5, 9):
         edged = NumberRange.of(0, 30, Fraction(30, size - 1), random=True)
         try:
-            asked = [Question(edged, Ldp(level), goal="mean", reports=2000) for level in (NAT, 2 * NAT)]
+            asked = [PlannedQuestion(edged, Ldp(level), goal="mean", reports=2000) for level in (NAT, 2 * NAT)]
         except DomainError:
             continue
         errors[size] = sum(chosen_candidate(AUTO, one).mean_variance for one in asked) / 2 - 30**2 / 12

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.recipe import lip_response
 from aggregator.families.table import column_generation
 from aggregator.families.table.column_generation import Coordinates, best_mixture, plain_mixture
@@ -149,7 +149,7 @@ def test_lip_takes_an_unbiased_estimate_at_a_cost_of_a_hundredth(size, nats, see
     table.
     """
     prior = tuple((1 + np.random.default_rng(seed).dirichlet(np.ones(size)) * 10**6).astype(int).tolist())
-    question = Question(Values(tuple(f"v{x}" for x in range(size))), Information(round(nats * NANONATS), prior))
+    question = PlannedQuestion(Values(tuple(f"v{x}" for x in range(size))), Information(round(nats * NANONATS), prior))
     table, best = estimable_table(prior, question.notion.level), optimal_table(prior, question.notion.level)
     certify(table, question.notion)
     assert lip_mse(table, prior) <= MOST_ERROR * lip_mse(best, prior) + 1e-4

@@ -11,7 +11,7 @@ from scipy import optimize
 
 from aggregator.estimate.error import expected_mse, lip_mse
 from aggregator.families.hadamard.recipe import hadamard
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.noise.wasserstein import distance, geo_for, infinite_wasserstein
 from aggregator.families.response.recipe import (
     published_lip_response,
@@ -359,7 +359,7 @@ def noise_for(asked, level):
     """Return the channel that an author gets for Pufferfish scenarios: noise on a line under the geo notion that
     implies them."""
     labels = tuple(f"v{x}" for x in range(len(asked.scenarios[0].joint[0])))
-    return chosen("geometric", Question(Values(labels), geo_for(asked, level)))[1]
+    return chosen("geometric", PlannedQuestion(Values(labels), geo_for(asked, level)))[1]
 
 
 def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():

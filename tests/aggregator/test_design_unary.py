@@ -12,7 +12,7 @@ from aggregator.estimate.interval import standard_errors
 from aggregator.families.bits import idue
 from aggregator.families.bits import recipe as unary
 from aggregator.families.bits.decoder import BitsDecoder
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.decoder import ResponseDecoder
 from aggregator.families.response.recipe import randomized_response
 from aggregator.planner.choice import chosen
@@ -314,7 +314,7 @@ def test_idue_ps_has_the_least_error_of_the_items(items, padding, best):
     budgets = [NANONATS] * items[0] + [2 * NANONATS] * items[1]
     for channel in (
         idue.idue_ps(domain, budgets),
-        chosen("idue", Question(domain, Graded.over(idue.item_budgets(domain, budgets))))[1],
+        chosen("idue", PlannedQuestion(domain, Graded.over(idue.item_budgets(domain, budgets))))[1],
     ):
         assert channel.class_of.count(channel.class_of[0]) == items[0] + padding
         found = idue.worst_error(items, *shares(channel))

@@ -13,7 +13,7 @@ from aggregator.families.bits import idue
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import candidates
 from protocol.channels.bits.channel import Bits, S
@@ -92,7 +92,7 @@ def test_the_plan_states_the_error_of_the_estimate():
     The influence of a report is the plan's too. The constraint on the sum is used for values, and not for item sets.
     """
     for domain in (Values(tuple("abcdef")), Items(2, tuple("abcd"))):
-        question = Question(domain, Ldp(2 * NANONATS))
+        question = PlannedQuestion(domain, Ldp(2 * NANONATS))
         for mechanism, one in candidates(question):
             if isinstance(one, str) or mechanism.name not in ("oue", "rappor"):
                 continue

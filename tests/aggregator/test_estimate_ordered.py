@@ -17,7 +17,7 @@ from aggregator.estimate.linear import solve
 from aggregator.estimate.result import ROUNDED
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
@@ -89,7 +89,7 @@ def test_the_plan_states_the_error_of_the_mean():
 
     The plan's table shows it. A plan for labels has none.
     """
-    question, n = Question(EDGES, Ldp(NANONATS)), 10**9
+    question, n = PlannedQuestion(EDGES, Ldp(NANONATS)), 10**9
     checked = 0
     rows = {row.mechanism: row for row in plan(question, n)}
     for mechanism, one in candidates(question):
@@ -104,7 +104,7 @@ def test_the_plan_states_the_error_of_the_mean():
     console = Console(file=io.StringIO(), width=200)
     console.print(plan_table(list(rows.values()), question, n))
     assert "error of the mean" in console.file.getvalue()
-    assert plan(Question(Values(tuple("abc")), Ldp(NANONATS)), n)[0].mean_se is None
+    assert plan(PlannedQuestion(Values(tuple("abc")), Ldp(NANONATS)), n)[0].mean_se is None
 
 
 def covered(surveys, seed, people=400):

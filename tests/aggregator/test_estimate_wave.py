@@ -11,7 +11,7 @@ from aggregator.estimate import query
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import NotInvertible
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import half_width, wave
 from aggregator.planner.choice import AUTO, Unsuited, chosen
@@ -89,7 +89,7 @@ def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
     generator, k, n = np.random.default_rng(5), 64, 10_000
     x = (np.arange(k) + 0.5) / k
     p = x * (1 - x) ** 4 / (x * (1 - x) ** 4).sum()
-    question, distances = Question(Buckets.of(range(k)), Ldp(NANONATS)), []
+    question, distances = PlannedQuestion(Buckets.of(range(k)), Ldp(NANONATS)), []
     for name in ("wave", AUTO):
         _, channel = chosen(name, question)
         distribution = np.maximum(decoder_of(channel).forward(p), 0)
@@ -128,10 +128,10 @@ def test_a_wave_is_chosen_by_its_name_only() -> None:
 
     Labels, and values with a prior, are refused with the reason.
     """
-    numbers = Question(Buckets.of(range(30)), Ldp(NANONATS))
+    numbers = PlannedQuestion(Buckets.of(range(30)), Ldp(NANONATS))
     assert isinstance(chosen("wave", numbers)[1], Wave)
     assert not isinstance(chosen(AUTO, numbers)[1], Wave)
     with pytest.raises(Unsuited, match="ordered values"):
-        chosen("wave", Question(Values(("a", "b", "c")), Ldp(NANONATS)))
+        chosen("wave", PlannedQuestion(Values(("a", "b", "c")), Ldp(NANONATS)))
     with pytest.raises(Unsuited, match="prior"):
-        chosen("wave", Question(Buckets.of(range(3)), Information(NANONATS, (1, 2, 3))))
+        chosen("wave", PlannedQuestion(Buckets.of(range(3)), Information(NANONATS, (1, 2, 3))))

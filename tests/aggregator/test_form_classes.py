@@ -36,7 +36,7 @@ from aggregator.truth_file import read_truth
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.errors import BadData
 from protocol.notions.classes import class_channels
-from protocol.views import Questions
+from protocol.views import QuestionsMap
 from tests.aggregator.command import printed
 
 REST = """
@@ -246,7 +246,7 @@ def drawn(campaign: Campaign, distribution: Floats, people: Sequence[int], rng: 
     and home."""
     parts = []
     for view in campaign.views:
-        assert isinstance(view.map, Questions)
+        assert isinstance(view.map, QuestionsMap)
         asked = view.map.places
         table = distribution.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel()
         counts = []
@@ -331,7 +331,7 @@ def test_a_view_without_reports_of_a_class_is_named_as_the_reason(names: tuple[s
     parts, whole = [], drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
     for view, part in zip(made.views, whole.parts, strict=True):
         counts = part.counts.copy()
-        if isinstance(view.map, Questions) and 0 in view.map.places:
+        if isinstance(view.map, QuestionsMap) and 0 in view.map.places:
             counts[class_channels(view.channel, 2)[0].outputs :] = 0
         parts.append(Tally.of(counts))
     tally = ViewsTally.of_parts(parts, {}, None)
@@ -437,7 +437,7 @@ def twice(
     second."""
     parts: list[list[Tally]] = [[], []]
     for view in campaign.views:
-        assert isinstance(view.map, Questions)
+        assert isinstance(view.map, QuestionsMap)
         asked = view.map.places
         table, n = distribution.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel(), people // 3
         chances = np.maximum(decoder_of(view.channel).forward(table), 0)

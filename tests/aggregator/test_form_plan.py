@@ -20,7 +20,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.planner.form_plan import MEDIUM, FormPlan, plan_form
 from benchmarks.forms import drawn
 from protocol.exact import in_nats, nats
-from protocol.views import Questions
+from protocol.views import QuestionsMap
 from tests.aggregator.test_form_section import QUESTION, TAIL, drafted
 
 SIZES = {"a": 4, "b": 6, "c": 3}
@@ -85,7 +85,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
     found = plan_form(asked, 90_000, wanted=(0.01,))
     rng, views = np.random.default_rng(2), []
     for view in asked.views:
-        assert isinstance(view.map, Questions)
+        assert isinstance(view.map, QuestionsMap)
         shape = tuple(question.size for question in view.map.asked(asked.form))
         decoder, even = decoder_of(view.channel), np.full(int(np.prod(shape)), 1 / np.prod(shape))
         views.append(FormView(view.map.places, shape, decoder, drawn(view.channel, decoder, even, 30_000, rng)))

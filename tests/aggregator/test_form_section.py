@@ -21,7 +21,7 @@ from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Form, NumberRange
 from protocol.errors import BadData
 from protocol.keys import SigningKey
-from protocol.views import Questions
+from protocol.views import QuestionsMap
 from tests.aggregator.simulated import population
 
 KEY = SigningKey(bytes(range(32)))
@@ -57,7 +57,7 @@ def test_the_views_are_the_pairs_of_the_draft(tmp_path: Path, analysis: str, ask
     """
     campaign = read_draft(drafted(tmp_path, more=analysis))
     assert isinstance(campaign.domain, Form)
-    assert [view.map for view in campaign.views] == list(map(Questions, asked))
+    assert [view.map for view in campaign.views] == list(map(QuestionsMap, asked))
     assert [view.channel.inputs for view in campaign.views] == [
         view.map.inputs(campaign.domain) for view in campaign.views
     ]
@@ -173,7 +173,7 @@ def test_a_question_in_no_pair_keeps_all_its_numbers(tmp_path: Path) -> None:
     many, tables = FORM.replace("high = 19", "high = 90"), '[analysis]\ntables = [["vote", "work"]]\n'
     asked = read_form(drafted(tmp_path, many, tables))
     assert asked is not None
-    assert [view.map for view in asked.views] == [Questions((0,)), Questions((1, 2))]
+    assert [view.map for view in asked.views] == [QuestionsMap((0,)), QuestionsMap((1, 2))]
     assert asked.form.questions[0].domain.size == 74
 
 

@@ -27,7 +27,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.report import Report, pack
 from protocol.views import View
-from protocol.views.maps import Questions
+from protocol.views.maps import QuestionsMap
 from tests.aggregator import fleet
 from tests.aggregator.command import printed
 from tests.aggregator.fleet import AUTHOR, NOW, device
@@ -57,7 +57,7 @@ def signed_campaign(level: int = 3 * NANONATS) -> SignedCampaign:
     """A form in which a device is asked one of two pairs of questions, or one question."""
     sizes = [question.size for question in FORM.questions]
     views = tuple(
-        View(1, Questions(asked), randomized_response(int(np.prod([sizes[q] for q in asked])), level))
+        View(1, QuestionsMap(asked), randomized_response(int(np.prod([sizes[q] for q in asked])), level))
         for asked in ASKED
     )
     campaign = fleet.campaign().campaign

@@ -8,7 +8,7 @@ import pytest
 from aggregator.author.classes import class_choice, side_by_side
 from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.interval import intervals, standard_errors
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO
 from protocol import channels, codec, exact, notions
@@ -28,7 +28,7 @@ NOTIONS = tuple(Graded.over([int(first * NAT), *[int(rest * NAT)] * (K - 1)], "m
 @pytest.fixture(scope="module")
 def made():
     """The choice for each class, and the channel of blocks."""
-    choices = [class_choice(AUTO, Question(Values(tuple("abcdefghijkl")), notion)) for notion in NOTIONS]
+    choices = [class_choice(AUTO, PlannedQuestion(Values(tuple("abcdefghijkl")), notion)) for notion in NOTIONS]
     return choices, side_by_side(choices)[1]
 
 

@@ -16,7 +16,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.interval import intervals, standard_errors
 from aggregator.families.bits.idue import idue
 from aggregator.families.graded import recipe
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
@@ -52,7 +52,7 @@ def budgets(nats, sizes, function="minid"):
 
 
 def made(notion):
-    [(_, one)] = candidates(Question(values(notion.inputs), notion), mechanisms=recipe.MECHANISMS)
+    [(_, one)] = candidates(PlannedQuestion(values(notion.inputs), notion), mechanisms=recipe.MECHANISMS)
     return one
 
 
@@ -147,7 +147,7 @@ def test_the_error_is_near_that_of_idue_with_few_bits(nats, sizes, function, mos
     assert one.raw_mse <= most * expected_mse(idue(notion))
     assert one.channel.output_bits <= (notion.inputs - 1).bit_length() + 2
     assert one.raw_mse < expected_mse(projective(notion.inputs, min(notion.budgets)))
-    assert chosen(AUTO, Question(values(notion.inputs), notion))[0] == "graded"
+    assert chosen(AUTO, PlannedQuestion(values(notion.inputs), notion))[0] == "graded"
 
 
 def test_no_other_weights_have_less_error():

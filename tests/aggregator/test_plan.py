@@ -7,7 +7,7 @@ import pytest
 
 from aggregator.author.draft import read_draft, read_question
 from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import NO_WORSE, projective, projective_high_low_error
 from aggregator.families.sets.recipe import subset_selection
 from aggregator.planner.catalogue import CATALOGUE
@@ -26,19 +26,19 @@ def values(k):
 
 
 QUESTIONS = {
-    "two values": Question(values(2), Ldp(NAT)),
-    "three values, high level": Question(values(3), Ldp(6 * NAT)),
-    "sixteen values": Question(values(16), Ldp(NAT)),
-    "a hundred values": Question(values(100), Ldp(2 * NAT)),
-    "lowest level": Question(values(5), Ldp(exact.MIN_LEVEL)),
-    "highest level": Question(values(5), Ldp(exact.MAX_LEVEL)),
-    "one sensitive": Question(values(4), HighLow(NAT, 4, (2,))),
-    "some sensitive": Question(values(12), HighLow(2 * NAT, 12, (0, 3, 4, 5, 6, 11))),
-    "blocks": Question(values(9), Block.over(NAT, [0, 0, 0, 1, 1, 1, 1, 1, 2])),
-    "matrix": Question(values(3), Matrix(2 * NAT, ((0, NAT, 2 * NAT), (NAT, 0, UNBOUNDED), (2 * NAT, NAT, 0)))),
-    "skewed prior": Question(values(6), Information(NAT, (50, 25, 12, 8, 4, 1))),
-    "two values with a prior": Question(values(2), Information(NAT, (9, 1))),
-    "numbers": Question(Buckets.of([0, 1, 2, 4, 8]), Ldp(NAT)),
+    "two values": PlannedQuestion(values(2), Ldp(NAT)),
+    "three values, high level": PlannedQuestion(values(3), Ldp(6 * NAT)),
+    "sixteen values": PlannedQuestion(values(16), Ldp(NAT)),
+    "a hundred values": PlannedQuestion(values(100), Ldp(2 * NAT)),
+    "lowest level": PlannedQuestion(values(5), Ldp(exact.MIN_LEVEL)),
+    "highest level": PlannedQuestion(values(5), Ldp(exact.MAX_LEVEL)),
+    "one sensitive": PlannedQuestion(values(4), HighLow(NAT, 4, (2,))),
+    "some sensitive": PlannedQuestion(values(12), HighLow(2 * NAT, 12, (0, 3, 4, 5, 6, 11))),
+    "blocks": PlannedQuestion(values(9), Block.over(NAT, [0, 0, 0, 1, 1, 1, 1, 1, 2])),
+    "matrix": PlannedQuestion(values(3), Matrix(2 * NAT, ((0, NAT, 2 * NAT), (NAT, 0, UNBOUNDED), (2 * NAT, NAT, 0)))),
+    "skewed prior": PlannedQuestion(values(6), Information(NAT, (50, 25, 12, 8, 4, 1))),
+    "two values with a prior": PlannedQuestion(values(2), Information(NAT, (9, 1))),
+    "numbers": PlannedQuestion(Buckets.of([0, 1, 2, 4, 8]), Ldp(NAT)),
 }
 each = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
@@ -105,7 +105,7 @@ def test_bit_vectors_under_a_prior_are_compared_with_each_other_only():
 
 def test_people_for_an_error_is_the_least_sufficient_number():
     """people_for reports give the wanted standard error of a share (root mean square); one report fewer does not."""
-    question = Question(values(16), Ldp(NAT))
+    question = PlannedQuestion(values(16), Ldp(NAT))
     for row in plan(question, 500, wanted=(0.01, 0.1)):
         for error, people in row.people_for.items():
             per_value = row.candidate.raw_mse / 16
@@ -117,7 +117,7 @@ def test_people_for_an_error_is_the_least_sufficient_number():
 
 def test_a_bit_limit_is_kept_or_refused_with_the_smallest_number():
     """No choice has more bits than allowed; a limit below log2 k is refused with the smallest possible number."""
-    question = Question(values(100), Ldp(4 * NAT))
+    question = PlannedQuestion(values(100), Ldp(4 * NAT))
     for bits in (7, 8, 12):
         assert plan(question, 1, most_bits=bits)[0].candidate.channel.output_bits <= bits
     with pytest.raises(Unsuited, match="at least 7 bits, not 6: allow 7"):
@@ -127,16 +127,18 @@ def test_a_bit_limit_is_kept_or_refused_with_the_smallest_number():
 def test_an_unsuited_mechanism_is_refused_with_a_reason():
     """A question without a suited mechanism, an unknown mechanism and an unsuited one are refused with a reason."""
     with pytest.raises(Unsuited, match="no mechanism satisfies"):
-        best(Question(values(3), Ldp(NAT)), [], 9)
+        best(PlannedQuestion(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table, gaussian or one of"):
-        chosen("oracle", Question(values(3), Ldp(NAT)))
+        chosen("oracle", PlannedQuestion(values(3), Ldp(NAT)))
     with pytest.raises(Unsuited, match='"lip" cannot be used for this question: it needs a prior'):
-        chosen("lip", Question(values(3), Ldp(NAT)))
+        chosen("lip", PlannedQuestion(values(3), Ldp(NAT)))
 
 
 def test_the_error_falls_with_the_level():
     """The least error of all mechanisms never increases with the level, at six levels from 0.1 to 8 nats."""
-    errors = [min(found.values()) for _, found in curve(Question(values(16), Ldp(NAT)), levels=(0.1, 0.5, 1, 2, 4, 8))]
+    errors = [
+        min(found.values()) for _, found in curve(PlannedQuestion(values(16), Ldp(NAT)), levels=(0.1, 0.5, 1, 2, 4, 8))
+    ]
     assert errors == sorted(errors, reverse=True)
 
 
@@ -171,7 +173,7 @@ def inner(channel):
 @pytest.mark.parametrize("eps", [0.5, 1.0, 3.0])
 def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, share, eps):
     """The closed form and the error of the integer channel differ only by rounding."""
-    _, channel = chosen("projective", Question(values(size), high_low(size, sensitive, eps)))
+    _, channel = chosen("projective", PlannedQuestion(values(size), high_low(size, sensitive, eps)))
     made = inner(channel)
     found = projective_high_low_error(size, sensitive, share, made.order, made.dimension, exact.level_from(eps))
     assert found == pytest.approx(expected_mse(channel, even_within(size, sensitive, share)), rel=1e-6)
@@ -183,7 +185,7 @@ def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, sh
 def test_no_other_order_is_better_for_a_given_share(size, sensitive, eps, share):
     """The order for a given share of sensitive values has at most ``NO_WORSE`` times the error of the best of
     ``orders``, by brute force."""
-    question = Question(values(size), high_low(size, sensitive, eps), share)
+    question = PlannedQuestion(values(size), high_low(size, sensitive, eps), share)
     name, channel = chosen("projective", question)
     assert name == "projective"
     least = min(
@@ -205,7 +207,7 @@ def test_the_worst_loss_is_least_without_a_given_share(size, sensitive, eps):
     for share in (sensitive / size, 0.1, 0.5):
         errors = {each: projective_high_low_error(size, sensitive, share, *each, level) for each in worst}
         worst = {each: max(loss, errors[each] / min(errors.values())) for each, loss in worst.items()}
-    made = inner(chosen("projective", Question(values(size), high_low(size, sensitive, eps)))[1])
+    made = inner(chosen("projective", PlannedQuestion(values(size), high_low(size, sensitive, eps)))[1])
     assert worst[made.order, made.dimension] <= NO_WORSE * min(worst.values())
 
 
@@ -214,7 +216,7 @@ def test_the_order_depends_on_the_share_of_sensitive_values():
 
     For a tenth of the people the order chosen for that share has less error than the one chosen for nine tenths.
     """
-    questions = {share: Question(values(100), high_low(100, 10, 2), share) for share in (0.1, 0.9)}
+    questions = {share: PlannedQuestion(values(100), high_low(100, 10, 2), share) for share in (0.1, 0.9)}
     made = {share: chosen("projective", question)[1] for share, question in questions.items()}
     assert inner(made[0.1]).order < inner(made[0.9]).order
     shares = questions[0.1].shares
@@ -230,7 +232,7 @@ def test_the_plan_uses_and_states_the_given_share():
         (0.3, even_within(20, 5, 0.3), "if 0.3 of the people hold a sensitive value"),
         (None, [1 / 20] * 20, "if all values are equally common"),
     ):
-        rows = plan(Question(values(20), high_low(20, 5, 1), share), 1000)
+        rows = plan(PlannedQuestion(values(20), high_low(20, 5, 1), share), 1000)
         assert reason in rows[0].reason
         for row in rows:
             if row.candidate is not None:
@@ -245,7 +247,7 @@ def test_a_share_of_sensitive_values_needs_a_high_low_notion():
         (HighLow(NAT, 4, (2,)), 1.0, "above 0 and below 1, not 1.0"),
     ):
         with pytest.raises(ValueError, match=message):
-            Question(values(4), notion, share)
+            PlannedQuestion(values(4), notion, share)
 
 
 def test_a_notion_moves_to_another_level():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.goals import MOST_PEOPLE, goal_plans, goals_of, people_for, usual_distance
 from aggregator.planner.mean_edges import rounded_for_mean
@@ -23,7 +23,7 @@ SCORE = NumberRange.of(0, 15, unit="points")
 
 @pytest.fixture(scope="module")
 def plans():
-    return {one.goal: one for one in goal_plans(Question(SCORE, LEVEL), 2_000, distances=(1.0,), shares=(0.05,))}
+    return {one.goal: one for one in goal_plans(PlannedQuestion(SCORE, LEVEL), 2_000, distances=(1.0,), shares=(0.05,))}
 
 
 def test_each_goal_has_the_choice_of_auto(plans):
@@ -31,7 +31,7 @@ def test_each_goal_has_the_choice_of_auto(plans):
     goal."""
     assert list(plans) == ["distribution", "mean", "ranges"]
     for goal, one in plans.items():
-        asked = rounded_for_mean(Question(SCORE, LEVEL, goal=goal, reports=2_000))
+        asked = rounded_for_mean(PlannedQuestion(SCORE, LEVEL, goal=goal, reports=2_000))
         name, channel = chosen(AUTO, asked)
         assert (one.choice.mechanism.name, one.choice.channel, one.question.domain) == (name, channel, asked.domain)
     assert plans["mean"].question.size < SCORE.size
@@ -41,7 +41,7 @@ def test_each_goal_has_the_choice_of_auto(plans):
 def test_the_error_of_the_mean_is_that_of_the_plan():
     """For each goal the planned error of the mean is that of the plan, even if numbers are rounded at random or the
     expected shares are those of a mean."""
-    question = Question(Buckets.of(range(5)), LEVEL)
+    question = PlannedQuestion(Buckets.of(range(5)), LEVEL)
     for one in goal_plans(question, 300, distances=(1.0,), shares=(0.2,)):
         rows = plan(rounded_for_mean(replace(question, goal=one.goal)), 300)
         assert one.choice.mechanism.name == rows.chosen.mechanism
@@ -85,16 +85,16 @@ def test_goals_are_of_ordered_values_without_a_prior():
 
     The default target error is a hundredth of the range, and at least a quarter of a step.
     """
-    assert goals_of(Question(Dates.of("2026-01-01", "2026-02-01"), LEVEL)) == ("distribution", "mean", "ranges")
-    assert goals_of(Question(OrderedValues(("a", "b", "c")), LEVEL)) == ("distribution", "ranges")
+    assert goals_of(PlannedQuestion(Dates.of("2026-01-01", "2026-02-01"), LEVEL)) == ("distribution", "mean", "ranges")
+    assert goals_of(PlannedQuestion(OrderedValues(("a", "b", "c")), LEVEL)) == ("distribution", "ranges")
     for other in (
-        Question(Values(("a", "b", "c")), LEVEL),
-        Question(Buckets.of([0, 1, 5]), LEVEL),
-        Question(NumberRange.of(0, 2), Information(NANONATS, (1, 2, 3))),
+        PlannedQuestion(Values(("a", "b", "c")), LEVEL),
+        PlannedQuestion(Buckets.of([0, 1, 5]), LEVEL),
+        PlannedQuestion(NumberRange.of(0, 2), Information(NANONATS, (1, 2, 3))),
     ):
         assert goals_of(other) == ()
-    assert usual_distance(Question(NumberRange.of(0, 1000), LEVEL)) == 10
-    assert usual_distance(Question(NumberRange.of(0, 5, "0.5"), LEVEL)) == 0.125
+    assert usual_distance(PlannedQuestion(NumberRange.of(0, 1000), LEVEL)) == 10
+    assert usual_distance(PlannedQuestion(NumberRange.of(0, 5, "0.5"), LEVEL)) == 0.125
 
 
 def test_the_goals_are_printed_before_the_mechanisms():

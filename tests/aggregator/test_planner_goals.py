@@ -10,7 +10,7 @@ import pytest
 
 from aggregator.author.draft import DraftError, read_draft, read_question
 from aggregator.estimate.query import expected_variance
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, WAVE, chosen
 from aggregator.planner.mean_edges import EDGES, rounded_for_mean
@@ -71,7 +71,9 @@ def test_the_mean_has_nearly_the_error_of_the_best_published_mechanism(epsilon, 
     """
     hill, _, spike = reference_shapes(1001)
     t, distribution = np.linspace(-1, 1, 1001), {"even": np.full(1001, 1 / 1001), "hill": hill, "spike": spike}[shape]
-    asked = rounded_for_mean(Question(NumberRange.of(-1, 1, "0.002"), Ldp(exact.level_from(epsilon)), goal="mean"))
+    asked = rounded_for_mean(
+        PlannedQuestion(NumberRange.of(-1, 1, "0.002"), Ldp(exact.level_from(epsilon)), goal="mean")
+    )
     _, channel = chosen(AUTO, asked)
     points = np.array([float(point) for point in asked.domain.points])
     place = (t + 1) / 2 * (len(points) - 1)
@@ -114,12 +116,12 @@ def test_numbers_are_not_rounded_if_the_draft_or_the_notion_needs_all(draft):
     assert read_draft(draft('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-30', 'goal = "mean"')).domain.size == 30
     assert read_draft(draft('kind = "buckets"\nedges = [0, 1, 5, 9]', 'goal = "mean"')).domain.size == 4
     line = NumberRange.of(0, 9)
-    near = Question(line, Geo.between(exact.NANONATS, 1, [0], range(10)), goal="mean")
+    near = PlannedQuestion(line, Geo.between(exact.NANONATS, 1, [0], range(10)), goal="mean")
     assert rounded_for_mean(near) is near
-    two = rounded_for_mean(Question(NumberRange.of(0, 1), Ldp(exact.NANONATS), goal="mean"))
+    two = rounded_for_mean(PlannedQuestion(NumberRange.of(0, 1), Ldp(exact.NANONATS), goal="mean"))
     assert [two.domain.label(x) for x in range(two.size)] == ["0", "1"]
     ends = NumberRange.of("0.000000000000000001", "0.000000000000000002", "0.000000000000000001")
-    assert rounded_for_mean(Question(ends, Ldp(exact.NANONATS), goal="mean")).size == 2
+    assert rounded_for_mean(PlannedQuestion(ends, Ldp(exact.NANONATS), goal="mean")).size == 2
 
 
 def test_expected_shares_for_a_mean_are_those_of_rounded_even_numbers():
@@ -128,14 +130,14 @@ def test_expected_shares_for_a_mean_are_those_of_rounded_even_numbers():
     Labels have no expected shares.
     """
     buckets = Buckets.of([0, 1, 5, 9])
-    shares = Question(buckets, Ldp(exact.NANONATS), goal="mean").shares
+    shares = PlannedQuestion(buckets, Ldp(exact.NANONATS), goal="mean").shares
     slow = np.zeros(4)
     for number in np.linspace(0, 9, 9001):
         x, part = buckets.place(str(number))
         slow[x] += 1 - float(part)
         slow[x + 1] += float(part)
     assert np.allclose(shares, slow / slow.sum(), atol=1e-3)
-    assert Question(Values(("a", "b")), Ldp(exact.NANONATS)).shares is None
+    assert PlannedQuestion(Values(("a", "b")), Ldp(exact.NANONATS)).shares is None
 
 
 def test_auto_takes_the_wave_if_it_has_less_error(draft):
@@ -176,7 +178,7 @@ def test_simulated_errors_fall_with_the_reports_and_are_deterministic():
     level = Ldp(exact.NANONATS)
     domain = OrderedValues(tuple("abcdefgh"))
     for name in ("wave", "subset", "randomized-response"):
-        _, channel = chosen(name, Question(domain, level))
+        _, channel = chosen(name, PlannedQuestion(domain, level))
         few, many = simulated_error(channel, 500), simulated_error(channel, 50_000)
         assert simulated_error(channel, 500) == few
         assert 0 < many.distance < few.distance < 1

@@ -15,7 +15,7 @@ from aggregator.estimate.error import campaign_error, lip_mse_bound, prior_mse
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import candidates, chosen
 from aggregator.planner.plan import plan
@@ -30,7 +30,7 @@ from tests.aggregator.matrix import dense
 
 ITEMS, PADDING, PEOPLE = 30, 5, 3000
 DOMAIN = Items(PADDING, ITEMS)
-QUESTION = Question(DOMAIN, Ldp(2 * NANONATS))
+QUESTION = PlannedQuestion(DOMAIN, Ldp(2 * NANONATS))
 
 
 def unsigned_campaign(channel, notion=QUESTION.notion, minimum=100, domain=DOMAIN, classes=()):
@@ -143,7 +143,7 @@ def test_the_error_of_a_person_is_computed_over_the_items():
     They equal sums over every input and output, and increase in this order: bound, error, error without a report.
     """
     domain, prior = Items(3, 2), (6, 5, 3, 3, 3)
-    question = Question(domain, Information(NANONATS, prior))
+    question = PlannedQuestion(domain, Information(NANONATS, prior))
     distribution, alone = np.array(prior) / sum(prior), prior_mse(prior, ShownInputs.of(domain))
     assert alone == pytest.approx(9 * (distribution[:2] * (1 - distribution[:2])).sum())
     bound = lip_mse_bound(NANONATS, prior, ShownInputs.of(domain))

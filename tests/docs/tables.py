@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from aggregator.author.audit import audit, levels_request
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.choice import best, candidates, most_bits_of
 from aggregator.planner.plan import plan
@@ -51,13 +51,13 @@ def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def choices() -> str:
     """Return the table of the mechanisms that ``auto`` selects, with the bits of an output."""
 
-    def cell(question: Question) -> str:
+    def cell(question: PlannedQuestion) -> str:
         rows = [row for row in plan(question, 1) if row.candidate is not None]
         return f"{rows[0].mechanism}, {rows[0].candidate.channel.output_bits}"
 
     rows = []
     for size in (2, 6, 16, 100, 1024):
-        rows.append([f"ldp, k = {size:,}", *(cell(Question(values(size), Ldp(level(eps)))) for eps in LEVELS)])
+        rows.append([f"ldp, k = {size:,}", *(cell(PlannedQuestion(values(size), Ldp(level(eps)))) for eps in LEVELS)])
     sensitive = {
         "high-low, 10 of 100": lambda eps: HighLow(level(eps), 100, tuple(range(10))),
         "block, 10 of 10": lambda eps: Block.over(level(eps), [x // 10 for x in range(100)]),
@@ -65,7 +65,7 @@ def choices() -> str:
         "lip, zipf, k = 20": lambda eps: Information(level(eps), zipf(20)),
     }
     for name, notion in sensitive.items():
-        rows.append([name, *(cell(Question(values(notion(1).inputs), notion(eps))) for eps in LEVELS)])
+        rows.append([name, *(cell(PlannedQuestion(values(notion(1).inputs), notion(eps))) for eps in LEVELS)])
     return grid(["question", *(f"{in_nats(eps)}, bits" for eps in LEVELS)], rows)
 
 
@@ -82,7 +82,7 @@ def levels() -> str:
     shown = ("ldp", "lip", "mutual-information", "maximal-leakage", "differential-identifiability")
     rows = []
     for name, notion in questions.items():
-        question = Question(values(6), notion)
+        question = PlannedQuestion(values(6), notion)
         for mechanism, one in candidates(question):
             if isinstance(one, str):
                 continue
@@ -118,7 +118,7 @@ def lip_errors() -> str:
         prior = zipf(size, exponent)
         alone = 1 - sum((weight / sum(prior)) ** 2 for weight in prior)
         for eps in (0.5, 1, 2, 4):
-            question = Question(values(size), Information(level(eps), prior))
+            question = PlannedQuestion(values(size), Information(level(eps), prior))
             found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
             published = found.get("lip-published")
             choice, _ = best(question, list(found.values()), most_bits_of(question, None))
@@ -145,7 +145,7 @@ def ball_errors() -> str:
         (20, 1.0, 1, 0.2), (20, 1.0, 2, 0.05), (20, 1.0, 4, 0.05),
     ):  # fmt: skip
         prior, nats = zipf(size, exponent), level(eps)
-        question = Question(values(size), Information(nats, prior, round(radius * RADIUS_UNITS)))
+        question = PlannedQuestion(values(size), Information(nats, prior, round(radius * RADIUS_UNITS)))
         found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
         choice, _ = best(question, list(found.values()), most_bits_of(question, None))
         centre = optimal_table(prior, nats)
@@ -205,7 +205,7 @@ def graded_errors() -> str:
     rows = []
     for name, budgets, sizes in asked:
         each = [level(eps) for eps, count in zip(budgets, sizes, strict=True) for _ in range(count)]
-        question = Question(values(len(each)), MinId.over(each, name))
+        question = PlannedQuestion(values(len(each)), MinId.over(each, name))
         mechanisms = [one for one in CATALOGUE if one.name in ("graded", "idue", "projective")]
         found = {one.name: made for one, made in candidates(question, None, mechanisms) if not isinstance(made, str)}
         plain, idue, ours = (found[one] for one in ("projective", "idue", "graded"))
@@ -251,7 +251,7 @@ def projection_weights() -> str:
     }
     rows = []
     for name, (notion, mechanism) in asked.items():
-        decoder = decoder_of(chosen(mechanism, Question(values(size), notion))[1])
+        decoder = decoder_of(chosen(mechanism, PlannedQuestion(values(size), notion))[1])
         even = decoder.variances(decoder.forward(shapes["equal shares"]))
         cells = []
         for truth in shapes.values():

@@ -21,7 +21,7 @@ from protocol.exact import NANONATS
 from protocol.keys import fingerprint, public_line
 from protocol.link import Link
 from protocol.report import Report
-from protocol.views import Questions
+from protocol.views import QuestionsMap
 from tests.aggregator.campaigns import unsigned_campaign
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
@@ -71,7 +71,7 @@ def test_the_guides_sources_of_a_form_answer_it(tmp_path, capsys):
         FormQuestion("temperature", "How warm is its processor?", Buckets.of([0, 40, 60, 80]), skippable=True),
     ))  # fmt: skip
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
-    (tmp_path / "form.campaign").write_bytes(campaign(domain=form, maps=(Questions((0, 1)), Questions((2,)))))
+    (tmp_path / "form.campaign").write_bytes(campaign(domain=form, maps=(QuestionsMap((0, 1)), QuestionsMap((2,)))))
     head = 'store = "store"\ntrust = ["author.pub"]\ncampaign = "form.campaign"\nconsent = true\n'
     (tmp_path / "unit.toml").write_text(head + "[budget]\nlifetime = 10000\n" + tables)
     assert main(["run", str(tmp_path / "unit.toml"), "--check", "--json"]) == 0

@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 from scipy.stats import beta
 
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.choice import chosen
 from edge_sdk import BudgetPolicy, Device
@@ -35,29 +35,29 @@ def values(k: int) -> Values:
 LEVELS = ((0, NAT, 2 * NAT), (NAT, 0, NAT), (2 * NAT, NAT, 0))
 SQUARE = Grid(0, 2, 0, 2, 1)
 QUESTIONS = {
-    **dict.fromkeys(("randomized-response", "hadamard", "projective"), Question(values(3), Ldp(NAT))),
-    **dict.fromkeys(("subset", "triples"), Question(values(4), Ldp(NAT))),
-    **dict.fromkeys(("rappor", "oue"), Question(values(2), Ldp(NAT))),
-    **dict.fromkeys(("utility-rappor", "utility-oue"), Question(values(3), HighLow(NAT, 3, (0, 1)))),
+    **dict.fromkeys(("randomized-response", "hadamard", "projective"), PlannedQuestion(values(3), Ldp(NAT))),
+    **dict.fromkeys(("subset", "triples"), PlannedQuestion(values(4), Ldp(NAT))),
+    **dict.fromkeys(("rappor", "oue"), PlannedQuestion(values(2), Ldp(NAT))),
+    **dict.fromkeys(("utility-rappor", "utility-oue"), PlannedQuestion(values(3), HighLow(NAT, 3, (0, 1)))),
     **dict.fromkeys(
-        ("graded", "idue", "idue-opt1", "idue-opt2"), Question(values(3), Graded.over([NAT, 2 * NAT, 2 * NAT]))
+        ("graded", "idue", "idue-opt1", "idue-opt2"), PlannedQuestion(values(3), Graded.over([NAT, 2 * NAT, 2 * NAT]))
     ),
     **dict.fromkeys(
         ("lip-response", "lip-windows", "lip-table", "lip-estimable", "oue-lip"),
-        Question(values(3), Information(NAT, (5, 3, 1))),
+        PlannedQuestion(values(3), Information(NAT, (5, 3, 1))),
     ),
-    "lip-centre": Question(values(3), Information(NAT, (5, 3, 1), 5 * 10**7)),
-    **dict.fromkeys(("lip-symmetric",), Question(values(2), Information(NAT, (4, 1)))),
-    **dict.fromkeys(("lip-published", "random-sampling"), Question(values(2), Information(NAT, (3, 2)))),
-    "best-in-blocks": Question(values(5), Block.over(NAT, [0, 0, 1, 1, 1])),
-    "binary-optimum": Question(values(2), Matrix(2 * NAT, ((0, NAT), (2 * NAT, 0)))),
-    "designed": Question(values(3), Matrix(2 * NAT, LEVELS)),
-    "planar": Question(SQUARE, Geo.between(NAT, 1, [0, 1], [0, 1])),
-    "mutual-information": Question(values(2), MutualInformation(NAT // 10, (3, 2))),
+    "lip-centre": PlannedQuestion(values(3), Information(NAT, (5, 3, 1), 5 * 10**7)),
+    **dict.fromkeys(("lip-symmetric",), PlannedQuestion(values(2), Information(NAT, (4, 1)))),
+    **dict.fromkeys(("lip-published", "random-sampling"), PlannedQuestion(values(2), Information(NAT, (3, 2)))),
+    "best-in-blocks": PlannedQuestion(values(5), Block.over(NAT, [0, 0, 1, 1, 1])),
+    "binary-optimum": PlannedQuestion(values(2), Matrix(2 * NAT, ((0, NAT), (2 * NAT, 0)))),
+    "designed": PlannedQuestion(values(3), Matrix(2 * NAT, LEVELS)),
+    "planar": PlannedQuestion(SQUARE, Geo.between(NAT, 1, [0, 1], [0, 1])),
+    "mutual-information": PlannedQuestion(values(2), MutualInformation(NAT // 10, (3, 2))),
 }
 QUESTIONS |= {
     mechanism.name: asked
-    for asked in (*QUESTIONS.values(), Question(Buckets.of([0, 1, 2]), Ldp(NAT)))
+    for asked in (*QUESTIONS.values(), PlannedQuestion(Buckets.of([0, 1, 2]), Ldp(NAT)))
     for mechanism in CATALOGUE
     if mechanism.name not in QUESTIONS and callable(mechanism.recipe(asked))
 }

@@ -22,7 +22,7 @@ from protocol.errors import CampaignError, NotInDomain
 from protocol.keys import public_line
 from protocol.report import Report
 from protocol.texts import Texts
-from protocol.views import Questions
+from protocol.views import QuestionsMap
 from tests.edge_sdk.conftest import AUTHOR, agreed, campaign
 from tests.edge_sdk.test_views import dice_of
 
@@ -32,7 +32,7 @@ FORM = Form((
     FormQuestion("age", "How old are you?", NumberRange.of(17, 19, unit="years"), skippable=True),
     FormQuestion("home", "Where do you live?", Grid(0, 10**6, 0, 2 * 10**6, 10**6)),
 ))  # fmt: skip
-MAPS = (Questions((0,)), Questions((0, 1)), Questions((1, 2)))
+MAPS = (QuestionsMap((0,)), QuestionsMap((0, 1)), QuestionsMap((1, 2)))
 NAMES = (("vote",), ("vote", "age"), ("age", "home"))
 WHOLE = {"vote": "yes", "age": 18, "home": (0.5, 1.5)}
 each_view = pytest.mark.parametrize("view", range(len(MAPS)))
@@ -215,7 +215,7 @@ def test_a_form_of_32_questions_is_answered(open_device):
     thousand = NumberRange.of(0, 1000)
     form = Form(tuple(FormQuestion(f"q{place}", "How many?", thousand) for place in range(32)))
     assert form.size == prod([1001] * 32)
-    maps = (*(Questions((place,)) for place in range(30)), Questions((30, 31)))
+    maps = (*(QuestionsMap((place,)) for place in range(30)), QuestionsMap((30, 31)))
     device = open_device()
     for data in (campaign(domain=form, maps=maps), campaign("Again", domain=form, maps=maps)):
         campaign_id = agreed(device, data)
@@ -285,10 +285,10 @@ def test_an_answer_to_other_questions_gives_the_largest_exposure():
     question, because the answer does not contain it."""
     quarter = 2**60
     view_channel = ViewChannel(
-        Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2)))
+        QuestionsMap((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2)))
     )
     other = CampaignExposure(b"other", "Another form", FORM, {view_channel: 1})
-    asked = Exposure(FORM, bytes(8), (other,), 0, Questions((0,)))
+    asked = Exposure(FORM, bytes(8), (other,), 0, QuestionsMap((0,)))
     assert asked.value(0).nanonats < asked.worst.nanonats == asked.about({"vote": "no"}).nanonats
-    own = Exposure(FORM, bytes(8), (other,), 0, Questions((1,)))
+    own = Exposure(FORM, bytes(8), (other,), 0, QuestionsMap((1,)))
     assert own.about({"age": 17}).nanonats == asked.value(0).nanonats

@@ -18,7 +18,7 @@ from protocol.campaign import SignedCampaign, encode_campaign
 from protocol.domain import DITHER_BYTES, Answer, Form, FormQuestion
 from protocol.errors import DomainError, NotInDomain
 from protocol.keys import SigningKey
-from protocol.views import Questions
+from protocol.views import QuestionsMap
 from protocol.views.sentences import question_sentence
 from tests.protocol.test_domain import buckets, dates, grids, labels, ordered, ranges
 from tests.protocol.test_views import assert_mutants_are_bad
@@ -79,7 +79,7 @@ def test_a_view_depends_only_on_its_questions(given_: tuple[Form, list[int]], da
     answers. The label of that input names the asked questions and their answers."""
     form, inputs = given_
     places = tuple(sorted(data.draw(st.sets(st.integers(0, len(inputs) - 1), min_size=1, max_size=2))))
-    view = Questions(places)
+    view = QuestionsMap(places)
     names = [form.questions[place].name for place in places]
     whole = form.parse(form.label(form.join(inputs)))
     assert isinstance(whole, Mapping)
@@ -108,7 +108,7 @@ def test_each_view_of_a_small_form_depends_on_its_questions_only() -> None:
     keys = [SigningKey(number.to_bytes(32, "big")).public for number in range(60)]
     assert {signed.view_of(public) for public in keys} == set(range(len(made.views)))
     for view in made.views:
-        assert isinstance(view.map, Questions)
+        assert isinstance(view.map, QuestionsMap)
         channel, places = view.channel, view.map.places
         rows = [
             [Fraction(channel.weight(view.map.input(form, x), y), 2**channel.scale) for y in range(channel.outputs)]
@@ -164,7 +164,7 @@ def test_refusals_name_the_question_and_never_the_answer(answer: Answer, named: 
     """A question that is missing, is not asked, or has an answer outside its domain is named; no text of the error or
     of its causes has the answer."""
     with pytest.raises(NotInDomain, match=named) as refused:
-        Questions((0, 1)).index(FORM, answer, ZERO)
+        QuestionsMap((0, 1)).index(FORM, answer, ZERO)
     assert_silent(refused.value)
 
 
@@ -176,7 +176,7 @@ def test_invalid_texts_are_refused_and_not_repeated(text: str) -> None:
     """A text that is not an answer to the asked questions is refused, and neither the error nor its causes repeat the
     text."""
     with pytest.raises(NotInDomain) as refused:
-        Questions((0, 1)).index(FORM, FORM.parse(text), ZERO)
+        QuestionsMap((0, 1)).index(FORM, FORM.parse(text), ZERO)
     assert_silent(refused.value)
 
 
@@ -191,7 +191,7 @@ def assert_silent(error: BaseException) -> None:
 
 def test_a_missing_answer_to_a_skippable_question_is_skipped() -> None:
     """A missing answer, None and "skipped" are the last input of a skippable question."""
-    view = Questions((0, 1))
+    view = QuestionsMap((0, 1))
     answers: tuple[Answer, ...] = ({"vote": "yes"}, {"vote": "yes", "age": None}, FORM.parse("vote=yes;age=skipped"))
     found = {view.input(FORM, view.index(FORM, answer, ZERO)) for answer in answers}
     assert [view.label(FORM, z) for z in found] == ["vote=yes; age=skipped"]
@@ -211,6 +211,6 @@ def test_a_name_of_a_question_can_be_typed(name: str) -> None:
 
 def test_a_sentence_names_the_asked_questions() -> None:
     """The sentence names the asked questions of this device, one or two, in each language."""
-    assert "asked two of 3 questions: vote, age." in question_sentence(Questions((0, 1)), FORM, 2)
-    assert "asked one of 3 questions: age." in question_sentence(Questions((1,)), FORM, 2)
-    assert "zwei von 3 Fragen" in question_sentence(Questions((0, 2)), FORM, 2, "de")
+    assert "asked two of 3 questions: vote, age." in question_sentence(QuestionsMap((0, 1)), FORM, 2)
+    assert "asked one of 3 questions: age." in question_sentence(QuestionsMap((1,)), FORM, 2)
+    assert "zwei von 3 Fragen" in question_sentence(QuestionsMap((0, 2)), FORM, 2, "de")

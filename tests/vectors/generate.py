@@ -28,7 +28,7 @@ from protocol.envelope import Kind
 from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
 from protocol.report import Enrolment, Report, pack
 from protocol.texts import Texts
-from protocol.views import Coarse, Districts, Identity, Questions, View, plain_views
+from protocol.views import Coarse, Districts, Identity, QuestionsMap, View, plain_views
 from tests.altered import flipped
 from tests.families import CHANNELS
 from tests.families.bits import TWO_CLASSES
@@ -1261,7 +1261,7 @@ def of_questions(level: int = NAT) -> Campaign:
         notion=notions.Ldp(level),
         domain=Form(questions),
         views=tuple(
-            View(weight, Questions(places), RandomizedResponse(k, (cover_of(level, k),)))
+            View(weight, QuestionsMap(places), RandomizedResponse(k, (cover_of(level, k),)))
             for weight, (places, k) in enumerate(asked, 1)
         ),
     )
@@ -1279,7 +1279,7 @@ def in_german(**changes: Any) -> Campaign:
     german = Texts("de", "Wahl", asked, labels=("nein", "ja", "nein", "ja", "Stunden"))
     french = Texts("fr", "Vote", "Avez-vous voté ?\nAvez-vous payé ?\nCombien de temps ?")
     views = tuple(
-        View(1, Questions((place,)), RandomizedResponse(one.size, (cover_of(NAT, one.size),)))
+        View(1, QuestionsMap((place,)), RandomizedResponse(one.size, (cover_of(NAT, one.size),)))
         for place, one in enumerate(questions)
     )
     fields = {"language": "en", "translations": (german, french), "domain": Form(questions), "views": views}

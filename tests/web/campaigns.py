@@ -12,7 +12,7 @@ from protocol.closing import seal_closing
 from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Items, NumberRange, Values
 from protocol.notions import Classes, DeclaredPrior, Ldp, TranscriptPrior
 from protocol.texts import Texts
-from protocol.views import Coarse, Districts, Questions, View, plain_views
+from protocol.views import Coarse, Districts, QuestionsMap, View, plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, WEEK, response
 
 NOW = int(time.time())
@@ -83,9 +83,9 @@ FEW = campaign(
     title="A form", question="A form", translations=(FORM_IN_GERMAN,),
     domain=Form((*FORM.questions, FormQuestion("late", "Were you late?", Values(("no", "yes"))))),
     views=(
-        View(1, Questions((0, 1)), response(30, NAT)),
-        View(1, Questions((0, 2)), response(4, NAT)),
-        View(1, Questions((1, 2)), response(30, NAT)),
+        View(1, QuestionsMap((0, 1)), response(30, NAT)),
+        View(1, QuestionsMap((0, 2)), response(4, NAT)),
+        View(1, QuestionsMap((1, 2)), response(30, NAT)),
     ),
 )  # fmt: skip
 FORM_CLASSES = campaign(
@@ -93,7 +93,7 @@ FORM_CLASSES = campaign(
     domain=Form((*FORM.questions, FormQuestion("late", "Were you late?", Values(("no", "yes"))))),
     notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), classes=("careful", "open"),
     views=tuple(
-        View(1, Questions(asked), Blocks(0, ((1, k), (2, k)), (response(k, NAT), response(k, 2 * NAT))))
+        View(1, QuestionsMap(asked), Blocks(0, ((1, k), (2, k)), (response(k, NAT), response(k, 2 * NAT))))
         for asked, k in (((0, 1), 30), ((0, 2), 4), ((1, 2), 30))
     ),
 )  # fmt: skip

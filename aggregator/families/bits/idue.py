@@ -27,7 +27,7 @@ import numpy as np
 from aggregator.families.barrier import Problem, minimum
 from aggregator.families.bits.recipe import LEVEL_RESERVE, rounded
 from aggregator.families.decoder import Floats
-from aggregator.families.mechanism import BITS, Mechanism, Question, Recipe
+from aggregator.families.mechanism import BITS, Mechanism, PlannedQuestion, Recipe
 from protocol import exact
 from protocol.channels.bits.channel import Bits
 from protocol.domain.items import Items
@@ -255,8 +255,8 @@ def _chances(u: Floats, v: Floats) -> tuple[Floats, Floats]:
     return other * np.exp(u), other
 
 
-def _graded(kind: str) -> Callable[[Question], Recipe | str]:
-    def recipe(question: Question) -> Recipe | str:
+def _graded(kind: str) -> Callable[[PlannedQuestion], Recipe | str]:
+    def recipe(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, Graded):
             return "it needs one budget for each value: notion minid or avgid"

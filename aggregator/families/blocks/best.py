@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aggregator.estimate.error import expected_mse
 from aggregator.families.blocks.recipe import block_numbers, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
-from aggregator.families.mechanism import COUNT, Build, Mechanism, Question, Recipe
+from aggregator.families.mechanism import COUNT, Build, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.projective.recipe import projective
 from aggregator.families.response.recipe import randomized_response
 from protocol.channels import Channel
@@ -30,7 +30,7 @@ def best_in_blocks(blocks: Sequence[int], level: int, builders: Sequence[Build])
     )
 
 
-def _in_each_block(question: Question) -> Recipe | str:
+def _in_each_block(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Block):
         return "it needs blocks of values: notion block"

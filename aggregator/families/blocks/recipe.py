@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from aggregator.families.mechanism import Build, Question, Recipe, plain
+from aggregator.families.mechanism import Build, PlannedQuestion, Recipe, plain
 from aggregator.families.rounding import D, ceil
 from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import OPEN, Constant, largest_weight
@@ -57,10 +57,10 @@ def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> B
     return Blocks.over(cover, [int(x in marked) for x in range(size)], lambda _: inner)
 
 
-def everywhere(build: Build) -> Callable[[Question], Recipe | str]:
+def everywhere(build: Build) -> Callable[[PlannedQuestion], Recipe | str]:
     """Return a function from a question to its recipe, for sensitive sets, for blocks, and for plain LDP."""
 
-    def recipe(question: Question) -> Recipe | str:
+    def recipe(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if isinstance(notion, HighLow):
             return lambda: high_low(notion.size, notion.sensitive, notion.level, build)

@@ -25,7 +25,7 @@ import numpy as np
 from aggregator.families.barrier import PRECISION, Problem, minimum
 from aggregator.families.bits.recipe import LEVEL_RESERVE
 from aggregator.families.decoder import Floats
-from aggregator.families.mechanism import POINTS, Mechanism, Question, Recipe
+from aggregator.families.mechanism import POINTS, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.projective.recipe import NO_WORSE, geometries, sizes
 from protocol import exact
 from protocol.channels.graded.channel import MAX_CLASSES, GradedProjective
@@ -167,7 +167,7 @@ def _bounds_of(notion: Pairwise, classes: Sequence[Sequence[int]]) -> Floats:
     return levels
 
 
-def _serves(question: Question) -> Recipe | str:
+def _serves(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Graded | Matrix):
         return "it needs bounds that differ between values: notions minid, avgid and pairwise"

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.families.mechanism import DENSE, Mechanism, Question, Recipe
+from aggregator.families.mechanism import DENSE, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.rounding import D, ceil
 from protocol import exact
 from protocol.channels.noise.channel import MAX_POINTS, NOISE_SCALE, Noise
@@ -248,7 +248,7 @@ def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[i
     raise NotionError(f"metric {metric!r} does not apply to a domain of kind {domain.kind!r}: use 'steps'")
 
 
-def _on_a_line(question: Question) -> Recipe | str:
+def _on_a_line(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if isinstance(notion, Geo) and notion.is_line:
         step = notion.level * notion.smallest_gap // notion.unit
@@ -258,7 +258,7 @@ def _on_a_line(question: Question) -> Recipe | str:
     return "it needs numbers on a line, with notion geo or ldp"
 
 
-def _around_a_place(question: Question) -> Recipe | str:
+def _around_a_place(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Geo) or notion.is_line:
         return "it needs places: a grid domain with notion geo"

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import accumulate, takewhile
 
 from aggregator.families.blocks.recipe import everywhere, high_low
-from aggregator.families.mechanism import POINTS, Mechanism, Question, Recipe
+from aggregator.families.mechanism import POINTS, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.support import outside_weight, support_error
 from protocol import exact
 from protocol.channels import Channel
@@ -162,7 +162,7 @@ def geometries(size: int) -> Iterator[tuple[int, int, int]]:
                 yield order, dimension, (points - 1).bit_length()
 
 
-def _serves(question: Question) -> Recipe | str:
+def _serves(question: PlannedQuestion) -> Recipe | str:
     """Return the recipe for the notion of ``question``, or the reason why there is no recipe for this notion."""
     notion = question.notion
     if not isinstance(notion, HighLow):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from aggregator.families.blocks.recipe import everywhere
-from aggregator.families.mechanism import COUNT, LIP, Mechanism, Question, Recipe, for_prior
+from aggregator.families.mechanism import COUNT, LIP, Mechanism, PlannedQuestion, Recipe, for_prior
 from aggregator.families.rounding import D, ceil
 from protocol import personal
 from protocol.channels import RandomizedResponse
@@ -120,7 +120,7 @@ def _response(cover: list[int]) -> RandomizedResponse:
     return RandomizedResponse(len(cover), (cover[0],) if len(set(cover)) == 1 else tuple(cover))
 
 
-def _published(question: Question) -> Recipe | str:
+def _published(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if isinstance(notion, Information):
         least = Fraction(min(notion.prior), sum(notion.prior))

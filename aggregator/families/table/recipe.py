@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aggregator.families.lifts import scaled
-from aggregator.families.mechanism import COUNT, DENSE, Mechanism, Question, Recipe, for_priors_near
+from aggregator.families.mechanism import COUNT, DENSE, Mechanism, PlannedQuestion, Recipe, for_priors_near
 from aggregator.families.table.mutual_information import mutual_information_table
 from aggregator.families.table.prior_table import estimable_table, optimal_table
 from aggregator.families.table.search import best_table, binary_optimum
@@ -18,7 +18,7 @@ MOST_CONVEX = 30
 """Maximum number of values of a table with a bound on the mutual information."""
 
 
-def _binary(question: Question) -> Recipe | str:
+def _binary(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Pairwise) or question.size != 2:
         return "it needs two values and a bound in each direction"
@@ -26,7 +26,7 @@ def _binary(question: Question) -> Recipe | str:
     return lambda: binary_optimum(levels[0][1], levels[1][0])
 
 
-def _designed(question: Question) -> Recipe | str:
+def _designed(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Pairwise) or isinstance(notion, Ldp):
         return "it needs bounds that differ between pairs of values"
@@ -35,7 +35,7 @@ def _designed(question: Question) -> Recipe | str:
     return lambda: best_table(_matrix(notion, question.size))
 
 
-def _mutual_information(question: Question) -> Recipe | str:
+def _mutual_information(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, MutualInformation):
         return "it needs a bound on the average: notion mutual-information"
@@ -58,7 +58,7 @@ def _matrix(notion: Pairwise, size: int) -> Matrix:
     return Matrix(max(max(row) for row in rows), rows)
 
 
-def _centre(question: Question) -> Recipe | str:
+def _centre(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Information) or not notion.radius:
         return "it needs a prior with a radius"

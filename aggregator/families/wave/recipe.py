@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from math import gcd
 
-from aggregator.families.mechanism import Mechanism, Question, Recipe, plain
+from aggregator.families.mechanism import Mechanism, PlannedQuestion, Recipe, plain
 from aggregator.families.rounding import D, ceil
 from protocol.channels import Wave
 from protocol.channels.support import ONE
@@ -59,7 +59,7 @@ def half_width(size: int, level: int) -> int:
     )
 
 
-def _on_numbers(question: Question) -> Recipe | str:
+def _on_numbers(question: PlannedQuestion) -> Recipe | str:
     if not question.domain.ordered:
         return "it needs numbers, dates or ordered values"
     if isinstance(question.notion, Information):

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
 from aggregator.families.decoder import Floats
-from aggregator.families.mechanism import Question
+from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import crowd
@@ -80,7 +80,7 @@ def warner(eps: float) -> Channel:
 def ldp_channels(size: int, eps: float) -> list[Channel]:
     """Return the channels of all mechanisms for plain LDP at ``eps`` nats over ``size`` values, without bit vectors:
     posteriors are computed from outputs, not from bits."""
-    question = Question(crowd.values(size), Ldp(level(eps)))
+    question = PlannedQuestion(crowd.values(size), Ldp(level(eps)))
     return [
         found.channel for _, found in candidates(question) if isinstance(found, Candidate) and not found.channel.unary
     ]
