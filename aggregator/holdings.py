@@ -20,7 +20,7 @@ from protocol.errors import BadData
 
 
 @dataclass(frozen=True)
-class Listed:
+class CampaignEntry:
     """The entry of a campaign in the study's list.
 
     Attributes:
@@ -44,7 +44,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Known:
+class VerifiedCampaign:
     """A campaign of the study, verified and audited.
 
     Attributes:
@@ -68,10 +68,10 @@ class Holdings:
 
     def __init__(self, path: Place) -> None:
         self.path = path
-        self._opened: dict[str, Known] = {}
+        self._opened: dict[str, VerifiedCampaign] = {}
         self._registries: dict[str, tuple[int, Registry]] = {}
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[CampaignEntry]:
         """List all campaigns without opening them.
 
         Returns:
@@ -91,7 +91,7 @@ class Holdings:
         """
         return tuple(listed.id for listed in self.listed())
 
-    def campaigns(self) -> list[Known]:
+    def campaigns(self) -> list[VerifiedCampaign]:
         """Verify and audit all campaigns.
 
         Returns:
@@ -99,7 +99,7 @@ class Holdings:
         """
         return [self._open(listed, listed.name) for listed in self.listed()]
 
-    def known(self, campaign: str) -> Known:
+    def known(self, campaign: str) -> VerifiedCampaign:
         """Find a campaign by its id.
 
         Args:
@@ -130,13 +130,13 @@ class Holdings:
             raise StudyError(f"{len(named)} campaigns have ids that begin with {text!r}: give a name or more digits")
         return self._open(named[0] if named else None, text).signed
 
-    def _open(self, listed: Listed | None, name: str) -> Known:
+    def _open(self, listed: CampaignEntry | None, name: str) -> VerifiedCampaign:
         if listed is None:
             names = ", ".join(one.name for one in self.listed()) or "none"
             raise StudyError(f"{name!r} names no campaign of the study; its campaigns are: {names}")
         if listed.id not in self._opened:
             try:
-                self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
+                self._opened[listed.id] = VerifiedCampaign(listed.name, open_campaign(listed.data, [listed.author]))
             # The campaign was verified when it was imported, so this program is older than its format.
             except BadData as error:
                 what = f"contains the campaign {listed.name!r}, which this version cannot open ({error})"
@@ -174,7 +174,7 @@ class Holdings:
         return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))
 
 
-def listed_in(table: DeltaTable) -> list[Listed]:
+def listed_in(table: DeltaTable) -> list[CampaignEntry]:
     """Return the campaigns of the table, each with its earliest notice."""
     rows = tables.query(table, "SELECT name, campaign AS id, author, data FROM rows").to_pylist()
     notices: dict[str, bytes] = {}
@@ -183,4 +183,4 @@ def listed_in(table: DeltaTable) -> list[Listed]:
             one, there = row["data"], notices.get(row["id"])
             if there is None or unverified_closing(one).closes < unverified_closing(there).closes:
                 notices[row["id"]] = one
-    return [Listed(**row, closing=notices.get(row["id"], b"")) for row in rows if not is_closing(row["data"])]
+    return [CampaignEntry(**row, closing=notices.get(row["id"], b"")) for row in rows if not is_closing(row["data"])]

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from aggregator.campaign_facts import counted_noun, view_name
 from aggregator.counting import devices_by_view, periods
-from aggregator.holdings import Known
+from aggregator.holdings import VerifiedCampaign
 from aggregator.intake.registry import Registry
 from protocol.campaign import SignedCampaign
 
@@ -83,7 +83,7 @@ class CampaignStatus:
 
 
 def campaign_status(
-    known: Known, table: DeltaTable, registry: Registry, refused: Mapping[str, int], now: int
+    known: VerifiedCampaign, table: DeltaTable, registry: Registry, refused: Mapping[str, int], now: int
 ) -> CampaignStatus:
     """Return the status of a campaign.
 

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from aggregator.counting import outputs_under
 from aggregator.estimates import Estimates
-from aggregator.holdings import Known, listed_in
+from aggregator.holdings import VerifiedCampaign, listed_in
 from aggregator.intake import enrolments
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.framing import frames
@@ -141,7 +141,7 @@ class Study(Estimates):
         tables.append(self.path / CAMPAIGNS, rows)
         return signed
 
-    def close_early(self, data: bytes) -> Known:
+    def close_early(self, data: bytes) -> VerifiedCampaign:
         """Import the signed notice that closes a campaign early. Importing the same notice again changes nothing.
 
         Reports of periods that begin at or after the notice's time are refused from now on. Counted reports stay.

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from aggregator.cli import shell
-from aggregator.holdings import Known
+from aggregator.holdings import VerifiedCampaign
 from aggregator.study import Study
 from protocol.campaign import open_campaign
 
@@ -16,7 +16,7 @@ trust = click.option(
 )
 
 
-def named_campaign(ctx: click.Context, what: str, trust: Path | None) -> Known:
+def named_campaign(ctx: click.Context, what: str, trust: Path | None) -> VerifiedCampaign:
     """Return the named campaign, verified.
 
     Args:
@@ -26,7 +26,7 @@ def named_campaign(ctx: click.Context, what: str, trust: Path | None) -> Known:
         path = Path(what)
         data = shell.campaign_file(path)
         with shell.verifying(path):
-            return Known(path.stem, open_campaign(data, [shell.public_key(trust)]))
+            return VerifiedCampaign(path.stem, open_campaign(data, [shell.public_key(trust)]))
     if ctx.obj is None:
         raise click.UsageError(
             "neither --study nor --trust is given: a campaign of a study needs --study, a signed file needs --trust"

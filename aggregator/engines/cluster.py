@@ -32,7 +32,7 @@ from deltalake import DeltaTable
 from aggregator.engines import pieces, steps, tallies
 from aggregator.engines.engine import EngineError
 from aggregator.engines.pieces import PIECE_BYTES, Piece
-from aggregator.engines.steps import Deduplicated, Examined, StudyVersion
+from aggregator.engines.steps import ShardResult, StudyVersion, ValidatedReports
 from aggregator.engines.tallies import Chosen
 from aggregator.engines.workers import URGENT, Workers, WorkItem
 from aggregator.estimate.tally import Tally
@@ -126,7 +126,7 @@ class Cluster:
         waiting: dict[str, list[Introduction]] = {}
         jobs = ((piece.ranges, study_version) for piece in cut)
         for item in self.workers.in_order(steps.introduce, jobs):
-            done: steps.Introduced = item.future.result()
+            done: steps.VerifiedEnrolments = item.future.result()
             verified.add(done.verified)
             totals.take_keys(done.enrolled, done.without_key)
             for one in done.keys:
@@ -152,10 +152,10 @@ class Cluster:
         most = self.round_outputs * max(1, threads // 8)
         jobs = ((piece.ranges, study_version, totals.now, shards) for piece in cut)
         items = self.workers.in_order(steps.examine, jobs, summarize=steps.summary)
-        round_: list[tuple[WorkItem, Examined]] = []
+        round_: list[tuple[WorkItem, ValidatedReports]] = []
         preferred: list[str | None] = [None] * shards
         for piece, item in zip(cut, items, strict=True):
-            found: Examined = item.summary.result()
+            found: ValidatedReports = item.summary.result()
             verified.add(found.verified)
             self.travelled += found.travel
             for path, reason in found.reasons.items():
@@ -173,7 +173,7 @@ class Cluster:
     def _commit(
         self,
         totals: IngestTotals,
-        round_: Sequence[tuple[WorkItem, Examined]],
+        round_: Sequence[tuple[WorkItem, ValidatedReports]],
         study_version: StudyVersion,
         preferred: Sequence[str | None],
     ) -> None:
@@ -184,7 +184,7 @@ class Cluster:
             [submit(steps.shard_part, item.future, shard, pure=False, priority=URGENT) for item, _ in round_]
             for shard in range(shards)
         ]
-        deduplicated: list[Deduplicated] = []
+        deduplicated: list[ShardResult] = []
 
         def rows_for(table: DeltaTable) -> pa.Table:
             nonlocal deduplicated

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.holdings import Listed
+from aggregator.holdings import CampaignEntry
 from aggregator.intake import ranges, shards, validate
 from aggregator.intake.enrolments import Enrolled, Introduction, introduced
 from aggregator.intake.ranges import FramedRange, Range
@@ -69,7 +69,7 @@ class StudyVersion:
         return cls(path, campaigns, keys, verified_bytes(path))
 
 
-class Pinned(Study):
+class PinnedStudy(Study):
     """A study at fixed versions of its tables."""
 
     def __init__(self, study_version: StudyVersion) -> None:
@@ -79,10 +79,10 @@ class Pinned(Study):
         self._pinned: dict[str, Registry] = {}
 
     @cached_property
-    def _as_listed(self) -> list[Listed]:
+    def _as_listed(self) -> list[CampaignEntry]:
         return super().listed()
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[CampaignEntry]:
         """Return all campaigns in the order of their names, without opening them."""
         return self._as_listed
 
@@ -98,9 +98,9 @@ class Pinned(Study):
 
 
 @lru_cache(maxsize=2)
-def pinned(study_version: StudyVersion) -> Pinned:
+def pinned(study_version: StudyVersion) -> PinnedStudy:
     """Return the study at a version. A process caches two versions, because there may be two drivers."""
-    return Pinned(study_version)
+    return PinnedStudy(study_version)
 
 
 @lru_cache(maxsize=2)
@@ -147,7 +147,7 @@ def frame(piece: Sequence[Range]) -> list[FramedRange]:
 
 
 @dataclass(frozen=True)
-class Introduced:
+class VerifiedEnrolments:
     """The verified enrolments of a piece, before their keys are registered.
 
     Attributes:
@@ -163,18 +163,18 @@ class Introduced:
     verified: tuple[bytes, ...]
 
 
-def introduce(piece: Sequence[Range], study_version: StudyVersion) -> Introduced:
+def introduce(piece: Sequence[Range], study_version: StudyVersion) -> VerifiedEnrolments:
     """Verify the enrolments of a piece."""
     chunk, _ = ranges.gather(piece)
     collector = verified(study_version.path, study_version.verified).collector()
     with verifier(1, collector) as verifying:
         enrolled, keys = introduced(pinned(study_version), chunk, verifying, uploaded=True)
     others = len(chunk.of(Kind.ENROLMENT)) - sum(len(one.ids) for one in keys)
-    return Introduced(enrolled, others, tuple(keys), tuple(collector.collected))
+    return VerifiedEnrolments(enrolled, others, tuple(keys), tuple(collector.collected))
 
 
 @dataclass(frozen=True)
-class Examined:
+class ValidatedReports:
     """The validated reports of a piece, before their slots are filled.
 
     Attributes:
@@ -194,7 +194,7 @@ class Examined:
 
 def examine(
     piece: Sequence[Range], study_version: StudyVersion, now: int, number: int
-) -> tuple[Examined, list[ShardPart]]:
+) -> tuple[ValidatedReports, list[ShardPart]]:
     """Validate the reports of a piece, and return the valid reports sorted into ``number`` shards."""
     chunk, reasons = ranges.gather(piece)
     collector = verified(study_version.path, study_version.verified).collector()
@@ -204,21 +204,21 @@ def examine(
     pa.default_memory_pool().release_unused()
     outputs = sum(len(one.report) for one in candidates)
     travel = sum(part.__sizeof__() for part in parts)
-    return Examined(outcome, outputs, travel, reasons, tuple(collector.collected)), parts
+    return ValidatedReports(outcome, outputs, travel, reasons, tuple(collector.collected)), parts
 
 
-def summary(examined: tuple[Examined, list[ShardPart]]) -> Examined:
+def summary(examined: tuple[ValidatedReports, list[ShardPart]]) -> ValidatedReports:
     """Return the part of a piece's examination that the driver needs."""
     return examined[0]
 
 
-def shard_part(examined: tuple[Examined, list[ShardPart]], shard: int) -> ShardPart:
+def shard_part(examined: tuple[ValidatedReports, list[ShardPart]], shard: int) -> ShardPart:
     """Return the part of a piece's examination that belongs to a shard."""
     return examined[1][shard]
 
 
 @dataclass(frozen=True)
-class Deduplicated:
+class ShardResult:
     """The accepted and refused reports of a shard in a round, valid only for the table version from which they were
     computed.
 
@@ -233,7 +233,7 @@ class Deduplicated:
 
 def deduplicate(
     study_version: StudyVersion, table_version: int, shard: int, number: int, parts: Sequence[ShardPart]
-) -> Deduplicated:
+) -> ShardResult:
     """Divide the reports of a shard: those whose slots are all free are accepted, the others are refused as replayed.
 
     Args:
@@ -244,7 +244,7 @@ def deduplicate(
     candidates = shards.joined(names, parts)
     outcome = ValidationOutcome()
     if not candidates.reports:
-        return Deduplicated(_narrow(tables.SCHEMAS[REPORTS].empty_table()), outcome)
+        return ShardResult(_narrow(tables.SCHEMAS[REPORTS].empty_table()), outcome)
     table = tables.snapshot(study_version.path / REPORTS, table_version)
     cache = slot_cache(study_version.path, shard, number)
     with cache.lock:
@@ -256,7 +256,7 @@ def deduplicate(
         outcome.outputs[names[campaign]] = int((free[candidates.report] & (candidates.campaign == campaign)).sum())
         outcome.refused[names[campaign], RefusalReason.REPLAYED] = int((~free & of_campaign).sum())
     outcome.accepted, outcome.outputs = +outcome.accepted, +outcome.outputs
-    return Deduplicated(_narrow(candidates.rows(free)), outcome)
+    return ShardResult(_narrow(candidates.rows(free)), outcome)
 
 
 def _narrow(rows: pa.Table) -> pa.Table:

@@ -15,12 +15,12 @@ from typing import TypeAlias
 import numpy as np
 from deltalake import DeltaTable
 
-from aggregator.engines.steps import Pinned, StudyVersion, pinned
+from aggregator.engines.steps import PinnedStudy, StudyVersion, pinned
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptTally
-from aggregator.holdings import Known, Listed
+from aggregator.holdings import CampaignEntry, VerifiedCampaign
 from aggregator.intake.columns import Integers
 from aggregator.intake.registry import Registry
 from aggregator.intake.shards import condition
@@ -33,15 +33,15 @@ from protocol.campaign import SignedCampaign
 class _StudyShard(Study):
     """A study that is limited to the reports of one shard of the keys."""
 
-    def __init__(self, whole: Pinned, slice_: Slice) -> None:
+    def __init__(self, whole: PinnedStudy, slice_: Slice) -> None:
         super().__init__(whole.path)
         self._whole, self._slice = whole, slice_
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[CampaignEntry]:
         """Return all campaigns."""
         return self._whole.listed()
 
-    def known(self, campaign: str) -> Known:
+    def known(self, campaign: str) -> VerifiedCampaign:
         """Return the campaign with this id."""
         return self._whole.known(campaign)
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from aggregator.holdings import Known
+from aggregator.holdings import VerifiedCampaign
 from aggregator.page.document import document, page_code, policy
 from aggregator.page.refusal import refusal
 
@@ -40,12 +40,12 @@ class CampaignPage:
         html: the document of the page.
     """
 
-    known: Known
+    known: VerifiedCampaign
     html: bytes = field(repr=False)
     headers: dict[str, str] = field(repr=False)
 
     @classmethod
-    def of(cls, known: Known) -> CampaignPage:
+    def of(cls, known: VerifiedCampaign) -> CampaignPage:
         """Build the page of a campaign.
 
         Raises:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from aggregator.holdings import Known
+from aggregator.holdings import VerifiedCampaign
 from aggregator.intake.registry import Registry
 from aggregator.receive.fingerprints import Counted
 from aggregator.receive.inbox import inbox_of
@@ -149,7 +149,7 @@ class StudySnapshot:
         self._requested |= frozenset(campaigns)
         self._changed.set()
 
-    def _page(self, known: Known) -> CampaignPage:
+    def _page(self, known: VerifiedCampaign) -> CampaignPage:
         """Return the page of a campaign; it is built again after a new closing notice."""
         before = self.pages.get(known.signed.id.hex())
         return before if before is not None and before.known.closing == known.closing else CampaignPage.of(known)
@@ -187,7 +187,7 @@ class StudySnapshot:
         return stamp
 
 
-def _listed(known: Known) -> dict[str, object]:
+def _listed(known: VerifiedCampaign) -> dict[str, object]:
     """Return a campaign's entry in the list of campaigns."""
     campaign = known.signed.campaign
     return {
