@@ -23,7 +23,7 @@ from protocol.channels import (
     GradedProjective,
     Hadamard,
     Noise,
-    ProjectiveGeometry,
+    ProjectiveResponse,
     RandomizedResponse,
     SubsetSelection,
     Table,
@@ -91,12 +91,12 @@ def _matrix(size: int) -> Matrix:
     return Matrix(level, tuple(tuple(0 if x == y else level for y in range(size)) for x in range(size)))
 
 
-def projective(size: int, order: int, dimension: int) -> ProjectiveGeometry:
+def projective(size: int, order: int, dimension: int) -> ProjectiveResponse:
     """Return a projective channel with a low level, on the projective space of this ``order`` and ``dimension``."""
     points = (order**dimension - 1) // (order - 1)
     support = (order ** (dimension - 1) - 1) // (order - 1)
     outside = ONE // (2 * points)
-    return ProjectiveGeometry(size, order, dimension, outside - (outside - ONE) % support)
+    return ProjectiveResponse(size, order, dimension, outside - (outside - ONE) % support)
 
 
 def _graded(size: int, order: int, dimension: int, class_count: int) -> GradedProjective:
@@ -172,7 +172,7 @@ def signed(notion: Notion, channel: Channel) -> bytes:
     values = {
         "title": "T", "question": "Q?", "purpose": "", "organisation": "O", "domain": grid, "notion": notion,
         "mechanism": "by hand", "views": plain_views(channel), "opens": 0, "closes": 10**6, "period_seconds": 10**6,
-        "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open", "classes": classes,
+        "answers_per_period": 1, "minimum_devices": 1, "enrolment": "open", "classes": classes,
     }  # fmt: skip
     defaults = {name: field.default for name, field in Campaign.__dataclass_fields__.items()}
     for name, value in (defaults | values).items():

@@ -21,7 +21,7 @@ KEYS = {
     "BudgetRefused": "budget",
     "ConsentMissing": "consent",
     "QuotaReached": "quota",
-    "UnknownCampaign": "unknown",
+    "NotJoined": "unknown",
     "NothingWaiting": "nothing",
     "OutboxFull": "full",
     "AddressRefused": "address",

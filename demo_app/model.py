@@ -132,7 +132,7 @@ class Model:
         Args:
             name: the name that the person chose for the author.
         Raises:
-            UnknownCampaign, KeyRefused
+            NotJoined, KeyRefused
         """
         from edge_sdk.presentation import named_author
 
@@ -242,7 +242,7 @@ class Model:
         """Set the address for the reports of a campaign that names none, and return the outbox.
 
         Raises:
-            AddressRefused, UnknownCampaign
+            AddressRefused, NotJoined
         """
         self._device.set_address(campaign_id, url)
         return self.outbox()
@@ -299,7 +299,7 @@ class Model:
         spent.
 
         Raises:
-            UnknownCampaign, StoreError
+            NotJoined, StoreError
         """
         self._device.forget(campaign_id)
         return self.overview()
@@ -368,7 +368,7 @@ class Model:
         """Return the joint exposure by all reports about the values of a joined campaign. It may take some seconds.
 
         Raises:
-            UnknownCampaign
+            NotJoined
         """
         from demo_app.content.exposure import ExposureSummary
 
@@ -426,7 +426,7 @@ class Model:
         """Write this device's enrolment in a campaign to a new file.
 
         Raises:
-            UnknownCampaign, ConsentMissing
+            NotJoined, ConsentMissing
             StoreError: the file exists or cannot be written.
         """
         from edge_sdk.store.files import write_new

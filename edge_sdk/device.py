@@ -183,7 +183,7 @@ class Device(Membership, Disclosures):
                 names a question that has no answer, or that this device is not asked.
             OutsideSchedule: the campaign is not open (``NotOpen`` before it opens, ``ClosedEarly`` after its author
                 closed it), or the clock shows a time before the consent or before the latest report of a transcript.
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
             ConsentMissing: the person has not agreed to the campaign.
             QuotaReached: all slots of the period are used; or this slot was skipped, was filled with another value, or
                 waits to be bundled.
@@ -222,7 +222,7 @@ class Device(Membership, Disclosures):
         Returns:
             0 .. 4,096.
         Raises:
-            UnknownCampaign: this device never joined it.
+            NotJoined: this device never joined it.
         """
         return self.records.slots.waiting_count(self.records.campaigns.number(campaign_id))
 
@@ -240,7 +240,7 @@ class Device(Membership, Disclosures):
             The number of reports. Answers that did not fit into the outbox stay collected.
         Raises:
             OutboxFull: nothing was sealed; all answers stay collected.
-            UnknownCampaign, StoreError
+            NotJoined, StoreError
         """
         return bundle(self.records, campaign_id)
 
@@ -261,7 +261,7 @@ class Device(Membership, Disclosures):
         Args:
             campaign_id: id of one joined campaign, 16 bytes; None for all of them.
         Raises:
-            UnknownCampaign: this device never joined it.
+            NotJoined: this device never joined it.
             StoreError: nothing was deleted; or the rows are deleted, but their old bytes could not be erased yet. The
                 text says which.
         """

@@ -23,7 +23,7 @@ class QuotaReached(HalftruthError):
     """The given slot of the period was filled or skipped before, or no slot of the period is left."""
 
 
-class UnknownCampaign(HalftruthError):
+class NotJoined(HalftruthError):
     """The campaign is not joined, or it is not clear which campaign is meant."""
 
 

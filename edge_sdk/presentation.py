@@ -125,7 +125,7 @@ def questions(device: Device, campaign_id: bytes, language: str | None = None) -
     Args:
         language: the person's language, as for ``Device.terms``.
     Raises:
-        UnknownCampaign
+        NotJoined
     """
     campaign = device.campaign(campaign_id)
     own, said = campaign.domain, campaign.domain_in(language)
@@ -143,7 +143,7 @@ def unit_of(device: Device, campaign_id: bytes, language: str | None = None) -> 
     Args:
         language: the person's language, as for ``Device.terms``.
     Raises:
-        UnknownCampaign
+        NotJoined
     """
     domain = device.campaign(campaign_id).domain_in(language)
     return domain.unit if isinstance(domain, NumberRange) else ""
@@ -264,7 +264,7 @@ def named_author(device: Device, campaign_id: bytes, name: str) -> AuthorKey:
     """Return the author of a joined campaign, with a name chosen by the person.
 
     Raises:
-        UnknownCampaign
+        NotJoined
         KeyRefused: the name is too long, or not readable on one line.
     """
     return AuthorKey(device.terms(campaign_id).author, name.strip())

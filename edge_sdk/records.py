@@ -46,7 +46,7 @@ class Records:
         """Return a joined campaign in the role of the person's consent.
 
         Raises:
-            UnknownCampaign, StoreError
+            NotJoined, StoreError
         """
         joined = self.campaigns.find(campaign_id)
         consent = self.consents.find(self.campaigns.number(campaign_id))

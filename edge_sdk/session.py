@@ -57,7 +57,7 @@ class Session:
         """Return a joined campaign that is not over, and the current time in UTC seconds.
 
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
             OutsideSchedule: the campaign is over.
         """
         joined, now = self.records.campaigns.find(campaign_id), self._now()

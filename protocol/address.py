@@ -14,7 +14,7 @@ from protocol.errors import CampaignError
 from protocol.spelling import repeated
 
 MAX_ADDRESS = 200
-MAX_LINK = 500
+MAX_WEB_ADDRESS = 500
 MAX_ADDRESSES = 4
 
 _HTTPS, _HTTP = "https://", "http://"
@@ -72,7 +72,7 @@ def require_link(text: str) -> None:
     Raises:
         CampaignError: the text names the fault.
     """
-    _require_written(text, "a link to a web page", MAX_LINK)
+    _require_written(text, "a link to a web page", MAX_WEB_ADDRESS)
     if not text.startswith(_HTTPS):
         raise CampaignError(f"a link to a web page must begin with {_HTTPS}, not {text[:40]!r}")
     authority, rest = _split(text)

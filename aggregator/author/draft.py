@@ -221,7 +221,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         closes=closes,
         period_seconds=_period(schedule, closes - opens),
         answers_per_period=count(schedule, "answers_per_period", 1),
-        minimum_reports=count(limits, "minimum_reports", 100),
+        minimum_devices=count(limits, "minimum_reports", 100),
         enrolment=limits.choice("enrolment", ENROLMENTS, "open"),
         classes=names,
         addresses=addresses_of(study),

@@ -63,12 +63,12 @@ def _findings(campaign: Campaign) -> Iterator[str]:
         if not is_plain(campaign.views):
             yield from _unseen(campaign)
         # A value of average frequency is not found if the standard error of its share is larger than the share.
-        elif (error := math.sqrt(mse / size / campaign.minimum_reports)) > even:
+        elif (error := math.sqrt(mse / size / campaign.minimum_devices)) > even:
             needed = mse / size / even**2
             each = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
             values = "items" if isinstance(campaign.domain, Items) else "values"
             yield (
-                f"with the minimum of {quantity(campaign.minimum_reports, 'device')}, the standard error of a share is "
+                f"with the minimum of {quantity(campaign.minimum_devices, 'device')}, the standard error of a share is "
                 f"{error:.2%}, more than {each} of each of {size:,} equally frequent {values}: only much "
                 f"more frequent {values} will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer "
                 f"{values}"
@@ -90,7 +90,7 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
     views."""
     if isinstance(campaign.domain, Form):
         return
-    n, parts = campaign.minimum_reports, []
+    n, parts = campaign.minimum_devices, []
     for view, worth in zip(campaign.views, view_worths(campaign), strict=True):
         size = view.map.inputs(campaign.domain)
         if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
@@ -115,7 +115,7 @@ def _mean_off(campaign: Campaign) -> Iterator[str]:
         ("", channels),
         *((f"class {name}: ", (one,)) for name, one in zip(campaign.classes, channels, strict=False)),
     ]
-    n = campaign.minimum_reports
+    n = campaign.minimum_devices
     for name, of in asked:
         if not any(isinstance(one, Wave) for one in of):
             continue

@@ -51,7 +51,7 @@ class ChangeOutput:
 
 
 @dataclass(frozen=True)
-class Course:
+class TrendRequest:
     """The requested part of a campaign's estimates by period.
 
     Attributes:
@@ -73,24 +73,24 @@ def show_trend(
     engine: Engine,
     study: Study,
     signed: SignedCampaign,
-    course: Course,
+    request: TrendRequest,
     where: str | None,
     method: str | None,
     confidence: float,
     output: ChangeOutput,
 ) -> Trend:
     """Print the estimates of the requested spans of periods (default: each period) and the changes, and return them."""
-    spans = spans_of(study, signed, course.spans)
-    ends = ends_of(course.ends, spans)
-    if len(course.truths) not in (0, 1, len(spans)):
+    spans = spans_of(study, signed, request.spans)
+    ends = ends_of(request.ends, spans)
+    if len(request.truths) not in (0, 1, len(spans)):
         raise click.UsageError(
-            f"--truth was given {len(course.truths)} times: give it once, or once for each span, in their "
+            f"--truth was given {len(request.truths)} times: give it once, or once for each span, in their "
             f"order; the number of spans is {len(spans)}"
         )
     with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         found = trend(
             signed, spans, tallies, confidence=confidence, method=method, where=where,
-            ends=ends, steps=course.steps, only=course.only, truths=course.truths,
+            ends=ends, steps=request.steps, only=request.only, truths=request.truths,
         )  # fmt: skip
     if output.output_format == "json":
         shell.print_json(found.as_json())
@@ -117,7 +117,7 @@ def show_trend(
 
 def _warn(found: Trend) -> None:
     few = [point.span.name_in_text for point in found.points if point.estimate is None]
-    warn_left_out(few, found.latest.campaign.minimum_reports)
+    warn_left_out(few, found.latest.campaign.minimum_devices)
     if found.change is None:
         warn_single(found.known[0][0].name_in_text)
     for span, known in found.known:

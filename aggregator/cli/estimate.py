@@ -238,7 +238,7 @@ def _of_form(
 
 def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign) -> Trend | OrderedCourse:
     """Print the estimates of each period or class, and their differences, and return them."""
-    from aggregator.cli.changes import ChangeOutput, Course, show_trend
+    from aggregator.cli.changes import ChangeOutput, TrendRequest, show_trend
     from aggregator.cli.value_names import region_of
     from aggregator.estimate.ordered_campaign import has_summary
 
@@ -264,11 +264,9 @@ def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: Signe
         )
     truths = [_true_shares(file, campaign.domain, campaign.classes, name) for file in chosen.truth_files]
     one = None if chosen.value is None else region_of(campaign, chosen.value)
-    parts, output = (
-        Course(chosen.periods, chosen.ends, chosen.steps, one, truths),
-        ChangeOutput(chosen.output_format, chosen.plot),
-    )
-    return show_trend(engine, study, signed, parts, name, chosen.method, chosen.confidence, output)
+    asked = TrendRequest(chosen.periods, chosen.ends, chosen.steps, one, truths)
+    output = ChangeOutput(chosen.output_format, chosen.plot)
+    return show_trend(engine, study, signed, asked, name, chosen.method, chosen.confidence, output)
 
 
 def _in_order(

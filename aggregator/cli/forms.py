@@ -164,7 +164,7 @@ def print_form_course(
     known = {step.names for step in found.differences}
     changes = [] if found.change is None or found.change.names in known else [found.change]
     _print_sides(found, request, [*changes, *found.differences], found.as_json())
-    warn_left_out([span.name_in_text for span in found.few], signed.campaign.minimum_reports)
+    warn_left_out([span.name_in_text for span in found.few], signed.campaign.minimum_devices)
     if found.change is None:
         warn_single(found.sides[0][0].name_in_text)
     for span, each in found.sides:
@@ -182,7 +182,7 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormReques
         raise click.UsageError(f"--by class: {signed.campaign.title!r} has no classes of people: leave out --by")
     found = form_classes(signed, tally, request.estimate)
     _print_sides(found, request, found.differences, found.as_json())
-    warn_left_out(found.few, signed.campaign.minimum_reports)
+    warn_left_out(found.few, signed.campaign.minimum_devices)
     for name, each in found.sides:
         shell.warn(*each.warnings, of=name)
     return found

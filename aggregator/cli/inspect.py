@@ -57,7 +57,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             "closes": second_text(campaign.closes),
             "periods": campaign.periods,
             "answers_per_period": campaign.answers_per_period,
-            "minimum_reports": campaign.minimum_reports,
+            "minimum_reports": campaign.minimum_devices,
             "enrolment": campaign.enrolment,
         }
         if as_json:

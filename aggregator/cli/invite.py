@@ -10,8 +10,8 @@ import click
 from aggregator.cli import shell, signed
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.shell import halftruth
-from aggregator.invite.code import as_text, modules_of
 from aggregator.invite.invitation import invite as invitation
+from aggregator.invite.qr import as_text, modules_of
 
 
 @halftruth.command()

@@ -187,7 +187,7 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
         for table in course_tables(printed):
             shell.console().print(table)
     few = [side.name_in_text for side in course.sides if side.found is None]
-    warn_left_out(few, course.known[0][1].found.campaign.minimum_reports)
+    warn_left_out(few, course.known[0][1].found.campaign.minimum_devices)
     if not course.differences:
         warn_single(course.known[0][0].name_in_text)
     for side, found in course.known:

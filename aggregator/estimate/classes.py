@@ -84,9 +84,11 @@ class ClassesDecoder(Pooled):
     def adjoint(self, v: Floats) -> Floats:
         return np.concatenate([decoder.adjoint(v) for decoder in self._decoders])
 
-    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        found = [_levels_of(decoder.binomial_steps(part, int(part.sum()))) for decoder, part in self._counted(counts)]
-        return np.concatenate([levels for levels, _ in found]), np.concatenate([times for _, times in found])
+    def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
+        found = [
+            _contributions_of(decoder.binomial_steps(part, int(part.sum()))) for decoder, part in self._counted(counts)
+        ]
+        return np.concatenate([values for values, _ in found]), np.concatenate([times for _, times in found])
 
     def _slack(self, counts: Integers) -> Floats:
         slack = [decoder.binomial_steps(part, int(part.sum())).slack for decoder, part in self._counted(counts)]
@@ -139,14 +141,16 @@ def _increments_of_steps(decoder: Decoder) -> VectorIncrements:
     return VectorIncrements(decoder.variances(decoder.forward(even)) / reach**2, steps.base, steps.base + reach)
 
 
-def _levels_of(steps: BinomialSteps) -> tuple[Floats, Integers]:
-    """Return the levels of the steps from the highest to the base, and the number of reports at each level."""
-    levels = steps.base + np.concatenate([np.cumsum(steps.heights[::-1], axis=0)[::-1], np.zeros((1, len(steps.base)))])
+def _contributions_of(steps: BinomialSteps) -> tuple[Floats, Integers]:
+    """Return the contributions of the steps from the highest to the base, and the number of reports with each."""
+    contributions = steps.base + np.concatenate(
+        [np.cumsum(steps.heights[::-1], axis=0)[::-1], np.zeros((1, len(steps.base)))]
+    )
     # Steps of height 0 are skipped, whatever their number of reports.
     reached = np.maximum.accumulate(np.where(steps.heights > 0, steps.counts, 0), axis=0)
     everybody = np.full((1, len(steps.base)), steps.reports)
     times: Integers = np.diff(np.concatenate([reached, everybody]), axis=0, prepend=0)
-    return levels, times
+    return contributions, times
 
 
 def within(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:

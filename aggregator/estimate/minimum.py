@@ -24,7 +24,7 @@ def too_few(campaign: Campaign, where: str) -> NotEnough:
         where: the side, such as ``in period 3``.
     """
     return NotEnough(
-        f"{campaign.title!r} needs reports of {quantity(campaign.minimum_reports, 'device')}, and there are fewer "
+        f"{campaign.title!r} needs reports of {quantity(campaign.minimum_devices, 'device')}, and there are fewer "
         f"{where}: compare other periods, or take periods together with --periods"
     )
 
@@ -36,7 +36,7 @@ def none_enough(campaign: Campaign, part: str) -> NotEnough:
         part: the kind of the parts, such as ``period``.
     """
     return NotEnough(
-        f"no {part} of {campaign.title!r} has reports of at least {quantity(campaign.minimum_reports, 'device')}, the "
+        f"no {part} of {campaign.title!r} has reports of at least {quantity(campaign.minimum_devices, 'device')}, the "
         "campaign's minimum: ingest more reports"
     )
 
@@ -54,7 +54,7 @@ def devices_of(*tallies: Tally) -> int:
 
 def is_enough(campaign: Campaign, *tallies: Tally) -> bool:
     """Return whether tallies of different devices together reach the campaign's minimum."""
-    return devices_of(*tallies) >= campaign.minimum_reports
+    return devices_of(*tallies) >= campaign.minimum_devices
 
 
 def require_enough(campaign: Campaign, *tallies: Tally) -> None:
@@ -67,6 +67,6 @@ def require_enough(campaign: Campaign, *tallies: Tally) -> None:
     """
     if not is_enough(campaign, *tallies):
         raise NotEnough(
-            f"{campaign.title!r} needs reports of {quantity(campaign.minimum_reports, 'device')} and has reports of "
+            f"{campaign.title!r} needs reports of {quantity(campaign.minimum_devices, 'device')} and has reports of "
             f"{devices_of(*tallies):,}: ingest more; nothing is estimated below this minimum"
         )

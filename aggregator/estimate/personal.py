@@ -246,16 +246,16 @@ class PersonalDecoder(Pooled):
         adds = (v - (self._cover @ v)[:, np.newaxis]) / self._truth
         return self._spread(adds, np.tile(v @ self._left, (int(self._takes.sum()), 1)))
 
-    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
+    def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         rows = counts.reshape(self.classes, self._width)
         own, cover, truth = (part[~self._takes] for part in (rows[:, : self.inputs], self._cover, self._truth))
-        levels = [(1 - cover) / truth, -cover / truth]
+        contributions = [(1 - cover) / truth, -cover / truth]
         times = [own, own.sum(axis=1, keepdims=True) - own]
         if self._takes.any():
-            levels.append(self._left.T)
+            contributions.append(self._left.T)
             taken = rows[self._takes].sum(axis=0)
             times.append(np.repeat(taken[:, np.newaxis], self.inputs, axis=1))
-        return np.concatenate(levels), np.concatenate(times)
+        return np.concatenate(contributions), np.concatenate(times)
 
     @property
     def ceiling(self) -> Floats:

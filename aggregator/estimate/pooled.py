@@ -62,7 +62,7 @@ class Pooled(Decoder):
         """Return the mean square of one report's contribution to each share of class and value, shape (C, k)."""
 
     @abstractmethod
-    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
+    def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         """Return the possible contributions of a report to each value, and the number of reports with each
         contribution, both of shape (l, k)."""
 
@@ -99,9 +99,9 @@ class Pooled(Decoder):
         return moment - self.invert(share) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
-        levels, times = self._levels(counts)
-        order = np.argsort(-levels, axis=0, kind="stable")
-        descending = np.take_along_axis(levels, order, axis=0)
+        contributions, times = self._contributions(counts)
+        order = np.argsort(-contributions, axis=0, kind="stable")
+        descending = np.take_along_axis(contributions, order, axis=0)
         heights = descending[:-1] - descending[1:]
         heights[heights < NEGLIGIBLE * self.people_per_report] = 0
         reached = np.cumsum(np.take_along_axis(times, order, axis=0), axis=0)[:-1]

@@ -148,7 +148,7 @@ class Estimate(Shares):
         return next((each for each in self.resolutions[:-1] if each.name == resolution), self)
 
     @property
-    def added(self) -> float | None:
+    def distance_from_prior(self) -> float | None:
         """The total variation distance between the prior and the estimate; None without a prior."""
         return None if self.prior is None else total_variation(self.share, self.prior)
 
@@ -215,7 +215,7 @@ class Estimate(Shares):
                 for each in self.resolutions[:-1]
             ],
             "prior_test": None if self.prior_test is None else self.prior_test.as_json(),
-            "added_to_prior": self.added,
+            "added_to_prior": self.distance_from_prior,
             "rejected": dict(self.refused),
             "influence": self.influence.as_json(),
             "warnings": list(self.warnings),

@@ -75,10 +75,10 @@ class ReweighedDecoder(ClassesDecoder):
         found: Floats = both.sum(axis=0) - means @ alone
         return found
 
-    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        levels, times = super()._levels(counts)
+    def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
+        contributions, times = super()._contributions(counts)
         of_class = [len(decoder.binomial_steps(part, 1).heights) + 1 for decoder, part in self._counted(counts)]
-        return levels * np.repeat(self.factors, of_class)[:, np.newaxis], times
+        return contributions * np.repeat(self.factors, of_class)[:, np.newaxis], times
 
     @property
     def people_per_report(self) -> float:

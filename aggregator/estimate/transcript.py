@@ -214,7 +214,7 @@ class TranscriptDecoder(Pooled):
         adds: Floats = self._adds @ v
         return adds
 
-    def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
+    def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         return self._adds, np.repeat(counts[:, np.newaxis], self.inputs, axis=1)
 
     @property

@@ -200,7 +200,7 @@ def trend(
     if last is None:
         raise NotEnough(
             f"{signed.campaign.title!r} needs reports of at least "
-            f"{quantity(signed.campaign.minimum_reports, 'device')} in a period, and no period has more than "
+            f"{quantity(signed.campaign.minimum_devices, 'device')} in a period, and no period has more than "
             f"{quantity(most, 'device')}: ingest more, or take periods together with --periods"
         )
     if missing := [end for end in ends or () if end not in held]:

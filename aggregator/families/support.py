@@ -23,7 +23,7 @@ import numpy as np
 
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.rounding import D, ceil
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.sets.triples import Triples
 from protocol.exact import exp_lower
 
@@ -60,7 +60,7 @@ class SupportDecoder(Decoder):
     in S_x, else ``outside``.
     """
 
-    def __init__(self, channel: ProjectiveGeometry | Triples, shared: int) -> None:
+    def __init__(self, channel: ProjectiveResponse | Triples, shared: int) -> None:
         """Compute p* and q* of ``channel``; any two of its sets have ``shared`` outputs in common."""
         self.inputs, self.features = channel.inputs, channel.outputs
         one, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.patches import PathPatch
 
-from aggregator.invite.code import QUIET, modules_of
 from aggregator.invite.layout import ACCENT, HIGH, INK, MUTED, WIDE, DrawnLine, LetterStyle, block
 from aggregator.invite.poster import blank_page, draw_lines, outline
+from aggregator.invite.qr import QUIET, modules_of
 from aggregator.invite.wording import WORDINGS
 from protocol.campaign import SignedCampaign
 from protocol.link import Link

@@ -15,8 +15,8 @@ from functools import cache
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from aggregator.invite.code import QUIET, modules_of
 from aggregator.invite.content import PosterContent
+from aggregator.invite.qr import QUIET, modules_of
 from protocol.errors import HalftruthError
 
 WIDE, HIGH = 210.0, 297.0
@@ -100,12 +100,12 @@ class DrawnBox:
 
 @dataclass(frozen=True)
 class PosterPage:
-    """The contents of a page. ``code`` is the position of the QR code without its quiet zone: left, top and side
+    """The contents of a page. ``qr_position`` is the position of the QR code without its quiet zone: left, top and side
     length."""
 
     lines: tuple[DrawnLine, ...]
     boxes: tuple[DrawnBox, ...]
-    code: tuple[float, float, float]
+    qr_position: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class _PosterSection:
     high: float
     lines: tuple[DrawnLine, ...] = ()
     boxes: tuple[DrawnBox, ...] = ()
-    code: tuple[float, float, float] | None = None
+    qr_position: tuple[float, float, float] | None = None
 
 
 def page_of(content: PosterContent) -> PosterPage:
@@ -145,8 +145,10 @@ def _together(head: _PosterSection, parts: list[_PosterSection], foot: _PosterSe
     placed.append((HIGH - foot.high, foot))
     lines = tuple(replace(line, y=top + line.y) for top, part in placed for line in part.lines)
     boxes = tuple(replace(box, y=top + box.y) for top, part in placed for box in part.boxes)
-    codes = [(left, top + y, side) for top, part in placed if part.code for left, y, side in (part.code,)]
-    return PosterPage(lines, boxes, codes[0])
+    [(left, y, side)] = [
+        (left, top + y, side) for top, part in placed if part.qr_position for left, y, side in (part.qr_position,)
+    ]
+    return PosterPage(lines, boxes, (left, y, side))
 
 
 def _head(content: PosterContent, scale: float) -> _PosterSection:
@@ -164,7 +166,7 @@ def _parts(content: PosterContent, scale: float) -> Iterator[_PosterSection]:
         (content.question, LetterStyle(16 * scale, colour=ACCENT), 3.5 * scale),
         (content.purpose, LetterStyle(11.5 * scale, colour=MUTED), 0.0),
     )
-    yield _code(content, scale)
+    yield _qr(content, scale)
     yield _promise(content, scale)
 
 
@@ -180,8 +182,8 @@ def _texts(*texts: tuple[str, LetterStyle, float]) -> _PosterSection:
     return _PosterSection(high, tuple(lines))
 
 
-def _code(content: PosterContent, scale: float) -> _PosterSection:
-    """Place the code, the steps beside it, and the link below."""
+def _qr(content: PosterContent, scale: float) -> _PosterSection:
+    """Place the QR code, the steps beside it, and the link below."""
     side = min(94.0, 88.0 * max(scale, 0.7))
     quiet = QUIET * side / len(modules_of(content.link))
     above = max(0.0, quiet - LEAST_GAP * scale)

@@ -19,9 +19,9 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import Circle, FancyBboxPatch, Patch, PathPatch
 from matplotlib.path import Path
 
-from aggregator.invite.code import modules_of, runs
 from aggregator.invite.content import PosterContent
 from aggregator.invite.layout import HIGH, INK, PAPER, WIDE, DrawnBox, DrawnLine, LetterStyle, PosterPage, page_of
+from aggregator.invite.qr import modules_of, runs
 from aggregator.present.markup import Html, tag
 
 DOTS_PER_INCH = 200
@@ -73,7 +73,7 @@ def _figure(page: PosterPage, link: str) -> Figure:
     figure, axes = blank_page()
     for box in page.boxes:
         axes.add_patch(_shape(box))
-    axes.add_patch(PathPatch(outline(link, *page.code), facecolor=INK, linewidth=0))
+    axes.add_patch(PathPatch(outline(link, *page.qr_position), facecolor=INK, linewidth=0))
     draw_lines(axes, page.lines)
     return figure
 

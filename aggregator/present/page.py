@@ -32,7 +32,7 @@ from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, html_document, source_hash, tag
 from aggregator.present.page_course import course_section, ordered_course_section
 from aggregator.present.page_method import method_section
-from aggregator.present.page_numbers import missed, numbers_section, results_section, values_section
+from aggregator.present.page_numbers import coverage_sentence, numbers_section, results_section, values_section
 from aggregator.present.page_parts import pairs, warning_boxes
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, forged_section, refused_section
@@ -209,7 +209,7 @@ def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> li
     if truth is not None:
         words = "This is a rehearsal with simulated reports: the true shares are known and shown beside the estimate."
         if read is None:
-            words += f" {missed(found, truth)}"
+            words += f" {coverage_sentence(found, truth)}"
         boxes.append(tag("p", words, class_="warning"))
     return boxes
 

@@ -68,7 +68,7 @@ def results_section(found: Estimate, truth: Floats | None, read: Ordered | None)
     return [tag("figure", tag("div", picture, *marked, class_="map"), tag("figcaption", words, class_="soft"))]
 
 
-def missed(found: Estimate, truth: Floats) -> str:
+def coverage_sentence(found: Estimate, truth: Floats) -> str:
     """Return a sentence that states how many intervals contain the true share of a rehearsal, and the distance of the
     estimate from the true shares."""
     known = ~np.isnan(found.low)

@@ -112,7 +112,7 @@ def campaign_section(
             ("periods", schedule),
             ("counted", f"{counted_text(reports, campaign)}: {counted}{of_class}"),
             ("open to", who),
-            ("minimum", f"{quantity(campaign.minimum_reports, 'device')}; with fewer, nothing is estimated"),
+            ("minimum", f"{quantity(campaign.minimum_devices, 'device')}; with fewer, nothing is estimated"),
             ("answers", _answers(campaign.domain)),
             ("mechanism", f"{campaign.mechanism}, {bits} per {counted_noun(campaign)}"),
         ])

@@ -201,9 +201,9 @@ def subtitle(found: Estimate, shown: int) -> str:
 def prior_comparison(found: Estimate) -> str:
     """Return a text on how far the estimate is from the prior, and whether the reports contradict the prior; empty
     without a prior."""
-    if found.added is None:
+    if found.distance_from_prior is None:
         return ""
-    words = f"distance from the prior{HALF_THE_SUM}: {percent(found.added, 2)}"
+    words = f"distance from the prior{HALF_THE_SUM}: {percent(found.distance_from_prior, 2)}"
     if found.prior_test is None:
         return words
     contradict = "contradict" if found.prior_test.rejected else "do not contradict"

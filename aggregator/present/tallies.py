@@ -94,7 +94,7 @@ def tallies_table(signed: SignedCampaign, counted: Counts, tallies: Mapping[int,
     devices = reports
     if tallies:
         devices = np.array([_devices(campaign, tallies[period], *cell) for period, *cell in cells.T.tolist()])
-    enough = devices >= campaign.minimum_reports
+    enough = devices >= campaign.minimum_devices
     whole = sum(counted.reports.values())
     if not enough.any():
         parts = ["period", *["class"] * bool(campaign.classes), *["view"] * (len(campaign.views) > 1)]

@@ -7,6 +7,6 @@ app               the requests
 acknowledgements  the responses to devices
 codes             single-use codes that admit a device's key
 inbox             stores uploads until they are ingested
-snapshot          the study's public information, in memory; ``fingerprints`` of its counted outputs
+snapshot          the study's public information, in memory; ``output_hashes`` of its counted outputs
 pages             the campaigns' pages, in memory
 """

@@ -26,7 +26,7 @@ from aggregator.intake.columns import Bytes, Integers, Mask, Reports, campaign_n
 from aggregator.intake.framing import TRAILER, frames
 from aggregator.intake.signatures import Sealed, Verifier
 from aggregator.intake.views import Unpacked, ViewChannels, assigned_views, unpack
-from aggregator.receive.fingerprints import fingerprints, numbers
+from aggregator.receive.output_hashes import numbers, output_hashes
 from aggregator.receive.snapshot import CampaignSnapshot
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 from protocol.channels import Channel
@@ -40,22 +40,22 @@ MOST_ASKED = 64
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The acknowledgement of an upload: all envelopes except the refused ones are on the disk.
+    """The acknowledgement of an upload: all envelopes except ``not_accepted`` are on the disk.
 
     Attributes:
         digest: SHA-256 of the upload in hex; the device compares it with the digest of its upload.
         envelopes: number of envelopes in the upload.
-        refused: positions, counted from 0, of the envelopes that were not stored because the study does not have their
-            campaign.
+        not_accepted: positions, counted from 0, of the envelopes that were not stored because the study does not have
+            their campaign.
     """
 
     digest: str
     envelopes: int
-    refused: tuple[int, ...]
+    not_accepted: tuple[int, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
-        return {"digest": self.digest, "envelopes": self.envelopes, "refused": list(self.refused)}
+        return {"digest": self.digest, "envelopes": self.envelopes, "refused": list(self.not_accepted)}
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class ReceivedUpload:
             campaigns: ids in hex.
         """
         foreign = {named for named in self.named if named and named not in campaigns}
-        refused = tuple(place for place, named in enumerate(self.named) if named in foreign)
+        not_accepted = tuple(place for place, named in enumerate(self.named) if named in foreign)
         begins = (0, *self.ends)
         kept = self.body
-        if refused:
+        if not_accepted:
             spans = zip(begins, self.ends, self.named, strict=False)
             kept = b"".join(self.body[begin:end] for begin, end, named in spans if named not in foreign)
-        return kept, Acknowledgement(hashlib.sha256(self.body).hexdigest(), len(self.ends), refused)
+        return kept, Acknowledgement(hashlib.sha256(self.body).hexdigest(), len(self.ends), not_accepted)
 
 
 def parse_upload(body: bytes) -> ReceivedUpload:
@@ -169,14 +169,14 @@ class CountedQuery:
             unpacked = unpack(self.chunk.octets, packed, length, count, channels.channels[place], channels.width)
             period, key = (np.repeat(column[some], count) for column in (self.reports.period, self.keys))
             slot = (self.reports.slot[some][:, np.newaxis] + np.arange(count)).ravel()
-            prints = fingerprints(
+            hashes = output_hashes(
                 snapshot.counted.secret, period, key, slot, _octets(unpacked, channels.channels[place])
             )
-            verdicts[some] = unpacked.good & snapshot.counted.holds(prints).reshape(-1, count).all(axis=1)
+            verdicts[some] = unpacked.good & snapshot.counted.holds(hashes).reshape(-1, count).all(axis=1)
 
 
 def _octets(unpacked: Unpacked, channel: Channel) -> Bytes:
-    """Return the bytes of outputs for ``fingerprints``, (n, w); zeros for bad outputs."""
+    """Return the bytes of outputs for ``output_hashes``, (n, w); zeros for bad outputs."""
     if unpacked.words is None:
         return numbers(unpacked.numbers.ravel())
     length = packed_bytes(1, channel.output_bits)

@@ -21,8 +21,8 @@ from typing import TypeAlias
 
 from aggregator.holdings import VerifiedCampaign
 from aggregator.intake.registry import Registry
-from aggregator.receive.fingerprints import Counted
 from aggregator.receive.inbox import inbox_of
+from aggregator.receive.output_hashes import Counted
 from aggregator.receive.pages import CampaignPage
 from aggregator.storage import tables
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS

@@ -133,7 +133,7 @@ def known_past(records: Records, campaign_id: bytes) -> int:
     """Return the latest time that is known to be past: that of the consent, or the start of the latest answer's period.
 
     Raises:
-        UnknownCampaign
+        NotJoined
         ConsentMissing: the person has not agreed, or the campaign was forgotten.
     """
     joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)

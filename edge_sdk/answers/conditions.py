@@ -44,7 +44,7 @@ def require_answerable(records: Records, joined: Joined, now: int) -> Conditions
     """Return the conditions of an answer; part of the answer's transaction.
 
     Raises:
-        UnknownCampaign: another process has forgotten the campaign.
+        NotJoined: another process has forgotten the campaign.
         ClosedEarly: its author has closed it.
         ConsentMissing
         OutsideSchedule: the clock shows a time before the consent.
@@ -68,7 +68,7 @@ def _read(records: Records, joined: Joined, now: int) -> Conditions:
     """Return the conditions of an answer, without a check of the caps.
 
     Raises:
-        UnknownCampaign, ClosedEarly, ConsentMissing
+        NotJoined, ClosedEarly, ConsentMissing
     """
     number, closes = records.campaigns.number_and_closing(joined)
     # In a closed campaign, a missing consent does not matter, so the closing is checked first.

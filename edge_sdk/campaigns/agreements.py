@@ -27,7 +27,7 @@ class Agreements(Session):
         Returns:
             True from consent until the campaign is forgotten.
         Raises:
-            UnknownCampaign: this device never joined it.
+            NotJoined: this device never joined it.
         """
         return self.records.consents.find(self.records.campaigns.number(campaign_id)) is not None
 
@@ -53,7 +53,7 @@ class Agreements(Session):
             level: a personal level in nats, at most the campaign's; only with a prior. It is declared with the prior,
                 so it must not depend on an answer.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
             ConsentMissing: the campaign asks for a class or a prior, and none is given.
             CampaignError: the class is unknown, or the person agreed to another class or declared another prior before;
                 the campaign asks for no prior, or its level is lower than ``level``; or forgetting deleted the
@@ -87,7 +87,7 @@ class Agreements(Session):
         Returns:
             The class.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
             CampaignError: the campaign has no classes with priors.
             NotionError: the level is outside the allowed range.
             ValueError: the level is not a finite number.
@@ -111,7 +111,7 @@ class Agreements(Session):
         Returns:
             The costs, and for each value the range of posteriors of an observer with the declared prior.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
             CampaignError: the campaign asks for no prior, its level is lower than ``level``, or another prior was
                 declared before and cannot be replaced.
             ReportError, NotInDomain: the prior cannot be declared, or has other values than the campaign.
@@ -142,7 +142,7 @@ class Agreements(Session):
         Returns:
             The declared weights by label.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
             CampaignError: the campaign asks for no prior.
             NotionError: the level is outside the allowed range.
             ValueError: the level is not a finite number.
@@ -163,7 +163,7 @@ class Agreements(Session):
         Returns:
             One signed envelope.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
             ConsentMissing: the person has not agreed to it.
         """
         joined = self.records.member(campaign_id)
@@ -182,7 +182,7 @@ class Agreements(Session):
             code: as written in the invitation.
         Raises:
             CampaignError: the text is not a code, or the campaign accepts reports from every device.
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
             OutboxFull: the outbox has no room for the enrolment.
         """
         present_code(self.records, self.records.campaigns.find(campaign_id), code)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_sdk.errors import StoreError, UnknownCampaign
+from edge_sdk.errors import NotJoined, StoreError
 from edge_sdk.store.sqlite import Store
 from protocol.errors import BadData
 
@@ -36,7 +36,7 @@ class Campaigns:
         """Return the number of a campaign that is or was joined.
 
         Raises:
-            UnknownCampaign
+            NotJoined
         """
         row = self.store.row("SELECT number FROM known WHERE id = ?", require_id(campaign_id))
         if row is None:
@@ -51,7 +51,7 @@ class Campaigns:
         """Return the number of a campaign that is joined now; refuse a campaign that another process has forgotten.
 
         Raises:
-            UnknownCampaign
+            NotJoined
         """
         number = self.number(campaign_id)
         if not self.is_joined(number):
@@ -64,7 +64,7 @@ class Campaigns:
         Returns:
             (number, UTC seconds of the early closing); the time is None if the device has no closing notice.
         Raises:
-            UnknownCampaign: another process has forgotten the campaign.
+            NotJoined: another process has forgotten the campaign.
         """
         row = self.store.row(
             "SELECT number, closes FROM known JOIN joined ON joined.campaign = number "
@@ -79,7 +79,7 @@ class Campaigns:
         """Return a joined campaign, which is verified and audited once in each process.
 
         Raises:
-            UnknownCampaign
+            NotJoined
             StoreError: the store's copy of the campaign is damaged.
         """
         joined = self._opened.get(require_id(campaign_id))
@@ -195,5 +195,5 @@ def require_not_closed(joined: Joined, closes: int | None, now: int) -> None:
         require_open(joined.campaign, closes, now)
 
 
-def _unknown(campaign_id: bytes) -> UnknownCampaign:
-    return UnknownCampaign(f"campaign {campaign_id.hex()} is not joined: join it first, by its file or a link")
+def _unknown(campaign_id: bytes) -> NotJoined:
+    return NotJoined(f"campaign {campaign_id.hex()} is not joined: join it first, by its file or a link")

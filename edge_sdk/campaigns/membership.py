@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.agreements import Agreements
 from edge_sdk.campaigns.trust import Trust
-from edge_sdk.errors import AddressRefused, InvitationRefused, UnknownCampaign
+from edge_sdk.errors import AddressRefused, InvitationRefused, NotJoined
 from edge_sdk.transport.address import address as address_of
 from protocol.errors import CampaignError
 
@@ -86,7 +86,7 @@ class Membership(Trust, Agreements):
         Returns:
             The campaign, with its texts in their original language.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
         """
         return self.records.campaigns.find(campaign_id).campaign
 
@@ -100,7 +100,7 @@ class Membership(Trust, Agreements):
         Returns:
             The terms in that language, with the current addresses and any closing notice.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
         """
         if not isinstance(language, str | None):
             raise TypeError(f"a language must be text, such as 'de', not {type(language).__name__}")
@@ -116,7 +116,7 @@ class Membership(Trust, Agreements):
             The answer, as an argument of ``answer`` and ``preview``.
         Raises:
             NotInDomain: the text is not an answer to the campaign's question.
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
         """
         return self.campaign(campaign_id).domain.parse(text)
 
@@ -128,7 +128,7 @@ class Membership(Trust, Agreements):
         Returns:
             Addresses as text; empty if neither the campaign nor the owner named one.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
         """
         campaigns = self.records.campaigns
         return campaigns.addresses(campaigns.require_joined(campaign_id))
@@ -144,7 +144,7 @@ class Membership(Trust, Agreements):
             address: https, or http to this machine.
         Raises:
             AddressRefused: the text is not an address, or the campaign names its own addresses.
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
         """
         campaigns, given = self.records.campaigns, address_of(address).text
         with self._store.transaction():
@@ -173,7 +173,7 @@ class Membership(Trust, Agreements):
         Raises:
             BadData: the campaign's author did not sign the notice, or its time is not before the campaign's end, or is
                 after that of an earlier notice.
-            UnknownCampaign: the notice is for a campaign that is not joined.
+            NotJoined: the notice is for a campaign that is not joined.
         """
         from protocol.closing import open_closing, unverified_closing
 
@@ -205,7 +205,7 @@ class Membership(Trust, Agreements):
         campaigns, now = self.records.campaigns, self._now()
         try:
             joined = campaigns.find(campaign_id(data))
-        except UnknownCampaign:
+        except NotJoined:
             joined = self._verified(data, invited_by)
         signed = joined.campaign.addresses
         if invited_by is not None and signed and given not in signed:

@@ -31,7 +31,7 @@ class Disclosures(Session):
         Raises:
             NotInDomain: the value is not an answer to the campaign's question.
             ConsentMissing: a value is given for a form that the person has not agreed to.
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
         """
         from edge_sdk.disclosure.preview import preview
 
@@ -47,7 +47,7 @@ class Disclosures(Session):
         Returns:
             The exposure by campaign; levels are rounded up.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
         """
         from edge_sdk.disclosure.preview import exposure
 
@@ -64,7 +64,7 @@ class Disclosures(Session):
         Returns:
             The number of answers by label; labels without an answer are left out.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            NotJoined: this device has not joined it.
         """
         joined = self.records.campaigns.find(campaign_id)
         counts = self.records.memo.counts(self.records.campaigns.number(campaign_id))

@@ -87,7 +87,7 @@ def waiting_envelopes(device: Device, campaign_id: bytes | None = None) -> tuple
     Returns:
         The envelopes with their parts; those of a campaign are in the order in which they were queued.
     Raises:
-        UnknownCampaign: this device has not joined it.
+        NotJoined: this device has not joined it.
     """
     if campaign_id is not None:
         # This call refuses a campaign that is not joined.

@@ -53,7 +53,7 @@ class Checkpoint:
     """The number of changes, the hash and the sums of one store's ledger, and its caps; amounts are in nanonats.
 
     Attributes:
-        store: a fingerprint of the device's secret, 32 bytes; it distinguishes the checkpoints of two stores.
+        store: the store's id, a hash of its secret, 32 bytes; it distinguishes the checkpoints of two stores.
         sequence: number of changes so far.
         head: last hash of the chain over the ledger's rows, 32 bytes.
         committed: nanonats spent or reserved.
@@ -78,7 +78,7 @@ class Checkpoint:
             )
         if len(self.store) != STORE_BYTES or len(self.head) != HEAD_BYTES:
             raise ValueError(
-                f"a store's fingerprint and the head of its ledger must be 32 bytes each, not {len(self.store)} and "
+                f"a store's id and the head of its ledger must be 32 bytes each, not {len(self.store)} and "
                 f"{len(self.head)}"
             )
         if not (0 <= self.sequence < 2**63 and 0 <= self.committed < 2**63 and 0 <= self.spent < 2**63):

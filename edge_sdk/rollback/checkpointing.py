@@ -182,7 +182,7 @@ def stored_checkpoint(store: Store, latest: Checkpoint | None = None) -> Checkpo
     return checkpoint
 
 
-def computed_checkpoint(store: Store, fingerprint: bytes, sequence: int) -> Checkpoint:
+def computed_checkpoint(store: Store, store_id: bytes, sequence: int) -> Checkpoint:
     """Return the checkpoint computed from the current ledger rows.
 
     Raises:
@@ -190,7 +190,7 @@ def computed_checkpoint(store: Store, fingerprint: bytes, sequence: int) -> Chec
     """
     rows = store.rows("SELECT time, campaign, kind, nanonats FROM ledger ORDER BY number")
     try:
-        return Checkpoint.of(fingerprint, sequence, rows, _caps(store))
+        return Checkpoint.of(store_id, sequence, rows, _caps(store))
     except ValueError:
         raise ledger_mismatch(store.folder) from None
 

@@ -32,7 +32,7 @@ _UNKNOWN = bytes(PART_BYTES)
 
 @dataclass(frozen=True)
 class HostIdentity:
-    """The host identity of a store: the fingerprints of its machine and of its files, 16 bytes each; 16 zero bytes if
+    """The host identity of a store: the hashes of its machine and of its files, 16 bytes each; 16 zero bytes if
     unknown."""
 
     machine: bytes = _UNKNOWN

@@ -24,7 +24,7 @@ from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest
 from edge_sdk.rollback.checkpointing import computed_checkpoint
 from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
-from edge_sdk.rollback.store_identity import checked, host_identity_of, key_store_given, secret_fingerprint, settle
+from edge_sdk.rollback.store_identity import checked, host_identity_of, key_store_given, settle, store_id
 from edge_sdk.store.files import sync
 from edge_sdk.store.sqlite import DATABASE_FILE, DEVICE_SECRET_BYTES, QUARANTINE, UNATTRIBUTED, Store
 from edge_sdk.store.sqlite_errors import explained, ledger_mismatch, wrong_secret
@@ -67,7 +67,7 @@ def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, given: KeySt
             key_store = key_store_given(store, folder, given)
             found = _secret_left(key_store, folder, store.setting("secret"))
             secret = found or urandom(DEVICE_SECRET_BYTES)
-            checkpoint = replace(_take_over(store, made, key_store, found, now), store=secret_fingerprint(secret))
+            checkpoint = replace(_take_over(store, made, key_store, found, now), store=store_id(secret))
             # A crash after this write leaves a store that is behind its checkpoint, and a crash after the commit leaves
             # a store without its secret. Both stores can be adopted again.
             key_store.keep_checkpoint(checkpoint, erase_earlier=True)
@@ -90,7 +90,7 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
         StoreError: neither a database nor a checkpoint contains the amount committed.
         StoreDamaged: the database is damaged.
     """
-    known: bytes | None = store.setting("secret") or (None if secret is None else secret_fingerprint(secret))
+    known: bytes | None = store.setting("secret") or (None if secret is None else store_id(secret))
     checkpoints = [
         checkpoint
         for checkpoint in key_store.checkpoints().values()
@@ -146,7 +146,7 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
         return None
     if found is None or len(found) != DEVICE_SECRET_BYTES:
         return None
-    if written not in (None, secret_fingerprint(found)):
+    if written not in (None, store_id(found)):
         raise wrong_secret(folder)
     return found
 
@@ -163,7 +163,7 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
     read, location = _salvaged(folder)
     key_store = given or (key_store_of(location, folder) if location else usual_key_store(folder))
     secret = _secret_left(key_store, folder, None)
-    known = None if secret is None else secret_fingerprint(secret)
+    known = None if secret is None else store_id(secret)
     checkpoints = [
         checkpoint
         for checkpoint in (read, *key_store.checkpoints().values())

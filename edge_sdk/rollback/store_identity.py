@@ -66,10 +66,10 @@ def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], b
         )
     elif (known := store.setting("secret")) is None:
         raise ledger_mismatch(folder)
-    elif secret_fingerprint(found) != known:
+    elif store_id(found) != known:
         raise wrong_secret(folder)
     secret = found if found and len(found) == DEVICE_SECRET_BYTES else urandom(DEVICE_SECRET_BYTES)
-    checkpoint = checked(store, secret_fingerprint(secret), made)
+    checkpoint = checked(store, store_id(secret), made)
     host = None
     if made:
         _require_current(folder, checkpoint, checkpoints, expected=set())
@@ -87,7 +87,7 @@ def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], b
 
 
 def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeyStore, host: HostIdentity) -> None:
-    """Record the secret's fingerprint, the key store's location, the checkpoint and the host identity if they changed,
+    """Record the store's id, the key store's location, the checkpoint and the host identity if they changed,
     and update the checkpoint from now on."""
     settled: dict[str, bytes | str] = {
         "secret": checkpoint.store,
@@ -132,7 +132,7 @@ def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
     """Return the database's checkpoint, after checking it against the ledger rows; for a new store, the first one.
 
     Args:
-        known: the fingerprint of the store's secret.
+        known: the store's id.
         made: whether its tables were created just now.
     Raises:
         StoreDamaged
@@ -145,8 +145,8 @@ def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
     return checkpoint
 
 
-def secret_fingerprint(secret: bytes) -> bytes:
-    """Return a fingerprint of a secret; it does not reveal the secret."""
+def store_id(secret: bytes) -> bytes:
+    """Return the hash of a secret, which identifies the store and does not reveal the secret."""
     return sha256(b"halftruth/1/secret-fingerprint" + secret).digest()
 
 

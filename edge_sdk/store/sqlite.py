@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge_sdk.errors import StoreClosed, StoreError, StoreRestored
 from edge_sdk.store import schema
-from edge_sdk.store.sqlite_errors import REFUSALS, damaged, explained, explanation, is_code, not_erased
+from edge_sdk.store.sqlite_errors import REFUSALS, damaged, explained, explanation, has_error_code, not_erased
 
 if TYPE_CHECKING:
     from edge_sdk.store.hooks import Hooks
@@ -348,7 +348,7 @@ class Store:
                 run("PRAGMA journal_mode = WAL")
                 break
             except sqlite3.OperationalError as error:
-                if not is_code(error, "SQLITE_BUSY") or time.monotonic() > deadline:
+                if not has_error_code(error, "SQLITE_BUSY") or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
         run("PRAGMA synchronous = FULL")

@@ -42,7 +42,7 @@ def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Pat
     if isinstance(error, UnicodeDecodeError):
         return damaged(folder)
     if isinstance(error, sqlite3.Error):
-        if any(is_code(error, name) for name in _DAMAGES):
+        if any(has_error_code(error, name) for name in _DAMAGES):
             return damaged(folder, error.sqlite_errorname)
         return StoreError(advice(error, folder))
     what = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
@@ -52,17 +52,21 @@ def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Pat
 def advice(error: sqlite3.Error, folder: Path | None) -> str:
     """Return advice for an error that does not mean damage."""
     where = f"the store in {folder}"
-    if is_code(error, "SQLITE_FULL") or is_code(error, "SQLITE_IOERR"):
+    if has_error_code(error, "SQLITE_FULL") or has_error_code(error, "SQLITE_IOERR"):
         return f"{where} cannot be written, and this step changed nothing: the disk is full or failing; free some space"
-    if is_code(error, "SQLITE_BUSY") or is_code(error, "SQLITE_LOCKED"):
+    if has_error_code(error, "SQLITE_BUSY") or has_error_code(error, "SQLITE_LOCKED"):
         return f"{where} is in use by another process, and this step changed nothing: try again"
-    if is_code(error, "SQLITE_READONLY") or is_code(error, "SQLITE_CANTOPEN") or is_code(error, "SQLITE_PERM"):
+    if (
+        has_error_code(error, "SQLITE_READONLY")
+        or has_error_code(error, "SQLITE_CANTOPEN")
+        or has_error_code(error, "SQLITE_PERM")
+    ):
         return f"{where} cannot be written; check who owns the folder and its files"
     why = getattr(error, "sqlite_errorname", "a row cannot be read")
     return f"{where} cannot be used ({why}): run doctor, which checks whether the database is damaged"
 
 
-def is_code(error: sqlite3.Error, name: str) -> bool:
+def has_error_code(error: sqlite3.Error, name: str) -> bool:
     """Return whether ``error`` has SQLite's error code ``name``, or one of its extended codes."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(name)
 

@@ -172,7 +172,7 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
     Returns:
         Ids of the campaigns whose closing time is earlier than before.
     Raises:
-        UnknownCampaign: this device has not joined one of the campaigns.
+        NotJoined: this device has not joined one of the campaigns.
     """
     learned = []
     for joined in campaign_ids:

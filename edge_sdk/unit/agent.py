@@ -30,7 +30,7 @@ from edge_sdk.campaigns.files import campaign_file
 from edge_sdk.campaigns.succession import followed
 from edge_sdk.cli.exit_codes import NOT_YET
 from edge_sdk.device import Device
-from edge_sdk.errors import ConsentMissing, QuotaReached, StoreDamaged, StoreRestored, UnknownCampaign
+from edge_sdk.errors import ConsentMissing, NotJoined, QuotaReached, StoreDamaged, StoreRestored
 from edge_sdk.timestamps import moment
 from edge_sdk.unit.config import Configuration, in_seconds
 from edge_sdk.unit.dry_run import require_own_address, trusted
@@ -168,7 +168,7 @@ class Unit:
             self._send_or_export()
             self._read_what_is_due(campaign)
             self._bundle(campaign)
-        except (UnknownCampaign, ConsentMissing):
+        except (NotJoined, ConsentMissing):
             self._say(
                 WARNING,
                 "the campaign was forgotten, so the unit stops: name another campaign in the configuration before the "
@@ -291,7 +291,7 @@ class Unit:
         give = self._device.answer if campaign.transcript else self._device.collect
         try:
             give(self.campaign_id, answer, place[1])
-        except (UnknownCampaign, ConsentMissing, StoreRestored, StoreDamaged):
+        except (NotJoined, ConsentMissing, StoreRestored, StoreDamaged):
             raise
         except QuotaReached:
             # Another process has filled this slot.
@@ -311,7 +311,7 @@ class Unit:
             return
         try:
             self._device.bundle(self.campaign_id)
-        except (UnknownCampaign, StoreRestored, StoreDamaged):
+        except (NotJoined, StoreRestored, StoreDamaged):
             raise
         except HalftruthError as error:
             self._warn("bundle", str(error))

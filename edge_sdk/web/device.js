@@ -12,7 +12,7 @@ import { budget, costOf, requireRoom } from "./caps.js";
 import { hex } from "./codec.js";
 import { openClosing, requireOpen } from "./closing.js";
 import { agree } from "./consent.js";
-import { AddressRefused, BadData, CampaignError, UnknownCampaign } from "./errors.js";
+import { AddressRefused, BadData, CampaignError, NotJoined } from "./errors.js";
 import { requireAddress } from "./address.js";
 import { Joined } from "./joined.js";
 import { requirePublic, sha256 } from "./keys.js";
@@ -140,14 +140,14 @@ export class Device {
    * A joined campaign, verified and audited in this page.
    * @param {Uint8Array} id
    * @returns {Promise<Joined>}
-   * @throws {UnknownCampaign}
+   * @throws {NotJoined}
    */
   async member(id) {
     const key = hex(id);
     const { secret, campaigns } = await this.store.read();
     const author = campaigns.get(key)?.joined?.author;
     const data = author && (await this.store.signed(key));
-    if (!data) throw new UnknownCampaign(NOT_JOINED);
+    if (!data) throw new NotJoined(NOT_JOINED);
     const opening = this.opened.get(key) ?? Joined.open(data, [author], secret);
     this.opened.set(key, opening);
     return opening;
@@ -171,7 +171,7 @@ export class Device {
   /**
    * Close a joined campaign early, by its author's signed notice. The notice stays valid, even after forgetting.
    * @param {Uint8Array} id @param {Uint8Array} data
-   * @throws {BadData | UnknownCampaign}
+   * @throws {BadData | NotJoined}
    */
   async closeEarly(id, data) {
     const { campaign } = await this.member(id);
@@ -194,7 +194,7 @@ export class Device {
    * @param {{[label: string]: number}} [as.prior] the weight of each value, in a campaign for declared priors;
    *   public and permanent
    * @param {number | bigint} [as.level] with a prior, the person's own level, at most the campaign's, nanonats; public
-   * @throws {import("./errors.js").HalftruthError} UnknownCampaign, ConsentMissing, CampaignError, ReportError,
+   * @throws {import("./errors.js").HalftruthError} NotJoined, ConsentMissing, CampaignError, ReportError,
    *   NotInDomain, NotionError, OutsideSchedule, BudgetRefused, OutboxFull or StoreError
    */
   async consent(id, as = {}) {
@@ -255,7 +255,7 @@ export class Device {
    * @param {Uint8Array} id @param {Answer} value
    * @param {number} [slot] of the answer in its period, from 0; by default the next one
    * @returns {Promise<Receipt>} once it is on the disk
-   * @throws {import("./errors.js").HalftruthError} UnknownCampaign, NotInDomain, OutsideSchedule, ConsentMissing,
+   * @throws {import("./errors.js").HalftruthError} NotJoined, NotInDomain, OutsideSchedule, ConsentMissing,
    *   QuotaReached, BudgetRefused, OutboxFull or StoreError: nothing was charged or queued
    */
   async answer(id, value, slot) {
@@ -356,11 +356,11 @@ export class Device {
    * Delete a campaign, or all: answers, memo, outbox and consent. Spending stays counted, as if all answers had been
    * different, and used slots stay used.
    * @param {Uint8Array} [id]
-   * @throws {UnknownCampaign} this browser never joined it
+   * @throws {NotJoined} this browser never joined it
    */
   async forget(id) {
     const { campaigns } = await this.store.read();
-    if (id && !campaigns.has(hex(id))) throw new UnknownCampaign(NOT_JOINED);
+    if (id && !campaigns.has(hex(id))) throw new NotJoined(NOT_JOINED);
     for (const one of id ? [id] : await this.campaigns()) {
       const now = this.now;
       await this.store.change(one, async (kept, state) => {
@@ -394,5 +394,5 @@ function requireUsable(address) {
 
 /** Refuse a campaign that is not joined: another tab may have forgotten it meanwhile. @param {Kept} kept */
 function requireJoined(kept) {
-  if (!kept.joined) throw new UnknownCampaign(NOT_JOINED);
+  if (!kept.joined) throw new NotJoined(NOT_JOINED);
 }

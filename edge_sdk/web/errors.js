@@ -124,7 +124,7 @@ export class ConsentMissing extends HalftruthError {}
 export class QuotaReached extends HalftruthError {}
 
 /** The campaign is not joined. */
-export class UnknownCampaign extends HalftruthError {}
+export class NotJoined extends HalftruthError {}
 
 /** The outbox is full. Nothing was drawn or charged, and no waiting envelope was dropped. */
 export class OutboxFull extends HalftruthError {}

@@ -60,8 +60,9 @@ export const unchanged = (kept, sent) =>
   kept.upload.failures > 0 && same(concat(...inFlight(kept)), concat(...sent));
 
 /**
- * Remove envelopes from the outbox, except the refused ones.
- * @param {Kept} kept @param {Uint8Array[]} sent @param {number[]} refused positions of the envelopes that it refused
+ * Remove envelopes from the outbox, except those that the study did not accept.
+ * @param {Kept} kept @param {Uint8Array[]} sent
+ * @param {number[]} refused positions of the envelopes that the study did not accept
  */
 export function acknowledge(kept, sent, refused) {
   kept.outbox = [...refused.map((place) => sent[place]), ...kept.outbox.slice(sent.length)];

@@ -52,7 +52,7 @@ class Campaign:
         period_seconds: length of a period; period p begins at opens + p * period_seconds, and the last period may be
             shorter.
         answers_per_period: maximum number of outputs of one device in one period.
-        minimum_reports: smallest number of devices for which an estimate is made.
+        minimum_devices: smallest number of devices for which an estimate is made.
         enrolment: "open" (any key that introduces itself) or "enrolled" (keys registered at the study).
         classes: names of the classes of people if the notion is one of classes, else empty. An input of a view's
             channel is then class * k + value, with k the number of the view's inputs.
@@ -79,7 +79,7 @@ class Campaign:
     closes: int
     period_seconds: int
     answers_per_period: int
-    minimum_reports: int
+    minimum_devices: int
     enrolment: str
     classes: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
@@ -121,8 +121,8 @@ class Campaign:
                 f"a campaign with transcripts must have one answer per period, in at most {MAX_TRANSCRIPT} periods, "
                 f"not {self.answers_per_period} per period in {self.periods}"
             )
-        if not 1 <= self.minimum_reports <= 2**40:
-            raise CampaignError(f"the minimum number of devices must be 1 to 2^40, not {self.minimum_reports}")
+        if not 1 <= self.minimum_devices <= 2**40:
+            raise CampaignError(f"the minimum number of devices must be 1 to 2^40, not {self.minimum_devices}")
         if self.enrolment not in ENROLMENTS:
             raise CampaignError(f"enrolment must be {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
         if self.goal and self.goal not in GOALS:

@@ -21,7 +21,7 @@ def encode_campaign(campaign: Campaign) -> bytes:
         campaign.title, campaign.question, campaign.purpose, campaign.organisation,
         campaign.domain.encode(), campaign.notion.encode(), campaign.mechanism, views.encode(campaign.views),
         campaign.opens, campaign.closes, campaign.period_seconds, campaign.answers_per_period,
-        campaign.minimum_reports, ENROLMENTS.index(campaign.enrolment), list(campaign.classes),
+        campaign.minimum_devices, ENROLMENTS.index(campaign.enrolment), list(campaign.classes),
         list(campaign.addresses), campaign.contact, campaign.retention, campaign.notice,
         campaign.language, [one.encode() for one in campaign.translations], campaign.goal,
     ])  # fmt: skip

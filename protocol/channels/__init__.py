@@ -25,7 +25,7 @@ from protocol.channels.hadamard.channel import Hadamard
 from protocol.channels.noise.audit import NoiseStructure
 from protocol.channels.noise.channel import Noise
 from protocol.channels.projective.audit import ProjectiveStructure
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.response.audit import ResponseStructure
 from protocol.channels.response.channel import RandomizedResponse
 from protocol.channels.sets.audit import SubsetStructure, TriplesStructure
@@ -40,7 +40,7 @@ from protocol.channels.windows.channel import Windows
 from protocol.errors import ChannelError
 
 __all__ = [
-    "FAMILIES", "Bits", "Blocks", "Channel", "GradedProjective", "Hadamard", "Loss", "Noise", "ProjectiveGeometry",
+    "FAMILIES", "Bits", "Blocks", "Channel", "GradedProjective", "Hadamard", "Loss", "Noise", "ProjectiveResponse",
     "RandomizedResponse", "SubsetSelection", "Table", "Triples", "Wave", "Windows", "decode", "structure_of",
 ]  # fmt: skip
 
@@ -78,7 +78,7 @@ FAMILIES: dict[str, Family] = {
         Family(Table, Structure),
         Family(RandomizedResponse, ResponseStructure),
         Family(Hadamard, HadamardStructure),
-        Family(ProjectiveGeometry, ProjectiveStructure),
+        Family(ProjectiveResponse, ProjectiveStructure),
         Family(SubsetSelection, SubsetStructure),
         Family(Bits, BitsStructure),
         Family(Blocks, _structure_of_blocks),

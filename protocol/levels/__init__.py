@@ -15,11 +15,11 @@ from protocol.levels.level import Delta, Level, above, log_above
 from protocol.levels.metric import METRICS, Metric
 from protocol.levels.pairs import delta, geo, identifiability, ldp
 from protocol.levels.priors import (
-    information,
-    information_delta,
-    information_in_ball,
-    information_in_ratio,
     largest_posterior,
+    lip,
+    lip_delta,
+    lip_in_ball,
+    lip_in_ratio,
     most_probable,
 )
 from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
@@ -45,12 +45,12 @@ __all__ = [
     "delta",
     "geo",
     "identifiability",
-    "information",
-    "information_delta",
-    "information_in_ball",
-    "information_in_ratio",
     "largest_posterior",
     "ldp",
+    "lip",
+    "lip_delta",
+    "lip_in_ball",
+    "lip_in_ratio",
     "log_above",
     "maximal_leakage",
     "most_probable",

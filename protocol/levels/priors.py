@@ -18,7 +18,7 @@ from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.levels.level import Delta, Level
 
 
-def information(structure: Structure, prior: Sequence[int]) -> Level:
+def lip(structure: Structure, prior: Sequence[int]) -> Level:
     """Return the LIP level: max over x and y of |ln P(x|y) - ln P(x)|   (Jiang, Li, Tandon 2020, Def. 1).
 
     Args:
@@ -41,7 +41,7 @@ def information(structure: Structure, prior: Sequence[int]) -> Level:
     return _level(worst)
 
 
-def information_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) -> Level:
+def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) -> Level:
     """Return the LIP level for an observer whose prior is within a total variation of ``prior`` (MATH 2.11).
 
     At radius 0 this is the LIP level, at radius 1 the LDP level.
@@ -77,7 +77,7 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
     return _level(worst)
 
 
-def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fraction) -> Level:
+def lip_in_ratio(structure: Structure, prior: Sequence[int], factor: Fraction) -> Level:
     """Return the LIP level for an observer whose prior is between ``prior`` / factor and ``prior`` * factor for every
     input.
 
@@ -104,7 +104,7 @@ def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fra
     return _level(worst)
 
 
-def information_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
+def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
     """Return the smallest delta with which the channel is (eps, delta)-LIP   (SoK, eq. 5).
 
         max over x of the larger of   sum over y of max(0, e^-eps Q(y|x) - P(y))

@@ -113,9 +113,9 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
         return distinctions[0].level
 
     add("ldp", lambda: pairs.ldp(structure))
-    add("lip", lambda: priors.information(structure, prior))
+    add("lip", lambda: priors.lip(structure, prior))
     if radius is not None:
-        add("lip-ball", lambda: priors.information_in_ball(structure, prior, radius))
+        add("lip-ball", lambda: priors.lip_in_ball(structure, prior, radius))
     add("mutual-information", lambda: leakage.mutual_information(structure, prior))
     add("maximal-leakage", lambda: leakage.maximal_leakage(structure))
     add("differential-identifiability", lambda: pairs.identifiability(structure, prior))
@@ -131,7 +131,7 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
         DeltaRow(
             epsilon,
             delta("delta-ldp", lambda at=epsilon: pairs.delta(structure, at)),  # type: ignore[misc]
-            delta("delta-lip", lambda at=epsilon: priors.information_delta(structure, prior, at)),  # type: ignore[misc]
+            delta("delta-lip", lambda at=epsilon: priors.lip_delta(structure, prior, at)),  # type: ignore[misc]
         )
         for epsilon in request.epsilons
     )

@@ -25,7 +25,7 @@ from protocol.notions.notion import require_level
 from protocol.notions.pairwise import Pairwise
 from protocol.runs import Runs, members_of, require_runs, runs_of
 
-MAX_CLASSES = 64
+MAX_INPUT_CLASSES = 64
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Graded(Pairwise):
         super().__post_init__()
         require_runs(self.runs, 0, NotionError)
         count = 1 + max((number for number, _ in self.runs), default=-1)
-        if not 1 <= count <= MAX_CLASSES or len(self.budgets) != count:
+        if not 1 <= count <= MAX_INPUT_CLASSES or len(self.budgets) != count:
             raise NotionError(
-                f"a graded notion must have 1 to {MAX_CLASSES} classes of inputs with one budget each, not {count} "
-                f"with {len(self.budgets)}"
+                f"a graded notion must have 1 to {MAX_INPUT_CLASSES} classes of inputs with one budget each, not "
+                f"{count} with {len(self.budgets)}"
             )
         for budget in self.budgets:
             require_level(budget)
@@ -170,7 +170,7 @@ class Graded(Pairwise):
     def from_wire(cls, value: codec.Value) -> Graded:
         """Return the notion of a wire form (SPEC 6.6)."""
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
-        flat = codec.integers(pairs, "a class", NotionError, 0, MAX_CLASSES - 1)
+        flat = codec.integers(pairs, "a class", NotionError, 0, MAX_INPUT_CLASSES - 1)
         if len(flat) % 2:
             raise NotionError("pairs without a bound must be pairs of classes")
         return cls(

@@ -104,7 +104,7 @@ class Information(Notion):
         # Device and aggregator have the same limit of steps, so that they certify the same campaigns.
         structure = levels.structure_of(channel, MOST_STEPS)
         try:
-            found = levels.information_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
+            found = levels.lip_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
         except levels.TooLarge as error:
             raise Uncertified(f"{error}; so a ball of priors cannot be declared: leave the radius out") from None
         if found.nanonats is None:

@@ -311,7 +311,7 @@ def test_every_mechanism_is_audited(name):
                 assert level - 1e-9 <= surveyed[notion] <= level + 1e-8, notion
         for row in found["delta"]:
             assert row["ldp"] == pytest.approx(excess(campaign, row["epsilon"]), abs=1e-9)
-        by_cells = levels.information_in_ball(levels.Structure(campaign.channel), prior, Fraction(1, 20))
+        by_cells = levels.lip_in_ball(levels.Structure(campaign.channel), prior, Fraction(1, 20))
         assert surveyed["lip-ball"] == by_cells.nats
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(audit_table(made))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate import interval
-from aggregator.estimate.classes import _levels_of, pooled
+from aggregator.estimate.classes import _contributions_of, pooled
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally
@@ -56,7 +56,7 @@ def unsigned_campaign(channel, **changes) -> Campaign:
         "title": "Crops", "question": "What do you grow?", "purpose": "", "organisation": "Council",
         "domain": Values(LABELS), "mechanism": "lip", "views": plain_views(channel), "opens": OPENS,
         "closes": OPENS + 4 * WEEK,
-        "period_seconds": WEEK, "answers_per_period": 2, "minimum_reports": 1, "enrolment": "open",
+        "period_seconds": WEEK, "answers_per_period": 2, "minimum_devices": 1, "enrolment": "open",
     }  # fmt: skip
     return Campaign(**{**fields, **changes})
 
@@ -280,7 +280,7 @@ def test_a_step_of_height_zero_does_not_change_the_possible_contributions() -> N
     height 0."""
     heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
     counts = np.array([[4, 9], [10, 5], [6, 1]])
-    levels, times = _levels_of(BinomialSteps(np.array([-1.0, 0.0]), heights, counts, 10))
+    levels, times = _contributions_of(BinomialSteps(np.array([-1.0, 0.0]), heights, counts, 10))
     for x, distribution in ((0, {2.0: 4, 0.0: 2, -1.0: 4}), (1, {3.0: 5, 0.0: 5})):
         found = Counter()
         for level, count in zip(levels[:, x].tolist(), times[:, x].tolist(), strict=True):

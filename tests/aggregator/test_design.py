@@ -137,7 +137,7 @@ def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
     assert (campaign.title, campaign.organisation, campaign.domain.size) == ("Highest education", "Town library", 4)
     assert campaign.notion == Ldp(exact.NANONATS)
     assert (campaign.period_seconds, campaign.periods) == (7 * 86400, 13)
-    assert (campaign.answers_per_period, campaign.minimum_reports, campaign.enrolment) == (1, 100, "open")
+    assert (campaign.answers_per_period, campaign.minimum_devices, campaign.enrolment) == (1, 100, "open")
     assert campaign.certificate.audited == exact.NANONATS
 
 

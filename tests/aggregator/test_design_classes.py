@@ -266,7 +266,7 @@ def test_lint_names_each_mean_with_a_large_error(tmp_path) -> None:
     line = np.linspace(0, 1, 31)
     variance = expected_variance(decoder_of(made.channel.channels[0]), line, None)
     assert variance / needed <= 0.05**2 < variance / (0.9 * needed)
-    assert not any("error of the mean" in one for one in lint(replace(made, minimum_reports=1000)))
+    assert not any("error of the mean" in one for one in lint(replace(made, minimum_devices=1000)))
 
 
 def test_the_plan_has_a_row_for_each_class_and_for_all_people(tmp_path) -> None:

@@ -87,7 +87,7 @@ def test_missing_entries_are_a_warning():
 def test_labels_that_a_translation_leaves_out_are_named():
     """If a translation omits labels, units or classes, a warning names them for each question."""
     german = of_hours().translations[0]
-    sound = {"addresses": ("https://study.example",), "contact": "o@example", "minimum_reports": 10_000}
+    sound = {"addresses": ("https://study.example",), "contact": "o@example", "minimum_devices": 10_000}
     assert lint(replace(of_hours(), **sound)) == ()
     (found,) = lint(replace(of_hours(), translations=(replace(german, labels=()),), **sound))
     assert found.startswith("[text.de] leaves the unit in the campaign's own language")

@@ -20,7 +20,7 @@ from aggregator.families.response.recipe import (
     randomized_response,
     symmetric_lip,
 )
-from aggregator.families.table.mutual_information import information, mutual_information_table
+from aggregator.families.table.mutual_information import mutual_information_of, mutual_information_table
 from aggregator.families.table.search import best_table, binary_optimum
 from aggregator.planner.choice import chosen
 from protocol import exact
@@ -276,7 +276,10 @@ def test_the_mutual_information_table_has_the_distortion_of_blahut_arimoto(prior
     distribution = np.array(prior) / sum(prior)
     d = 1 - np.eye(len(distribution)) if distortion is None else np.array(distortion, dtype=float)
     price = optimize.brentq(
-        lambda s: information(distribution, blahut_arimoto(distribution, d, s)) - cap / NAT, 1e-3, 30, xtol=1e-9
+        lambda s: mutual_information_of(distribution, blahut_arimoto(distribution, d, s)) - cap / NAT,
+        1e-3,
+        30,
+        xtol=1e-9,
     )
     rows = np.array(table.rows) / ONE
     assert (distribution @ (rows * d)).sum() == pytest.approx(
@@ -295,7 +298,7 @@ def test_the_bound_of_mutual_information_is_close_and_above():
         prior = tuple(int(p) for p in draw.integers(1, 50, k))
         _, audited, witness = MutualInformation(NAT, prior).audit(table)
         distribution, rows = np.array(prior) / sum(prior), np.array(table.rows) / ONE
-        true = information(distribution, rows) * NAT
+        true = mutual_information_of(distribution, rows) * NAT
         assert true - 1e-3 <= audited <= true + 4
         lift = rows[witness.x, witness.y] / (distribution @ rows)[witness.y]
         assert witness.numerator / witness.denominator == pytest.approx(lift)

@@ -64,7 +64,7 @@ def campaign(channel=None, **changes):
         "title": "Education", "question": "Which?", "purpose": "", "organisation": "Library",
         "domain": Values(LABELS), "notion": Ldp(NANONATS), "mechanism": "any",
         "views": plain_views(channel or randomized_response(4, NANONATS)), "opens": OPENS, "closes": OPENS + 6 * WEEK,
-        "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 20, "enrolment": "open",
+        "period_seconds": WEEK, "answers_per_period": 1, "minimum_devices": 20, "enrolment": "open",
     }  # fmt: skip
     campaign = Campaign(**{**fields, **changes})
     return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
@@ -816,7 +816,7 @@ def test_no_column_of_an_export_identifies_a_device(survey_folder, tmp_path):
 
 def test_too_few_reports_are_not_exported(tmp_path):
     """If no period has the campaign's minimum of reports, export ends with exit code 75 and writes no file."""
-    signed = campaign(minimum_reports=30)
+    signed = campaign(minimum_devices=30)
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(29):
         for period in range(2):  # 58 reports in all, and 29 in each period
@@ -840,7 +840,7 @@ def units(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("units")
     two = classes()
-    many = replace(two.campaign, answers_per_period=4, minimum_reports=20)
+    many = replace(two.campaign, answers_per_period=4, minimum_devices=20)
     signed = open_campaign(seal_campaign(many, AUTHOR), [AUTHOR.public])
     study, fleet = study_of(folder / "lib", ("units", signed)), Fleet(signed)
     for device in range(25):
@@ -1019,7 +1019,7 @@ def test_invalid_input_causes_a_short_message(survey_folder, tmp_path, words, co
     if "unanswered" in words:
         study.import_campaign(campaign(title="Not yet").data, [AUTHOR.public], "unanswered")
     if "other" in words:
-        other = campaign(domain=Values(("p", "q", "r", "s")), title="Other", minimum_reports=1)
+        other = campaign(domain=Values(("p", "q", "r", "s")), title="Other", minimum_devices=1)
         study.import_campaign(other.data, [AUTHOR.public], "other")
     (tmp_path / "there.csv").write_bytes(b"")
     places = {"lib": survey_folder / "lib", "new": tmp_path / "new", "there": tmp_path / "there.csv"}

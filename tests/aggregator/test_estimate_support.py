@@ -21,7 +21,7 @@ from aggregator.families.rounding import D
 from aggregator.families.sets.recipe import subset_error, subset_selection, triples
 from aggregator.families.sets.subset import SubsetDecoder
 from aggregator.families.support import outside_weight, support_error
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.projective.field import orders
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
@@ -33,7 +33,7 @@ from tests.aggregator.matrix import dense
 
 def geometry(size, order, dimension, level):
     cs, others = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
-    return ProjectiveGeometry(size, order, dimension, outside_weight(ONE, cs, others, level))
+    return ProjectiveResponse(size, order, dimension, outside_weight(ONE, cs, others, level))
 
 
 PROJECTIVE = {

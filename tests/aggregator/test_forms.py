@@ -61,7 +61,7 @@ def signed_campaign(level: int = 3 * NANONATS) -> SignedCampaign:
         for asked in ASKED
     )
     campaign = fleet.campaign().campaign
-    campaign = replace(campaign, domain=FORM, views=views, notion=Ldp(level), title="Form", minimum_reports=20)
+    campaign = replace(campaign, domain=FORM, views=views, notion=Ldp(level), title="Form", minimum_devices=20)
     return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
 
 
@@ -149,7 +149,7 @@ def test_reports_of_one_device_give_no_errors_and_no_table() -> None:
 
     A table is refused, because the noise of its interaction is unknown.
     """
-    campaign = replace(signed_campaign().campaign, minimum_reports=1)
+    campaign = replace(signed_campaign().campaign, minimum_devices=1)
     parts = []
     for part in tally_of(campaign, 40).by_view:
         outputs = np.flatnonzero(part.counts)

@@ -18,11 +18,11 @@ import zxingcpp
 from matplotlib.textpath import text_to_path
 from PIL import Image
 
-from aggregator.invite.code import QUIET, as_text, modules_of, runs
 from aggregator.invite.content import LISTED, PosterContent
 from aggregator.invite.invitation import NoInvitation, invite
 from aggregator.invite.layout import COLUMN, EDGE, HIGH, WIDE, TextsTooLong, page_of
 from aggregator.invite.poster import draw_poster, undrawn
+from aggregator.invite.qr import QUIET, as_text, modules_of, runs
 from protocol import keys
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.errors import CampaignError
@@ -155,7 +155,7 @@ def test_texts_of_a_poster_are_on_the_page_beside_the_code():
         except TextsTooLong:
             refused += 1
             continue
-        left, top, side = page.code
+        left, top, side = page.qr_position
         assert left >= EDGE
         for line in page.lines:
             wide = text_to_path.get_text_width_height_descent(line.text, line.style.font, False)[0] * 25.4 / 72

@@ -36,8 +36,8 @@ from aggregator.receive import inbox
 from aggregator.receive import server as server_module
 from aggregator.receive.acknowledgements import MOST_ASKED, CountedQuery, parse_upload
 from aggregator.receive.app import application
-from aggregator.receive.fingerprints import Counted, fingerprints, numbers
 from aggregator.receive.limits import CLIENTS, Limits
+from aggregator.receive.output_hashes import Counted, numbers, output_hashes
 from aggregator.receive.server import (
     STOP_SECONDS,
     BadAddress,
@@ -648,8 +648,8 @@ def test_requests_do_not_open_the_tables_again(study, monkeypatch):
         assert len(opened) - ours <= 8
 
 
-def test_fingerprints_agree_with_the_table_after_commits_and_compactions(study, monkeypatch):
-    """Fingerprints agree with the table's rows after commits, several outputs in a report, and a compaction.
+def test_output_hashes_agree_with_the_table_after_commits_and_compactions(study, monkeypatch):
+    """Output hashes agree with the table's rows after commits, several outputs in a report, and a compaction.
 
     Each data file is read once.
     """
@@ -670,10 +670,10 @@ def test_fingerprints_agree_with_the_table_after_commits_and_compactions(study, 
         known = known.following(path, snapshot(path), name)
         key = np.array([int.from_bytes(device(number, OPEN).id, "big", signed=True)] * 5)
         slot, output = np.array([0, 1, 2, 3, 4]), np.array([1, 2, 3, 4, 4])
-        found = known.holds(fingerprints(7, 0, key, slot, numbers(output)))
+        found = known.holds(output_hashes(7, 0, key, slot, numbers(output)))
         assert found.tolist() == [True] * 4 + [False]
-        assert not known.holds(fingerprints(7, 1, key, slot, numbers(output))).any()
-        assert not known.holds(fingerprints(7, 0, key, slot, numbers(output + 5))).any()
+        assert not known.holds(output_hashes(7, 1, key, slot, numbers(output))).any()
+        assert not known.holds(output_hashes(7, 0, key, slot, numbers(output + 5))).any()
     assert len(read) == len(set(read)) == 6
     assert sum(map(len, known.runs)) == 24
     compact(study, now=NOW, alone=True)

@@ -44,7 +44,7 @@ def campaign(notion: TranscriptPrior = STILL, channel=None, **changes) -> Campai
         "title": "Crops", "question": "What do you grow?", "purpose": "", "organisation": "Council",
         "domain": Values(LABELS), "notion": notion, "mechanism": "lip-response",
         "views": plain_views(channel or notion.channel_of(notion.prior)), "opens": OPENS, "closes": OPENS + 4 * WEEK,
-        "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+        "period_seconds": WEEK, "answers_per_period": 1, "minimum_devices": 1, "enrolment": "open",
     }  # fmt: skip
     return Campaign(**{**fields, **changes})
 

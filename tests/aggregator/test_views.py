@@ -63,7 +63,7 @@ def campaign(answers: int = 1) -> SignedCampaign:
         View(WEIGHTS[2], Identity(), hadamard(36, level)),
     )
     plain = fleet.campaign(answers=answers).campaign
-    campaign = replace(plain, domain=GRID, views=views, title=f"Map {answers}", minimum_reports=5)
+    campaign = replace(plain, domain=GRID, views=views, title=f"Map {answers}", minimum_devices=5)
     return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
 
 
@@ -276,7 +276,7 @@ def test_exported_tallies_are_those_of_each_view(tmp_path, devices):
     for period in (0, 1):
         counts, reports = by_hand(signed, [pair for (_, when), pair in sent.items() if when == period])
         for view, (of_view, n) in enumerate(zip(counts, reports, strict=True)):
-            if n < signed.campaign.minimum_reports:
+            if n < signed.campaign.minimum_devices:
                 withheld += n
                 continue
             expected |= {(period, view, int(y)): (int(of_view[y]), n) for y in np.flatnonzero(of_view)}

@@ -149,9 +149,7 @@ def ball_errors() -> str:
         found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
         choice, _ = best(question, list(found.values()), most_bits_of(question, None))
         centre = optimal_table(prior, nats)
-        kept = levels_of.information_in_ball(
-            levels_of.Structure(centre), prior, Fraction(question.notion.radius, RADIUS_UNITS)
-        )
+        kept = levels_of.lip_in_ball(levels_of.Structure(centre), prior, Fraction(question.notion.radius, RADIUS_UNITS))
         plain = min(
             one.person_mse for name, one in found.items() if not name.startswith("lip") and not one.channel.unary
         )

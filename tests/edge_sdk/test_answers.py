@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from edge_sdk.errors import ConsentMissing, QuotaReached, UnknownCampaign
+from edge_sdk.errors import ConsentMissing, NotJoined, QuotaReached
 from edge_sdk.presentation import given_answers
 from edge_sdk.timestamps import moment
 from protocol import envelope
@@ -284,7 +284,7 @@ def test_a_device_answers_only_open_campaigns_with_consent(open_device, clock):
         device.answer(other, "none")
     with pytest.raises(ConsentMissing):
         device.enrolment(other)
-    with pytest.raises(UnknownCampaign):
+    with pytest.raises(NotJoined):
         device.answer(bytes(16), "none")
     assert device.budget.spent == 0
 

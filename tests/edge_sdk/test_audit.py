@@ -40,7 +40,7 @@ def test_a_history_is_the_prior():
     found = audit(opened, {"bachelor": 7, "none": 1})
     assert found.own
     prior = [2, 1, 1, 8, 1, 1]
-    expected = levels.information(levels.structure_of(opened.channel), prior)
+    expected = levels.lip(levels.structure_of(opened.channel), prior)
     assert found.table.levels["lip"] == expected
     preview = posterior_of(opened.channel, 10**9, {3: 7, 0: 1})
     assert found.table.posterior is not None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.errors import BudgetRefused, ConsentMissing, OutboxFull, QuotaReached, UnknownCampaign
+from edge_sdk.errors import BudgetRefused, ConsentMissing, NotJoined, OutboxFull, QuotaReached
 from protocol.campaign import campaign_id
 from protocol.errors import OutsideSchedule
 from protocol.views import Coarse, Identity
@@ -30,7 +30,7 @@ CAMPAIGNS = [
     campaign("D", level=NAT // 4, opens=OPENS + 30, periods=1000, period_seconds=1, answers=1),
 ]
 IDS = [campaign_id(data) for data in CAMPAIGNS]
-REFUSALS = (BudgetRefused, ConsentMissing, OutboxFull, OutsideSchedule, QuotaReached, UnknownCampaign)
+REFUSALS = (BudgetRefused, ConsentMissing, OutboxFull, OutsideSchedule, QuotaReached, NotJoined)
 which = st.integers(0, len(CAMPAIGNS) - 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aggregator.study import Study
-from edge_sdk.errors import ConsentMissing, UnknownCampaign
+from edge_sdk.errors import ConsentMissing, NotJoined
 from edge_sdk.transport import download
 from protocol import envelope
 from protocol.campaign import campaign_id, open_campaign
@@ -106,7 +106,7 @@ def test_a_notice_cannot_be_rolled_back_or_swapped(device):
     device.join(DATA)
     with pytest.raises(CampaignError, match="cannot open it again"):
         device.close_early(notice(SOON))
-    with pytest.raises(UnknownCampaign):
+    with pytest.raises(NotJoined):
         device.close_early(notice(SOON, campaign_id=bytes(16)))
 
 

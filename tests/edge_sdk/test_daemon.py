@@ -992,7 +992,7 @@ def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
     done = ingest(study, inbox.waiting(study.path), now=int(one.now), threads=1)
     assert not any(done.refused.values())
     assert done.outputs == 72
-    relaxed = dataclasses.replace(signed.campaign, minimum_reports=1)
+    relaxed = dataclasses.replace(signed.campaign, minimum_devices=1)
     assert [estimate(relaxed, study.tally(signed, period)).reports for period in range(3)] == [24] * 3
 
 

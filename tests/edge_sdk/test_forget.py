@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.errors import BudgetRefused, ConsentMissing, QuotaReached, StoreError, UnknownCampaign
+from edge_sdk.errors import BudgetRefused, ConsentMissing, NotJoined, QuotaReached, StoreError
 from tests.edge_sdk.conftest import LABELS, OPENS, WEEK, agreed, campaign
 
 
@@ -137,7 +137,7 @@ def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, place):
     campaign_id = agreed(one, campaign())
     other.answer(campaign_id, "none")
     one.forget(campaign_id)
-    with pytest.raises(UnknownCampaign):
+    with pytest.raises(NotJoined):
         other.answer(campaign_id, "none")
     # Forgetting again is harmless.
     one.forget(campaign_id)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_sdk.errors import BudgetRefused, ConsentMissing, StoreError, UnknownCampaign
+from edge_sdk.errors import BudgetRefused, ConsentMissing, NotJoined, StoreError
 from edge_sdk.transport.upload import address
 from protocol import codec, envelope
 from protocol.address import host_of
@@ -157,7 +157,7 @@ def test_a_campaign_that_was_not_stored_is_not_joined(open_device, monkeypatch):
         with pytest.raises(StoreError, match="full"):
             device.join(data)
     assert device.campaigns == []
-    with pytest.raises(UnknownCampaign):
+    with pytest.raises(NotJoined):
         device.campaign(campaign_id(data))
     assert device.join(data).campaign_id in device.campaigns
 
@@ -250,7 +250,7 @@ def test_an_unknown_id_is_refused_by_every_command(open_device):
         device.history,
         device.forget,
     ):
-        with pytest.raises(UnknownCampaign):
+        with pytest.raises(NotJoined):
             ask(bytes(16))
 
 

@@ -13,7 +13,7 @@ from aggregator.study import Study
 from edge_sdk import Device
 from edge_sdk.__main__ import main
 from edge_sdk.answers import slots
-from edge_sdk.errors import BudgetRefused, OutboxFull, QuotaReached, StoreError, UnknownCampaign
+from edge_sdk.errors import BudgetRefused, NotJoined, OutboxFull, QuotaReached, StoreError
 from edge_sdk.timestamps import moment
 from edge_sdk.transport.stored_outbox import MOST_ENVELOPES, MOST_WAITING_BYTES
 from protocol import envelope, exact
@@ -343,7 +343,7 @@ def test_collecting_and_bundling_refuse_invalid_requests(open_device):
     campaign_id = agreed(device, hourly(4))
     with pytest.raises(NotInDomain):
         device.collect(campaign_id, "SECRET")
-    with pytest.raises(UnknownCampaign):
+    with pytest.raises(NotJoined):
         device.bundle(bytes(16))
     device._store.execute("INSERT OR REPLACE INTO cap VALUES ('lifetime', 0, 1)")
     with pytest.raises(BudgetRefused):

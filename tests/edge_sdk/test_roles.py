@@ -39,7 +39,7 @@ def made(channel, **changes) -> bytes:
         "title": "Highest education", "question": "Which?", "purpose": "", "organisation": "Town library",
         "domain": Values(LABELS), "mechanism": "lip", "views": plain_views(channel), "opens": OPENS,
         "closes": OPENS + 10 * WEEK,
-        "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+        "period_seconds": WEEK, "answers_per_period": 1, "minimum_devices": 1, "enrolment": "open",
     }  # fmt: skip
     return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)
 

@@ -117,7 +117,7 @@ def test_every_address_of_the_study_is_tried(open_device):
 def test_a_new_field_of_campaigns_must_be_equal_or_listed_here():
     """Every field of a campaign is equal in a followed campaign, or is one of those that docs/UNIT.md lists."""
     may_differ = {"title", "language", "translations", "opens", "closes", "period_seconds", "answers_per_period"}
-    may_differ |= {"minimum_reports", "mechanism", "views"}
+    may_differ |= {"minimum_devices", "mechanism", "views"}
     assert {field.name for field in fields(Campaign) if field.init} == may_differ | set(SAME)
 
 

@@ -26,7 +26,7 @@ def made(notion: TranscriptPrior = NOTION, channel=None, **changes) -> bytes:
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Town library",
         "domain": Values(LABELS), "notion": notion, "mechanism": "lip-response",
         "views": plain_views(channel or notion.channel_of(notion.prior)), "opens": OPENS, "closes": OPENS + 10 * WEEK,
-        "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+        "period_seconds": WEEK, "answers_per_period": 1, "minimum_devices": 1, "enrolment": "open",
     }  # fmt: skip
     return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)
 

@@ -8,17 +8,17 @@ from itertools import product
 from typing import Any
 
 from benchmarks import joining
-from protocol.channels import ProjectiveGeometry
+from protocol.channels import ProjectiveResponse
 from protocol.notions import Geo, Information
 from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
-def projective(size: int, order: int, dimension: int, level: int) -> ProjectiveGeometry:
+def projective(size: int, order: int, dimension: int, level: int) -> ProjectiveResponse:
     """Return the channel over the given field and dimension; rows have no remainder if ``outside`` is 2^128 modulo
     cs."""
     having, lacking = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
     least = outside_of(level, having, lacking)
-    return ProjectiveGeometry(size, order, dimension, least + (WIDE - least) % having)
+    return ProjectiveResponse(size, order, dimension, least + (WIDE - least) % having)
 
 
 def field(q: int) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
@@ -94,7 +94,7 @@ _FLAT = WIDE // 7 + 1
 _FLAT += (WIDE - _FLAT) % 3
 
 
-def _lengths(channel: ProjectiveGeometry, _: int) -> list[int]:
+def _lengths(channel: ProjectiveResponse, _: int) -> list[int]:
     return [channel.inside] * channel.support + [channel.outside] * (channel.outputs - channel.support)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from protocol import channels, codec, exact, notions
 from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse, Table
 from protocol.channels.blocks.channel import BLOCKS_SCALE, INNER, OPEN, Constant, largest_weight
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.errors import ChannelError, Uncertified
 from tests.families import CHANNELS
 from tests.families.blocks import in_blocks
@@ -25,7 +25,7 @@ from tests.protocol.test_channels import ChannelProperties, check_loss, weights
 NAT = exact.NANONATS
 SEED = 20260102
 WHOLE = 1 << BLOCKS_SCALE
-PLANE = ProjectiveGeometry(6, 2, 3, 2**128 % 3 + 3 * 2**122)
+PLANE = ProjectiveResponse(6, 2, 3, 2**128 % 3 + 3 * 2**122)
 """Six points of the Fano plane, as both inputs and outputs."""
 
 

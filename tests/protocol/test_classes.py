@@ -53,7 +53,7 @@ def campaign(channel=CHANNEL, **changes) -> Campaign:
         "closes": 1000,
         "period_seconds": 10,
         "answers_per_period": 1,
-        "minimum_reports": 1,
+        "minimum_devices": 1,
         "enrolment": "open",
         "classes": ("farmers", "gardeners", "others"),
     }

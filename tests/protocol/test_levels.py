@@ -21,7 +21,7 @@ from protocol.channels import (
     Channel,
     Hadamard,
     Noise,
-    ProjectiveGeometry,
+    ProjectiveResponse,
     RandomizedResponse,
     SubsetSelection,
     Table,
@@ -46,10 +46,10 @@ def table(*rows: Sequence[Fraction | int]) -> Table:
     return Table.nearest([[Fraction(cell) for cell in row] for row in rows])
 
 
-def projective(inputs: int, q: int, t: int) -> ProjectiveGeometry:
+def projective(inputs: int, q: int, t: int) -> ProjectiveResponse:
     support = (q ** (t - 1) - 1) // (q - 1)
     outside = (1 << 128) // 12
-    return ProjectiveGeometry(inputs, q, t, outside + ((1 << 128) - outside) % support)
+    return ProjectiveResponse(inputs, q, t, outside + ((1 << 128) - outside) % support)
 
 
 def noise_weights(points: int) -> tuple[int, ...]:
@@ -393,7 +393,7 @@ def test_information_equals_brute_force(channel: Channel) -> None:
     for prior in priors(channel.inputs):
         means = marginal(rows, probabilities(prior))
         ratios = [pair for row in rows for q, mean in zip(row, means, strict=True) for pair in ((q, mean), (mean, q))]
-        assert holds(levels.information(structure_of(channel), prior), worst(ratios))
+        assert holds(levels.lip(structure_of(channel), prior), worst(ratios))
 
 
 def corners(p: list[Fraction], radius: Fraction) -> set[tuple[Fraction, ...]]:
@@ -431,14 +431,14 @@ def test_the_ball_of_priors_equals_brute_force(radius: Fraction) -> None:
                 for y, mean in enumerate(means):
                     column = [row[y] for row in rows]
                     ratios += [(max(column), mean), (mean, min(column))]
-            found = levels.information_in_ball(structure, prior, radius)
+            found = levels.lip_in_ball(structure, prior, radius)
             # At radius 1, some prior gives mass 0 to all inputs that emit an output.
             if radius < 1:
                 assert holds(found, worst(ratios))
             else:
                 assert found.nanonats == levels.ldp(structure).nanonats
             if radius == 0:
-                assert found.nanonats == levels.information(structure, prior).nanonats
+                assert found.nanonats == levels.lip(structure, prior).nanonats
 
 
 BITS = (
@@ -455,11 +455,11 @@ def test_a_few_columns_show_the_worst_of_all_balls() -> None:
         fast, slow = structure_of(channel), Structure(channel)
         for prior in priors(channel.inputs):
             for radius in (Fraction(0), Fraction(1, 50), Fraction(3, 10), Fraction(1)):
-                found = levels.information_in_ball(fast, prior, radius).nanonats
-                assert found == levels.information_in_ball(slow, prior, radius).nanonats
+                found = levels.lip_in_ball(fast, prior, radius).nanonats
+                assert found == levels.lip_in_ball(slow, prior, radius).nanonats
             for factor in (Fraction(1), Fraction(9, 8), Fraction(4)):
-                found = levels.information_in_ratio(fast, prior, factor).nanonats
-                assert found == levels.information_in_ratio(slow, prior, factor).nanonats
+                found = levels.lip_in_ratio(fast, prior, factor).nanonats
+                assert found == levels.lip_in_ratio(slow, prior, factor).nanonats
 
 
 @pytest.mark.parametrize("factor", [Fraction(1), Fraction(11, 10), Fraction(2), Fraction(50)])
@@ -482,7 +482,7 @@ def test_the_level_over_a_ratio_of_priors_is_reached(factor: Fraction) -> None:
                 for y, mean in enumerate(means):
                     column = [row[y] for row in rows]
                     ratios += [(max(column), mean), (mean, min(column))]
-            assert holds(levels.information_in_ratio(structure, prior, factor), worst(ratios))
+            assert holds(levels.lip_in_ratio(structure, prior, factor), worst(ratios))
 
 
 def test_the_levels_over_balls_equal_those_of_the_example() -> None:
@@ -498,10 +498,10 @@ def test_the_levels_over_balls_equal_those_of_the_example() -> None:
     )
     prior = [first, cells - first]
     for radius, expected in (("0.01", 1.024), ("0.05", 1.125), ("0.2", 1.635)):
-        found = levels.information_in_ball(structure, prior, Fraction(radius))
+        found = levels.lip_in_ball(structure, prior, Fraction(radius))
         assert found.nats == pytest.approx(expected, abs=6e-4)
     for factor, expected in (("1.1", 1.061), ("2", math.log(1 + 2 * (b * b - 1) / (b + 1)))):
-        found = levels.information_in_ratio(structure, prior, Fraction(factor))
+        found = levels.lip_in_ratio(structure, prior, Fraction(factor))
         assert found.nats == pytest.approx(expected, abs=6e-4)
 
 
@@ -523,16 +523,16 @@ def test_information_delta_equals_brute_force(channel: Channel) -> None:
                     sum((max(Fraction(), mean - odds * q) for q, mean in pairs), Fraction()),
                 )
 
-            found = levels.information_delta(structure_of(channel), prior, level)
+            found = levels.lip_delta(structure_of(channel), prior, level)
             assert found.value == max(map(excess, rows)) == excess(rows[found.x])
             for size in range(1, channel.inputs + 1) if channel.inputs <= 4 else ():
                 for chosen in itertools.combinations(range(channel.inputs), size):
                     mass = sum(p[x] for x in chosen)
                     mixed = [sum(p[x] * rows[x][y] for x in chosen) / mass for y in range(channel.outputs)]
                     assert excess(mixed) <= found.value
-        level = levels.information(structure_of(channel), prior).nanonats
+        level = levels.lip(structure_of(channel), prior).nanonats
         if level is not None:
-            assert levels.information_delta(structure_of(channel), prior, level).value == 0
+            assert levels.lip_delta(structure_of(channel), prior, level).value == 0
 
 
 # Average-case notions
@@ -673,11 +673,11 @@ def test_lip_lies_between_ldp_and_its_half(made: tuple[Table, list[int]]) -> Non
     """eps-LDP implies eps-LIP for every prior, and eps-LIP implies 2 eps-LDP (Theorem 1); one is finite if and only if
     the other is. The level over a ball of priors lies between both."""
     structure, prior = structure_of(made[0]), made[1]
-    lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
+    lip, ldp = levels.lip(structure, prior).nanonats, levels.ldp(structure).nanonats
     assert (lip is None) == (ldp is None)
     assume(lip is not None)
     assert lip <= ldp <= 2 * lip
-    ball = levels.information_in_ball(structure, prior, Fraction(1, 10)).nanonats
+    ball = levels.lip_in_ball(structure, prior, Fraction(1, 10)).nanonats
     assert lip <= ball <= ldp
 
 
@@ -686,7 +686,7 @@ def test_averages_are_below_worst_cases(made: tuple[Table, list[int]]) -> None:
     """eps-LIP implies eps-MIP (Prop. 1); mutual information is at most maximal leakage, which is at most the LDP
     level."""
     structure, prior = structure_of(made[0]), made[1]
-    lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
+    lip, ldp = levels.lip(structure, prior).nanonats, levels.ldp(structure).nanonats
     mutual, leakage = levels.mutual_information(structure, prior).nanonats, levels.maximal_leakage(structure).nanonats
     assert mutual <= leakage + 1
     assert lip is None or mutual <= lip + 1
@@ -725,8 +725,8 @@ def test_levels_under_a_prior_are_computed_for_large_channels() -> None:
     for channel in (window, Triples(600, (1 << 128) // 10**5), SubsetSelection(62, 20, (1 << 128) // 10**17)):
         structure = structure_of(channel)
         prior = [1 + x % 3 for x in range(channel.inputs)]
-        lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
-        ball = [levels.information_in_ball(structure, prior, Fraction(n, 20)).nanonats for n in (0, 1, 20)]
+        lip, ldp = levels.lip(structure, prior).nanonats, levels.ldp(structure).nanonats
+        ball = [levels.lip_in_ball(structure, prior, Fraction(n, 20)).nanonats for n in (0, 1, 20)]
         assert lip == ball[0] < ball[1] <= ball[2] == ldp <= 2 * lip
         assert levels.maximal_leakage(structure).nanonats <= ldp
         assert Fraction(3, sum(prior)) < levels.largest_posterior(structure, prior) < 1
@@ -734,8 +734,8 @@ def test_levels_under_a_prior_are_computed_for_large_channels() -> None:
         assert 0 < wrong <= truth < whole
         if not channel.unary:
             assert levels.mutual_information(structure, prior).nanonats <= lip
-            assert levels.information_delta(structure, prior, lip).value == 0
-            assert levels.information_delta(structure, prior, lip // 2).value > 0
+            assert levels.lip_delta(structure, prior, lip).value == 0
+            assert levels.lip_delta(structure, prior, lip // 2).value > 0
 
 
 @pytest.mark.slow
@@ -747,7 +747,7 @@ def test_levels_of_large_channels_are_computed(name: str) -> None:
     structure = structure_of(channel)
     prior = [1 + x % 3 for x in range(channel.inputs)]
     ldp = levels.ldp(structure).nanonats
-    lip, mutual = levels.information(structure, prior).nanonats, levels.mutual_information(structure, prior).nanonats
+    lip, mutual = levels.lip(structure, prior).nanonats, levels.mutual_information(structure, prior).nanonats
     if ldp is None:
         assert lip is None
         assert levels.delta(structure, NAT).value == 1
@@ -779,7 +779,7 @@ def test_a_channel_that_is_too_large_gets_no_level() -> None:
         with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
             ask(structure)
     # This family has a closed form.
-    assert levels.information(structure, [1] * 40).nanonats > 0
+    assert levels.lip(structure, [1] * 40).nanonats > 0
 
 
 def test_projective_pairs_equal_brute_force() -> None:
@@ -788,7 +788,7 @@ def test_projective_pairs_equal_brute_force() -> None:
     support = (q ** (t - 1) - 1) // (q - 1)
     outside = (1 << 128) // 20
     outside += ((1 << 128) - outside) % support
-    channel = ProjectiveGeometry(10, q, t, outside)
+    channel = ProjectiveResponse(10, q, t, outside)
     fast, slow = structure_of(channel), Structure(channel)
     for x, other in itertools.permutations(range(10), 2):
         listed = sorted((mine, theirs) for mine, theirs, count in fast.profile(x, other) for _ in range(count))
@@ -814,16 +814,16 @@ def test_bits_equal_brute_force() -> None:
                 found, x = levels.most_probable(fast, prior, asked)
                 assert found == levels.largest_posterior(slow, prior, asked)
                 assert (levels.largest_posterior(slow, prior, [x]), x in asked) == (found, True)
-            for level_of in (levels.information, levels.mutual_information, levels.identifiability):
+            for level_of in (levels.lip, levels.mutual_information, levels.identifiability):
                 assert level_of(fast, prior).nanonats == level_of(slow, prior).nanonats
         assert levels.maximal_leakage(fast) == levels.maximal_leakage(slow)
     big = structure_of(Bits.over([(half, low)] * 300))
     uniform = [1] * 300
-    mutual, lip = levels.mutual_information(big, uniform).nanonats, levels.information(big, uniform).nanonats
+    mutual, lip = levels.mutual_information(big, uniform).nanonats, levels.lip(big, uniform).nanonats
     assert 0 < mutual < lip < levels.ldp(big).nanonats
     with pytest.raises(TooLarge):
         levels.mutual_information(structure_of(Bits.over([(half, low)] * 3000)), [1] * 3000)
     large, prior = structure_of(Bits.over([(half, low)] * 3000)), [1] * 2999 + [7]
-    lip = levels.information(large, prior).nanonats
+    lip = levels.lip(large, prior).nanonats
     assert lip == large.channel.loss_against_prior(prior).level
-    assert lip < levels.information_in_ball(large, prior, Fraction(1, 1000)).nanonats <= levels.ldp(large).nanonats
+    assert lip < levels.lip_in_ball(large, prior, Fraction(1, 1000)).nanonats <= levels.ldp(large).nanonats

@@ -38,7 +38,7 @@ def unsigned_campaign(size: int = 3, level: int = NAT, channel=None, **changes) 
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
         "domain": domain.Values(tuple(f"v{x}" for x in range(size))), "notion": notion, "mechanism": "lip",
         "views": plain_views(channel or notion.channel_of(notion.uniform)), "opens": 0, "closes": 1000,
-        "period_seconds": 10, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+        "period_seconds": 10, "answers_per_period": 1, "minimum_devices": 1, "enrolment": "open",
     }  # fmt: skip
     return Campaign(**{**fields, **changes})
 

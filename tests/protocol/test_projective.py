@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aggregator.families.projective.recipe import projective
 from protocol import codec, exact
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.projective.field import field_of, is_prime, orders
 from protocol.channels.projective.geometry import MAX_POINTS
 from protocol.errors import ChannelError
@@ -44,13 +44,13 @@ class TestProjective(OneRunProperties):
 
 
 @grid
-def test_a_channel_takes_few_bytes(channel: ProjectiveGeometry) -> None:
+def test_a_channel_takes_few_bytes(channel: ProjectiveResponse) -> None:
     """The wire form of every channel has fewer than 40 bytes."""
     assert len(codec.encode(channel.encode())) < 40
 
 
 @grid
-def test_points_are_numbered_once(channel: ProjectiveGeometry) -> None:
+def test_points_are_numbered_once(channel: ProjectiveResponse) -> None:
     """The points are all canonical vectors in order, and every multiple of a canonical vector has its number."""
     vectors = [channel.geometry.coordinates(point) for point in range(channel.outputs)]
     assert len(set(vectors)) == channel.outputs == (channel.order**channel.dimension - 1) // (channel.order - 1)
@@ -64,7 +64,7 @@ def test_points_are_numbered_once(channel: ProjectiveGeometry) -> None:
 
 
 @grid
-def test_supports_are_a_design(channel: ProjectiveGeometry) -> None:
+def test_supports_are_a_design(channel: ProjectiveResponse) -> None:
     """All sets S_x have cs points, and those of any two different inputs share ci points."""
     supports = [{y for y, weight in enumerate(row) if weight == channel.inside} for row in weights(channel)]
     for x, mine in enumerate(supports):
@@ -73,7 +73,7 @@ def test_supports_are_a_design(channel: ProjectiveGeometry) -> None:
 
 
 @grid
-def test_supported_points_are_in_the_order_of_their_draws(channel: ProjectiveGeometry) -> None:
+def test_supported_points_are_in_the_order_of_their_draws(channel: ProjectiveResponse) -> None:
     """The comparison with a prior uses the same enumeration of points as draws."""
     x = channel.inputs - 1
     drawn = [channel.sample(x, draw_of(place * channel.inside)) for place in range(channel.support)]
@@ -98,7 +98,7 @@ def test_a_row_equals_the_one_computed_by_hand() -> None:
 
 
 @grid
-def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveGeometry) -> None:
+def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveResponse) -> None:
     """The mass of an output is the sum over the inputs that prefer it, found by checking each input."""
     draw = random.Random(SEED)
     masses = [draw.randrange(100) for _ in range(channel.inputs)]
@@ -118,13 +118,13 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 
 
 @grid
-def test_the_outside_weight_is_the_least(channel: ProjectiveGeometry) -> None:
+def test_the_outside_weight_is_the_least(channel: ProjectiveResponse) -> None:
     """The next smaller outside weight for which rows sum to 2^scale no longer satisfies the level, in exact
     integers."""
     level = channel.loss([0], [1]).level
     assert level is not None
     fewer = channel.outside - channel.support
-    finer = ProjectiveGeometry(channel.inputs, channel.order, channel.dimension, fewer)
+    finer = ProjectiveResponse(channel.inputs, channel.order, channel.dimension, fewer)
     assert finer.inside == channel.inside + channel.outputs - channel.support
     assert exact.satisfies(channel.inside, channel.outside, level)
     assert not exact.satisfies(finer.inside, finer.outside, level)

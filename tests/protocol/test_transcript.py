@@ -34,7 +34,7 @@ def unsigned_campaign(notion: TranscriptPrior | None = None, channel=None, **cha
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
         "domain": domain.Values(tuple(f"v{x}" for x in range(len(notion.prior)))), "notion": notion,
         "mechanism": "lip", "views": plain_views(channel or notion.channel_of(notion.prior)), "opens": 0, "closes": 40,
-        "period_seconds": 10, "answers_per_period": 1, "minimum_reports": 1, "enrolment": "open",
+        "period_seconds": 10, "answers_per_period": 1, "minimum_devices": 1, "enrolment": "open",
     }  # fmt: skip
     return Campaign(**{**fields, **changes})
 

@@ -739,7 +739,7 @@ def unsigned_campaign(channel: Channel = PLAIN, **changes: Any) -> Campaign:
         "closes": OPENS + 4 * WEEK + 1,
         "period_seconds": WEEK,
         "answers_per_period": 2,
-        "minimum_reports": 100,
+        "minimum_devices": 100,
         "enrolment": "open",
     }
     return Campaign(**{**fields, **changes})

@@ -33,7 +33,7 @@ def campaign(**changes: object) -> bytes:
         "title": "Highest education", "question": "What is the highest level of education you have completed?",
         "purpose": "Plan evening classes.", "organisation": "Town library", "notion": Ldp(NAT), "mechanism": "k-rr",
         "opens": NOW - 1000, "closes": NOW - 1000 + 10 * WEEK, "period_seconds": 10 * WEEK, "answers_per_period": 1,
-        "minimum_reports": 1, "enrolment": "open", "language": "en", "contact": "privacy@library.example",
+        "minimum_devices": 1, "enrolment": "open", "language": "en", "contact": "privacy@library.example",
         "retention": "Reports are deleted after one year.", "notice": "https://library.example/privacy",
     }  # fmt: skip
     if "views" not in changes:

@@ -28,7 +28,7 @@ from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import POINTS, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.projective.recipe import NO_WORSE, geometries, sizes
 from protocol import exact
-from protocol.channels.graded.channel import MAX_CLASSES, GradedProjective
+from protocol.channels.graded.channel import MAX_INPUT_CLASSES, GradedProjective
 from protocol.channels.support import ONE
 from protocol.notions import Pairwise
 from protocol.notions.graded import Graded
@@ -172,8 +172,8 @@ def _serves(question: PlannedQuestion) -> Recipe | str:
     if not isinstance(notion, Graded | Matrix):
         return "it needs bounds that differ between values: notions minid, avgid and pairwise"
     classes = classes_of(notion) if isinstance(notion, Matrix) else notion.classes
-    if not 2 <= len(classes) <= MAX_CLASSES:
-        return f"it supports 2 to {MAX_CLASSES} classes of values with equal bounds"
+    if not 2 <= len(classes) <= MAX_INPUT_CLASSES:
+        return f"it supports 2 to {MAX_INPUT_CLASSES} classes of values with equal bounds"
     levels = _bounds_of(notion, classes)
     if levels.min() == 0:
         return "it does not support a bound of zero between two values"

@@ -21,7 +21,7 @@ from scipy import fft
 
 from aggregator.families.decoder import Floats, Integers
 from protocol.channels.projective.field import FiniteField, is_prime
-from protocol.channels.projective.geometry import Geometry
+from protocol.channels.projective.geometry import ProjectiveGeometry
 
 BLOCK = 2**14
 """The number of vectors of the cycle that are computed at once."""
@@ -33,7 +33,7 @@ LIMB = 2**16
 class Cycle:
     """Sums over the orthogonal points of a geometry whose first points are inputs."""
 
-    def __init__(self, geometry: Geometry, inputs: int) -> None:
+    def __init__(self, geometry: ProjectiveGeometry, inputs: int) -> None:
         self._points, self._inputs = geometry.points, inputs
         vectors = _Vectors(geometry)
         step = vectors.singer_step()
@@ -88,7 +88,7 @@ class Cycle:
 class _Vectors:
     """Arithmetic on vectors of t field elements, as rows of numpy arrays that contain the numbers of the elements."""
 
-    def __init__(self, geometry: Geometry) -> None:
+    def __init__(self, geometry: ProjectiveGeometry) -> None:
         self._geometry = geometry
         self._order, self._dimension = geometry.order, geometry.dimension
         self._tables = None if is_prime(self._order) else _tables(geometry.arithmetic)

@@ -10,13 +10,13 @@ from functools import cached_property
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.projective.cycle import Cycle
 from aggregator.families.support import SupportDecoder
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 
 
 class ProjectiveDecoder(SupportDecoder):
     """Decoder in which S_x is the set of points orthogonal to x."""
 
-    def __init__(self, channel: ProjectiveGeometry) -> None:
+    def __init__(self, channel: ProjectiveResponse) -> None:
         super().__init__(channel, channel.shared)
         self._channel = channel
 

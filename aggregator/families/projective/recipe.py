@@ -12,7 +12,7 @@ from aggregator.families.mechanism import POINTS, Mechanism, PlannedQuestion, Re
 from aggregator.families.support import outside_weight, support_error
 from protocol import exact
 from protocol.channels import Channel
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.projective.field import orders
 from protocol.channels.projective.geometry import MAX_DIMENSION, MAX_POINTS
 from protocol.channels.support import ONE
@@ -43,7 +43,7 @@ def projective_error(size: int, order: int, dimension: int, level: int) -> float
     return support_error(size, E * support / Z, (E * shared + support - shared) / Z)
 
 
-def projective(size: int, level: int, max_bits: int | None = None) -> ProjectiveGeometry:
+def projective(size: int, level: int, max_bits: int | None = None) -> ProjectiveResponse:
     """Return projective response over the field and the dimension with the least error.
 
     Source: Feldman, Nelson, Nguyen, Talwar 2022, section 3, with the field chosen by its exact error instead of the
@@ -101,7 +101,7 @@ def projective_high_low_error(
 
 def projective_for_high_low(
     size: int, sensitive: int, level: int, sensitive_share: float | None = None
-) -> ProjectiveGeometry:
+) -> ProjectiveResponse:
     """Return projective response for the sensitive values, with the best field order for the whole high-low
     channel.
 
@@ -123,13 +123,13 @@ def projective_for_high_low(
     return _geometry(sensitive, level, [(loss, bits, q, t) for loss, (q, t, bits) in zip(losses, shapes, strict=True)])
 
 
-def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) -> ProjectiveGeometry:
+def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) -> ProjectiveResponse:
     """Return the channel with the fewest bits among the ``offers`` (error, bits, q, t) whose error is at most
     ``NO_WORSE`` times the least."""
     enough = NO_WORSE * min(error for error, _, _, _ in offers)
     _, _, order, dimension = min((bits, error, q, t) for error, bits, q, t in offers if error <= enough)
     _, support, points = sizes(order, dimension)
-    return ProjectiveGeometry(size, order, dimension, outside_weight(ONE, support, points - support, level))
+    return ProjectiveResponse(size, order, dimension, outside_weight(ONE, support, points - support, level))
 
 
 def sizes(order: int, dimension: int) -> tuple[int, int, int]:

@@ -67,7 +67,9 @@ def mutual_information_table(
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, distribution
     if (
         allowed <= 0
-        or information(distribution, _channel_rows(_output_distribution(distribution, d, high, distribution), d, high))
+        or mutual_information_of(
+            distribution, _channel_rows(_output_distribution(distribution, d, high, distribution), d, high)
+        )
         <= allowed
     ):
         raise NotionError(
@@ -79,7 +81,7 @@ def mutual_information_table(
     for _ in range(45):
         middle = (low + high) / 2
         r = _output_distribution(distribution, d, middle, r)
-        if information(distribution, _channel_rows(r, d, middle)) <= allowed:
+        if mutual_information_of(distribution, _channel_rows(r, d, middle)) <= allowed:
             low, best = middle, r
         else:
             high = middle
@@ -87,7 +89,7 @@ def mutual_information_table(
     return Table.nearest([[cell / sum(row) for cell in row] for row in rows])
 
 
-def information(distribution: Floats, rows: Floats) -> float:
+def mutual_information_of(distribution: Floats, rows: Floats) -> float:
     """Return the mutual information I(X; Y) in nats for the distribution of X, (k,), and a channel's rows, (k, m)."""
     marginal = distribution @ rows
     lift = np.divide(rows, marginal, out=np.ones_like(rows), where=(rows > 0) & (marginal > 0))

@@ -22,7 +22,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
 from protocol.campaign import Campaign
-from protocol.channels import ProjectiveGeometry
+from protocol.channels import ProjectiveResponse
 from protocol.notions import Block, Ldp, Notion
 
 VALUES, EPS = 1000, 1.0
@@ -80,7 +80,7 @@ class CampaignReader:
 
         For projective response, whose rows are too long, each person's value is drawn with the shares of ``people``.
         """
-        if isinstance(self.campaign.channel, ProjectiveGeometry):
+        if isinstance(self.campaign.channel, ProjectiveResponse):
             return self.drawn(people / people.sum(), int(people.sum()), generator)
         return crowd.tally(self.campaign.channel, people, generator)
 

@@ -32,7 +32,7 @@ def _units(radius: float) -> int:
 def _kept(channel: Channel, prior: tuple[int, ...], radius: float) -> float:
     """Return the level in nats that a channel satisfies for all priors within the radius."""
     structure = levels.Structure(channel)
-    found = levels.information_in_ball(structure, prior, exact.rational(str(radius))).nanonats
+    found = levels.lip_in_ball(structure, prior, exact.rational(str(radius))).nanonats
     return math.inf if found is None else exact.nats(found)
 
 

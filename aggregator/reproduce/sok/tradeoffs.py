@@ -81,7 +81,7 @@ def utility(setting: Setting) -> ExperimentResult:
 def _findings(found: dict[str, list[_MeasuredCampaign]], half: _MeasuredCampaign, alone: float) -> tuple[Finding, ...]:
     """Return the findings at the campaign ``half`` of mutual information."""
     structure = levels.structure_of(half.channel, MOST_STEPS)
-    kept, lip = levels.ldp(structure).nats, levels.information(structure, PRIOR).nats
+    kept, lip = levels.ldp(structure).nats, levels.lip(structure, PRIOR).nats
     same = _between(found["LIP, best"], half.leak)
     plain = _between(found["LDP, best"], half.leak)
     least = min(PRIOR) / sum(PRIOR)

@@ -7,7 +7,7 @@ import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
 import { Channel, ONE, Worst, differ, sum, weightFrom } from "./channel.js";
 import { Hadamard } from "./hadamard.js";
 import { keyOf } from "./key.js";
-import { GradedProjective, ProjectiveGeometry } from "./projective.js";
+import { GradedProjective, ProjectiveResponse } from "./projective.js";
 import { RandomizedResponse } from "./response.js";
 import { Table } from "./table.js";
 import { Wave } from "./wave.js";
@@ -38,7 +38,7 @@ const INNER = {
   table: Table,
   response: RandomizedResponse,
   hadamard: Hadamard,
-  projective: ProjectiveGeometry,
+  projective: ProjectiveResponse,
   wave: Wave,
   graded: GradedProjective,
 };
@@ -50,7 +50,7 @@ const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
 function largestWeight(inner, inputs) {
   // Column 0 agrees with every row.
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0);
-  if (inner instanceof ProjectiveGeometry || inner instanceof Wave) return inner.inside;
+  if (inner instanceof ProjectiveResponse || inner instanceof Wave) return inner.inside;
   if (inner instanceof GradedProjective) return largest(inputs.map((x) => inner.inside[inner.classOf[x]]));
   if (inner instanceof RandomizedResponse) return largest([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
   return largest(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));

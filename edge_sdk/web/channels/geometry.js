@@ -37,7 +37,7 @@ function fieldOf(q) {
 }
 
 /** The points of PG(t-1, q), numbered in the order of SPEC 5.4; the first k are the inputs. */
-export class Geometry {
+export class ProjectiveGeometry {
   /** @param {number} k inputs @param {any} order @param {any} dimension */
   constructor(k, order, dimension) {
     if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel must have 2 to ${MAX_VALUES} inputs, not ${k}`);

@@ -6,7 +6,7 @@ import { Bits } from "./bits.js";
 import { Blocks } from "./blocks.js";
 import { Hadamard } from "./hadamard.js";
 import { Noise } from "./noise.js";
-import { GradedProjective, ProjectiveGeometry } from "./projective.js";
+import { GradedProjective, ProjectiveResponse } from "./projective.js";
 import { RandomizedResponse } from "./response.js";
 import { SubsetSelection, Triples } from "./sets.js";
 import { Table } from "./table.js";
@@ -20,7 +20,7 @@ const FAMILIES = {
   table: Table,
   response: RandomizedResponse,
   hadamard: Hadamard,
-  projective: ProjectiveGeometry,
+  projective: ProjectiveResponse,
   subset: SubsetSelection,
   bits: Bits,
   blocks: Blocks,

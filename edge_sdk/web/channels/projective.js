@@ -4,15 +4,15 @@ import { array, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES, blocksOf, runsFrom } from "../runs.js";
 import { Channel, SupportChannel, Worst, bestTwo, extremes, insideOf, sum, weightFrom } from "./channel.js";
-import { Geometry } from "./geometry.js";
+import { ProjectiveGeometry } from "./geometry.js";
 
 /** Projective response: inputs and outputs are points of a geometry; an input prefers the points orthogonal to it. */
-export class ProjectiveGeometry extends SupportChannel {
+export class ProjectiveResponse extends SupportChannel {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a projective channel", ChannelError, 5);
     const k = integer(parts[1], "a channel's number of inputs", ChannelError, 2, MAX_VALUES);
-    const geometry = new Geometry(k, parts[2], parts[3]);
+    const geometry = new ProjectiveGeometry(k, parts[2], parts[3]);
     const { points, support } = geometry;
     super(wire, k, points, BigInt(support), BigInt(points - support), true);
     this.geometry = geometry;
@@ -54,7 +54,7 @@ export class GradedProjective extends Channel {
     );
     const classOf = blocksOf(runsFrom(parts[4], 0, ChannelError));
     const classes = new Set(classOf).size;
-    const geometry = new Geometry(classOf.length, parts[1], parts[2]);
+    const geometry = new ProjectiveGeometry(classOf.length, parts[1], parts[2]);
     const { points, support } = geometry;
     super(wire, classOf.length, points, 128, 16);
     if (classes < 2 || classes > 64 || outside.length !== classes)

@@ -26,7 +26,7 @@ from protocol import codec, runs
 from protocol.channels.channel import PAIR_STEPS, Channel, Loss
 from protocol.channels.graded.channel import GradedProjective
 from protocol.channels.hadamard.channel import Hadamard, different
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.response.channel import RandomizedResponse
 from protocol.channels.table.channel import Table
 from protocol.channels.wave.channel import Wave
@@ -85,7 +85,7 @@ class Constant(Channel):
 
 INNER: dict[str, type[Channel]] = {
     family.family: family
-    for family in (Constant, Table, RandomizedResponse, Hadamard, ProjectiveGeometry, Wave, GradedProjective)
+    for family in (Constant, Table, RandomizedResponse, Hadamard, ProjectiveResponse, Wave, GradedProjective)
 }
 """The families of channels that are allowed inside a block."""
 
@@ -333,7 +333,7 @@ def _largest_cell(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
     """Return the (input, output) pair with the largest weight among ``inputs``."""
     if isinstance(inner, Hadamard):
         return inputs[0], 0  # column 0 is +1 in every row
-    if isinstance(inner, ProjectiveGeometry):
+    if isinstance(inner, ProjectiveResponse):
         return inputs[0], inner.preferred(inputs[0])
     if isinstance(inner, GradedProjective):
         # The class with the smallest outside weight has the largest inside weight.

@@ -31,12 +31,12 @@ from protocol import codec, runs
 from protocol.channels.channel import PAIR_STEPS, Channel, Loss, best_two
 from protocol.channels.projective.channel import geometry_for
 from protocol.channels.projective.field import MAX_ORDER
-from protocol.channels.projective.geometry import MAX_DIMENSION, Geometry
+from protocol.channels.projective.geometry import MAX_DIMENSION, ProjectiveGeometry
 from protocol.channels.support import SCALE, WEIGHT_BYTES, evenly_shared, outside_from_wire
 from protocol.errors import ChannelError
 from protocol.runs import Runs, blocks_of, require_runs, runs_of
 
-MAX_CLASSES = 64
+MAX_INPUT_CLASSES = 64
 """Maximum number of classes, the same as that of a graded notion."""
 
 
@@ -60,7 +60,7 @@ class GradedProjective(Channel):
     outside: tuple[int, ...]
     runs: Runs
     inside: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    geometry: Geometry = field(init=False, repr=False, compare=False)
+    geometry: ProjectiveGeometry = field(init=False, repr=False, compare=False)
     inputs: int = field(init=False, repr=False, compare=False)
     outputs: int = field(init=False, repr=False, compare=False)
     class_of: Sequence[int] = field(init=False, repr=False, compare=False)
@@ -69,10 +69,10 @@ class GradedProjective(Channel):
     def __post_init__(self) -> None:
         require_runs(self.runs, 0, ChannelError)
         classes = 1 + max((number for number, _ in self.runs), default=-1)
-        if not 2 <= classes <= MAX_CLASSES or len(self.outside) != classes:
+        if not 2 <= classes <= MAX_INPUT_CLASSES or len(self.outside) != classes:
             raise ChannelError(
-                f"a graded channel must have 2 to {MAX_CLASSES} classes of inputs, with one outside weight each, not "
-                f"{classes} with {len(self.outside)}"
+                f"a graded channel must have 2 to {MAX_INPUT_CLASSES} classes of inputs, with one outside weight each, "
+                f"not {classes} with {len(self.outside)}"
             )
         if len(set(self.outside)) != classes:
             raise ChannelError("two classes have equal outside weights: write them as one class")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from protocol.channels.projective.channel import ProjectiveGeometry
+from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.structure import OutputClass, PairProfile, Structure
 
 
 class ProjectiveStructure(Structure):
     """The audit structure of projective response (SPEC 5.4)."""
 
-    channel: ProjectiveGeometry
+    channel: ProjectiveResponse
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:

@@ -22,14 +22,14 @@ from typing import ClassVar
 from protocol import codec
 from protocol.channels.channel import PAIR_STEPS, Loss
 from protocol.channels.projective.field import MAX_ORDER
-from protocol.channels.projective.geometry import MAX_DIMENSION, MAX_POINTS, Geometry
+from protocol.channels.projective.geometry import MAX_DIMENSION, MAX_POINTS, ProjectiveGeometry
 from protocol.channels.support import SupportChannel, evenly_shared, outside_from_wire
 from protocol.domain import MAX_VALUES
 from protocol.errors import ChannelError
 
 
 @dataclass(frozen=True)
-class ProjectiveGeometry(SupportChannel):
+class ProjectiveResponse(SupportChannel):
     """Projective response: Q(y given x) = inside / 2^128 where <x, y> = 0, outside / 2^128 elsewhere.
 
     Attributes:
@@ -49,7 +49,7 @@ class ProjectiveGeometry(SupportChannel):
     order: int
     dimension: int
     outside: int
-    geometry: Geometry = field(init=False, repr=False, compare=False)
+    geometry: ProjectiveGeometry = field(init=False, repr=False, compare=False)
     outputs: int = field(init=False, repr=False, compare=False)
     support: int = field(init=False, repr=False, compare=False)
     shared: int = field(init=False, repr=False, compare=False)
@@ -111,7 +111,7 @@ class ProjectiveGeometry(SupportChannel):
         return [self.family, self.inputs, self.order, self.dimension, self._outside_on_wire()]
 
     @classmethod
-    def from_wire(cls, value: codec.Value) -> ProjectiveGeometry:
+    def from_wire(cls, value: codec.Value) -> ProjectiveResponse:
         _, inputs, order, dimension, outside = codec.fields(value, 5, "a projective channel", ChannelError)
         return cls(
             codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_VALUES),
@@ -121,7 +121,7 @@ class ProjectiveGeometry(SupportChannel):
         )
 
 
-def geometry_for(inputs: int, order: int, dimension: int) -> Geometry:
+def geometry_for(inputs: int, order: int, dimension: int) -> ProjectiveGeometry:
     """Return the geometry of a channel: its points are the outputs, and its first ``inputs`` points are the inputs.
 
     Raises:
@@ -129,7 +129,7 @@ def geometry_for(inputs: int, order: int, dimension: int) -> Geometry:
     """
     if not 2 <= inputs <= MAX_VALUES:
         raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {inputs}")
-    geometry = Geometry(order, dimension)
+    geometry = ProjectiveGeometry(order, dimension)
     if inputs > geometry.points:
         raise ChannelError(f"{inputs} inputs need a geometry of {inputs} to {MAX_POINTS} points, not {geometry.points}")
     return geometry

@@ -29,7 +29,7 @@ MAX_DIMENSION = 24
 
 
 @dataclass(frozen=True)
-class Geometry:
+class ProjectiveGeometry:
     """The projective geometry of ``dimension`` coordinates over the field of ``order`` elements.
 
     Attributes:

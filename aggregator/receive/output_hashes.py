@@ -1,9 +1,8 @@
-"""Fingerprints of counted outputs: one lookup decides whether an output is in the study.
+"""Hashes of counted outputs: one lookup decides whether an output is in the study.
 
-A fingerprint is a 64-bit hash of (period, key, slot, output) under a secret of the process. Counted rows are never
-deleted, so each data file is read once. The fingerprints are kept as sorted runs. Two runs are merged as soon as one is
-not much longer than the next. A fingerprint takes 8 bytes. Two different outputs have the same fingerprint with
-probability 2^-64.
+The hash of an output has 64 bits; it is computed from (period, key, slot, output) and a secret of the process. Counted
+rows are never deleted, so each data file is read once. The hashes are kept as sorted runs. Two runs are merged as soon
+as one is not much longer than the next. Two different outputs have the same hash with probability 2^-64.
 
 ``acknowledgements`` answers queries of counted reports, and ``snapshot`` reads new files.
 """
@@ -24,21 +23,21 @@ from aggregator.intake.columns import Bytes, Integers, Mask
 from aggregator.storage.places import Place
 from aggregator.storage.tables import DataFile, data_files, storage
 
-Prints = NDArray[np.uint64]
+Hashes = NDArray[np.uint64]
 
 _ROWS = 2**16
 """Maximum number of rows of a file in memory."""
 
 
-def fingerprints(secret: int, period: int | Integers, key: Integers, slot: Integers, output: Bytes) -> Prints:
-    """Return the fingerprints of outputs.
+def output_hashes(secret: int, period: int | Integers, key: Integers, slot: Integers, output: Bytes) -> Hashes:
+    """Return the hashes of outputs.
 
     Args:
         secret: 64 bits.
         period, key, slot: (n,) as in the ``reports`` table.
         output: (n, w) bytes: the 8 bytes of each output that is a number, or the bytes of each word.
     Returns:
-        (n,) fingerprints.
+        (n,) hashes.
     """
     words = np.zeros((len(output), -(-output.shape[1] // 8) * 8), dtype=np.uint8)
     words[:, : output.shape[1]] = output
@@ -48,40 +47,40 @@ def fingerprints(secret: int, period: int | Integers, key: Integers, slot: Integ
     return found
 
 
-def _mixed(x: Prints) -> Prints:
+def _mixed(x: Hashes) -> Hashes:
     """Permute 64-bit integers (splitmix64; Steele, Lea and Flood 2014)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Prints = x ^ (x >> np.uint64(31))
+    mixed: Hashes = x ^ (x >> np.uint64(31))
     return mixed
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The fingerprints of a campaign's counted outputs in one snapshot.
+    """The hashes of a campaign's counted outputs in one snapshot.
 
     Attributes:
-        secret: see ``fingerprints``.
+        secret: see ``output_hashes``.
         files: the data files that were read.
-        runs: sorted fingerprints; each run is more than twice as long as the next.
+        runs: sorted hashes; each run is more than twice as long as the next.
     """
 
     secret: int = field(repr=False)
     files: frozenset[Place] = frozenset()
-    runs: tuple[Prints, ...] = ()
+    runs: tuple[Hashes, ...] = ()
 
-    def holds(self, prints: Prints) -> Mask:
-        """Return, for each fingerprint, whether it belongs to a counted output."""
-        found = np.zeros(len(prints), dtype=np.bool_)
+    def holds(self, hashes: Hashes) -> Mask:
+        """Return, for each hash, whether it belongs to a counted output."""
+        found = np.zeros(len(hashes), dtype=np.bool_)
         for run in self.runs:
-            at = np.searchsorted(run, prints)
+            at = np.searchsorted(run, hashes)
             at[at == len(run)] = 0
-            found |= run[at] == prints
+            found |= run[at] == hashes
         return found
 
     def following(self, path: Place, table: DeltaTable, campaign: str) -> Counted:
-        """Return the fingerprints in a newer snapshot; only its new files are read, or all if earlier files are gone.
+        """Return the hashes in a newer snapshot; only its new files are read, or all if earlier files are gone.
 
         Args:
             path: the path of the table of reports.
@@ -103,15 +102,15 @@ class Counted:
                     runs.append(new)
         return Counted(self.secret, there, tuple(runs))
 
-    def _read(self, file: DataFile) -> Prints:
-        """Return the sorted fingerprints of a file's rows."""
-        found: list[Prints] = [np.zeros(0, dtype=np.uint64)]
+    def _read(self, file: DataFile) -> Hashes:
+        """Return the sorted hashes of a file's rows."""
+        found: list[Hashes] = [np.zeros(0, dtype=np.uint64)]
         period = int(file.partition["period"])
         with file.path.open("rb") as opened, pq.ParquetFile(opened) as parquet:
             for batch in parquet.iter_batches(_ROWS, columns=["key", "slot", "output", "word"], use_threads=False):
                 for rows in _alike(batch):
                     key, slot = (rows[name].to_numpy() for name in ("key", "slot"))
-                    found.append(fingerprints(self.secret, period, key, slot, _output(rows)))
+                    found.append(output_hashes(self.secret, period, key, slot, _output(rows)))
         return np.sort(np.concatenate(found))
 
 
@@ -136,5 +135,5 @@ def _output(rows: pa.RecordBatch) -> Bytes:
 
 
 def numbers(output: Integers) -> Bytes:
-    """Return numbers as (n, 8) bytes, for ``fingerprints``."""
+    """Return numbers as (n, 8) bytes, for ``output_hashes``."""
     return np.ascontiguousarray(output, dtype="<i8").view(np.uint8).reshape(-1, 8)
