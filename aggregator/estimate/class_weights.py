@@ -80,13 +80,13 @@ def group_shares(shares: Floats, margin: KnownMargin) -> Floats:
 
 
 def weigh(
-    decoder: Decoder, share: Floats, margins: Sequence[KnownMargin], *, dependent: bool
+    decoder: Decoder, mean_features: Floats, margins: Sequence[KnownMargin], *, dependent: bool
 ) -> tuple[ReweighedDecoder, Weighting]:
     """Return the decoder that weights classes by their shares of the population, and the effect of the weights.
 
     Args:
         decoder: the decoder of the campaign.
-        share: (m,) the relative frequency of each output.
+        mean_features: (m,) the relative frequency of each output.
         margins: the known shares of the population by class.
         dependent: whether a device has several reports.
     Raises:
@@ -105,11 +105,11 @@ def weigh(
     plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
     factors = found.factors[members > 0]
     shares = tuple(group_shares(members, one) for one in margins)
-    prices = _prices(found, plain, share)
+    prices = _prices(found, plain, mean_features)
     return found, Weighting(tuple(margins), shares, float(factors.min()), float(factors.max()), *prices)
 
 
-def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, share: Floats) -> tuple[float, float, float]:
+def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, mean_features: Floats) -> tuple[float, float, float]:
     """Return (design effect, largest number of people per report with weights, the same without weights).
 
     If a class uses the wave mechanism, single values have no unbiased estimate. Then the design effect is that of the
@@ -117,9 +117,9 @@ def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, share: Floats) -> 
     """
     if found.by_value:
         return (
-            float(found.variances(share).sum() / plain.variances(share).sum()),
+            float(found.variances(mean_features).sum() / plain.variances(mean_features).sum()),
             found.people_per_report,
             plain.people_per_report,
         )
     line = np.arange(found.inputs, dtype=np.float64)
-    return found.variance(line, share) / plain.variance(line, share), math.nan, math.nan
+    return found.variance(line, mean_features) / plain.variance(line, mean_features), math.nan, math.nan

@@ -75,11 +75,13 @@ class ClassesDecoder(Pooled):
     def _backward(self, w: Floats) -> Floats:
         return np.array([decoder.backward(part) for decoder, part in self._parts(w)])
 
-    def _invert(self, share: Floats) -> Floats:
-        return np.array([decoder.invert(part) for decoder, part in self._parts(share)])
+    def _invert(self, mean_features: Floats) -> Floats:
+        return np.array([decoder.invert(part) for decoder, part in self._parts(mean_features)])
 
-    def _moments(self, share: Floats) -> Floats:
-        return np.array([decoder.variances(part) + decoder.invert(part) ** 2 for decoder, part in self._parts(share)])
+    def _moments(self, mean_features: Floats) -> Floats:
+        return np.array(
+            [decoder.variances(part) + decoder.invert(part) ** 2 for decoder, part in self._parts(mean_features)]
+        )
 
     def adjoint(self, v: Floats) -> Floats:
         return np.concatenate([decoder.adjoint(v) for decoder in self._decoders])

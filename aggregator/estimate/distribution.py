@@ -116,23 +116,25 @@ def _project_sets(raw: Floats, shown_inputs: ShownInputs) -> Floats:
     return nearest
 
 
-def posterior_mean(decoder: Decoder, share: Floats, prior: Floats) -> Floats:
+def posterior_mean(decoder: Decoder, mean_features: Floats, prior: Floats) -> Floats:
     """Return the mean posterior over all reports: the MMSE estimate if the prior is right.
 
-        p[x] = sum over y of share[y] P[x] Q(y|x) / P(y)             (Jiang, Li, Tandon 2020, sec. III; MATH 2.9)
+        p[x] = sum over y of mean_features[y] P[x] Q(y|x) / P(y)    (Jiang, Li, Tandon 2020, sec. III; MATH 2.9)
 
     The estimate is exactly one step of expectation maximisation from the prior, so the bias of a wrong prior remains
     for any number of reports.
 
     Args:
-        share: (m,) the relative frequency of each output.
+        mean_features: (m,) the relative frequency of each output.
         prior: (k,) the campaign's prior.
     Returns:
         (k,) the shares.
     """
     marginal = decoder.forward(prior)
     seen = marginal > 0
-    posterior: Floats = prior * decoder.backward(np.divide(share, marginal, out=np.zeros_like(share), where=seen))
+    posterior: Floats = prior * decoder.backward(
+        np.divide(mean_features, marginal, out=np.zeros_like(mean_features), where=seen)
+    )
     posterior /= posterior.sum()
     return posterior
 

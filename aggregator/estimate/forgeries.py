@@ -125,7 +125,7 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int, noun: st
     return None
 
 
-def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alpha: float) -> float:
+def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, most: int, alpha: float) -> float:
     """Return d such that the mean of the addends exceeds its expectation by more than d with probability at most
     ``alpha``.
 
@@ -137,7 +137,7 @@ def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alph
     Args:
         adds: (m,) the addend of a report with each output.
         variance: the largest variance of an honest report's addend.
-        share: (m,) the relative frequency of each output.
+        mean_features: (m,) the relative frequency of each output.
         n, most: the number of reports, and the largest number of reports of one device.
         alpha: the probability of exceeding the limit.
     Source: Bernstein's inequality; Maurer, Pontil 2009, Theorem 4, for independent reports with equal expectations.
@@ -145,7 +145,7 @@ def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alph
     if most > 1:
         return _bernstein(float(np.abs(adds).max()), variance, math.log(1 / alpha) * most / n)
     doubt = math.log(2 / alpha) / n
-    found = max(float(share @ adds**2) - float(share @ adds) ** 2, 0.0)
+    found = max(float(mean_features @ adds**2) - float(mean_features @ adds) ** 2, 0.0)
     again = math.log(4 / alpha)
     seen = (
         math.sqrt(2 * found * again / (n - 1)) + 7 * float(np.ptp(adds)) * again / (3 * (n - 1)) if n > 1 else math.inf

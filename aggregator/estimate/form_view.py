@@ -21,12 +21,12 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats
 
 
-def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
+def covariances(decoder: Decoder, mean_features: Floats, v: Floats) -> Floats:
     """Return the covariance of one report's contribution to each share with its contribution to v . raw.
 
     Args:
         decoder: the decoder of the channel.
-        share: (m,) the mean features of the reports.
+        mean_features: (m,) the mean features of the reports.
         v: (k,) the weight of each input.
     Returns:
         (k,) covariances of one report.
@@ -34,13 +34,13 @@ def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
         NotInvertible
     """
     if isinstance(decoder, ReweighedDecoder):
-        return decoder.covariances(v, share)
+        return decoder.covariances(v, mean_features)
     if decoder.one_hot:
         phi = decoder.adjoint(v)
-        return decoder.invert(share * phi) - float(share @ phi) * decoder.invert(share)
+        return decoder.invert(mean_features * phi) - float(mean_features @ phi) * decoder.invert(mean_features)
     # A report has several features, so the covariances are computed as (Var(a + b) - Var(a - b)) / 4.
     units = np.eye(decoder.inputs)
-    both = [(decoder.variance(unit + v, share), decoder.variance(unit - v, share)) for unit in units]
+    both = [(decoder.variance(unit + v, mean_features), decoder.variance(unit - v, mean_features)) for unit in units]
     return np.array([(plus - minus) / 4 for plus, minus in both])
 
 

@@ -77,9 +77,9 @@ effective reports. With 80 effective reports, the coverage of 95% intervals was 
 least 94.1% for every value."""
 
 
-def standard_errors(decoder: Decoder, share: Floats, reports: int) -> Floats:
+def standard_errors(decoder: Decoder, mean_features: Floats, reports: int) -> Floats:
     """Return the standard error of each raw estimate, shape (k,): sqrt(variance of one report's contribution / n)."""
-    return np.sqrt(np.maximum(decoder.variances(share), 0) / reports)
+    return np.sqrt(np.maximum(decoder.variances(mean_features), 0) / reports)
 
 
 def quantile(alpha: float) -> float:

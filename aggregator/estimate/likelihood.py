@@ -71,44 +71,46 @@ class Fit:
         return self.gap <= CONVERGED_NATS
 
 
-def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: int = MAX_STEPS) -> Fit:
+def em(decoder: Decoder, mean_features: Floats, reports: int, start: Floats, *, steps: int = MAX_STEPS) -> Fit:
     """Return the maximum-likelihood distribution of the reports, by expectation maximisation.
 
     If several distributions are equally likely, the result depends on ``start``.
 
     Args:
         decoder: the decoder of a channel whose outputs are counted one by one.
-        share: (m,) the relative frequency of each output.
+        mean_features: (m,) the relative frequency of each output.
         reports: n, the number of reports.
         start: (k,) a distribution; the search is faster if this distribution is near the result.
         steps: the largest number of steps.
     Raises:
         ValueError: reports are counted bit by bit.
     """
-    return _ascend(decoder, share, reports, start, np.zeros(decoder.inputs), steps)
+    return _ascend(decoder, mean_features, reports, start, np.zeros(decoder.inputs), steps)
 
 
-def posterior_mode(decoder: Decoder, share: Floats, reports: int, prior: Floats, *, steps: int = MAX_STEPS) -> Fit:
+def posterior_mode(
+    decoder: Decoder, mean_features: Floats, reports: int, prior: Floats, *, steps: int = MAX_STEPS
+) -> Fit:
     """Return the posterior mode of the distribution under a Dirichlet prior centred at ``prior`` (MATH 2.9).
 
     The prior has the weight of ``PRIOR_REPORTS`` reports for each report. Unlike the posterior mean, the mode moves
     away from a wrong prior where the reports contradict it.
 
     Args:
-        decoder, share, reports, steps: see ``em``.
+        decoder, mean_features, reports, steps: see ``em``.
         prior: (k,) a distribution, which is the starting point too.
     Raises:
         ValueError: reports are counted bit by bit.
     """
-    return _ascend(decoder, share, reports, prior, PRIOR_REPORTS * prior, steps)
+    return _ascend(decoder, mean_features, reports, prior, PRIOR_REPORTS * prior, steps)
 
 
-def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: Floats, steps: int) -> Fit:
+def _ascend(decoder: Decoder, mean_features: Floats, reports: int, start: Floats, pull: Floats, steps: int) -> Fit:
     """Return the distribution with the largest objective F of the module's formula; ``pull`` is s P, shape (k,)."""
     if not decoder.one_hot:
         raise ValueError("a likelihood needs counts of whole outputs, and here bits are counted one by one")
     whole = 1 + pull.sum()
-    seen = share > 0
+    seen = mean_features > 0
     slack = SLACK * CONVERGED_NATS / reports
 
     def evaluate(p: Floats) -> tuple[float, float, Floats]:
@@ -116,9 +118,9 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
         distribution = decoder.forward(p)
         if (distribution[seen] <= 0).any():
             return -math.inf, math.inf, p
-        slope = decoder.backward(np.divide(share, distribution, out=np.zeros_like(share), where=seen))
+        slope = decoder.backward(np.divide(mean_features, distribution, out=np.zeros_like(mean_features), where=seen))
         # No step takes p below pull / whole, so p is positive wherever pull is.
-        value = share[seen] @ np.log(distribution[seen]) + pull[pull > 0] @ np.log(p[pull > 0])
+        value = mean_features[seen] @ np.log(distribution[seen]) + pull[pull > 0] @ np.log(p[pull > 0])
         slope = slope + np.divide(pull, p, out=np.zeros_like(p), where=pull > 0)
         step = p * slope
         return float(value), float(slope.max() - whole), step / step.sum()
@@ -176,10 +178,10 @@ class IdentifiedValues:
         return identified
 
 
-def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedValues:
+def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> IdentifiedValues:
     """Return estimates of the values that a channel without an inverse distinguishes from all others.
 
-        F = Q D^-1 Q',  raw = share D^-1 Q' F^+,  variance = diag(F^+) - p^2,  D = diag(forward(p))
+        F = Q D^-1 Q',  raw = mean_features D^-1 Q' F^+,  variance = diag(F^+) - p^2,  D = diag(forward(p))
 
     F is the Fisher information of one report at ``p``. A value x is identified if its unit vector lies in the range of
     F; otherwise different shares of x give the same output distribution, and x has no estimate. The estimate is one
@@ -188,7 +190,7 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedV
 
     Args:
         decoder: the decoder of the channel.
-        share: (m,) the relative frequency of each output.
+        mean_features: (m,) the relative frequency of each output.
         p: (k,) the shares at which outputs are weighted, such as the maximum-likelihood shares.
     Raises:
         ValueError: the channel has more than ``MOST_CELLS`` cells.
@@ -208,7 +210,7 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedV
     inverse = (right.T / singular) @ left.T / np.sqrt(distribution[seen])[:, np.newaxis]
     # A value is identified if the projection of its unit vector has the length 1.
     identified = np.abs((left**2).sum(axis=1) - 1) < math.sqrt(LOST)
-    raw = share[seen] @ inverse
-    variance = np.maximum(share[seen] @ inverse**2 - raw**2, 0)
+    raw = mean_features[seen] @ inverse
+    variance = np.maximum(mean_features[seen] @ inverse**2 - raw**2, 0)
     weight = float(np.abs(inverse[:, identified]).max()) if identified.any() else math.nan
     return IdentifiedValues(np.where(identified, raw, np.nan), np.where(identified, variance, np.nan), weight)

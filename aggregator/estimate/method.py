@@ -111,7 +111,7 @@ def needs_shrinkage(se: Floats) -> bool:
 def consistent(
     method: str,
     decoder: Decoder,
-    share: Floats,
+    mean_features: Floats,
     reports: int,
     linear: tuple[Floats, Floats] | None,
     prior: Floats | None,
@@ -123,7 +123,7 @@ def consistent(
     Args:
         method: one of ``names.METHODS``.
         decoder: the decoder of the campaign.
-        share: (m,) mean features of the reports.
+        mean_features: (m,) mean features of the reports.
         reports: n, the number of reports.
         linear: the raw estimates and their standard errors, both (k,); None if they do not exist and the method does
             not need them.
@@ -135,21 +135,21 @@ def consistent(
     """
     # A pooled decoder has the prior of each class; ``prior`` is the mean of these priors.
     if isinstance(decoder, Pooled) and method in ("mmse", "map"):
-        return decoder.posterior_mean(share) if method == "mmse" else decoder.posterior_mode(share)
+        return decoder.posterior_mean(mean_features) if method == "mmse" else decoder.posterior_mode(mean_features)
     if method == "mmse" and prior is not None:
-        return distribution.posterior_mean(decoder, share, prior)
+        return distribution.posterior_mean(decoder, mean_features, prior)
     if method == "map" and prior is not None:
-        return _converged_share(likelihood.posterior_mode(decoder, share, reports, prior), warnings)
+        return _converged_share(likelihood.posterior_mode(decoder, mean_features, reports, prior), warnings)
     if method == "smooth" and isinstance(decoder, ClassesDecoder):
-        return _smooth_classes(decoder, share, reports, shown_inputs)
+        return _smooth_classes(decoder, mean_features, reports, shown_inputs)
     if method == "smooth":
-        merged = Merged.of(decoder, np.rint(share * reports).astype(np.int64))
+        merged = Merged.of(decoder, np.rint(mean_features * reports).astype(np.int64))
         return merged.of_numbers(smoothed(merged).share)
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)
         # The start matters only if the maximum is not unique.
         start = empirical_bayes(*linear) if linear else even if prior is None else prior
-        return _converged_share(likelihood.em(decoder, share, reports, start), warnings)
+        return _converged_share(likelihood.em(decoder, mean_features, reports, start), warnings)
     if linear is None:
         raise ValueError(f"method {method!r} needs an unbiased estimate, and none exists: use 'em'")
     if method == "empirical-bayes":
@@ -162,11 +162,11 @@ def consistent(
     return distribution.project_unequal(linear[0], decoder.variances(decoder.forward(reference)), reports)
 
 
-def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, shown_inputs: ShownInputs) -> Floats:
+def _smooth_classes(decoder: ClassesDecoder, mean_features: Floats, reports: int, shown_inputs: ShownInputs) -> Floats:
     """Return the shares of all classes together, shape (k,); classes with the wave mechanism are smoothed, others
     projected."""
     found = np.zeros(decoder.inputs)
-    for inner, part, weight in zip(decoder.decoders, decoder.of_classes(share), decoder.parts, strict=True):
+    for inner, part, weight in zip(decoder.decoders, decoder.of_classes(mean_features), decoder.parts, strict=True):
         if weight:
             whole = float(part.sum())
             own, linear = part / whole, None

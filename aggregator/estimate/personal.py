@@ -126,11 +126,11 @@ def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.
     return takes
 
 
-def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
+def _response(prior: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
     """Return the parameters of the response under each prior, as floats (``protocol.personal.lip_response``).
 
     Args:
-        share: (d, k) the priors, as shares.
+        prior: (d, k) the probabilities of the values under each prior.
         levels: the levels in nanonats, one for all priors or (d,).
     Returns:
         cover, (d, k), and truth, (d, 1). The protocol's integers are these parameters times 2^64; each cover is rounded
@@ -139,7 +139,7 @@ def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
     different, which = np.unique(levels, return_inverse=True)
     factors = np.array([exact.exp_lower(level) / (1 << exact.EXP_BITS) for level in different.tolist()])
     factor = factors[which].reshape(-1, 1)
-    least = np.maximum(share, 1 - factor * share)
+    least = np.maximum(prior, 1 - factor * prior)
     truth: Floats = (factor - 1) / (factor - 1 + least.sum(axis=1, keepdims=True))
     return least * truth / (factor - 1), truth
 
@@ -229,14 +229,14 @@ class PersonalDecoder(Pooled):
         mean = (self._cover * own).sum(axis=1, keepdims=True) + self._responds * own
         return self._joined(mean, rows[self._takes] @ self._distribution.T)
 
-    def _invert(self, share: Floats) -> Floats:
-        rows = self._rows(share)
+    def _invert(self, mean_features: Floats) -> Floats:
+        rows = self._rows(mean_features)
         own = rows[:, : self.inputs]
         raw = (own - self._cover * own.sum(axis=1, keepdims=True)) / self._truth
         return self._joined(raw, rows[self._takes] @ self._left.T)
 
-    def _moments(self, share: Floats) -> Floats:
-        rows = self._rows(share)
+    def _moments(self, mean_features: Floats) -> Floats:
+        rows = self._rows(mean_features)
         own = rows[:, : self.inputs]
         others = own.sum(axis=1, keepdims=True) - own
         moment = (own * (1 - self._cover) ** 2 + others * self._cover**2) / self._truth**2

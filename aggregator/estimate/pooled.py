@@ -54,11 +54,11 @@ class Pooled(Decoder):
         """Return the mean of w . f(Y) for each class and value, shape (C, k)."""
 
     @abstractmethod
-    def _invert(self, share: Floats) -> Floats:
+    def _invert(self, mean_features: Floats) -> Floats:
         """Return the unbiased shares of class and value, shape (C, k), from the mean features, (m,)."""
 
     @abstractmethod
-    def _moments(self, share: Floats) -> Floats:
+    def _moments(self, mean_features: Floats) -> Floats:
         """Return the mean square of one report's contribution to each share of class and value, shape (C, k)."""
 
     @abstractmethod
@@ -89,14 +89,14 @@ class Pooled(Decoder):
     def backward(self, w: Floats) -> Floats:
         return self.members @ self._backward(w)
 
-    def invert(self, share: Floats) -> Floats:
-        raw: Floats = self._invert(share).sum(axis=0)
+    def invert(self, mean_features: Floats) -> Floats:
+        raw: Floats = self._invert(mean_features).sum(axis=0)
         return raw
 
-    def variances(self, share: Floats) -> Floats:
+    def variances(self, mean_features: Floats) -> Floats:
         # A report contributes to one class only, so products between classes are zero.
-        moment: Floats = self._moments(share).sum(axis=0)
-        return moment - self.invert(share) ** 2
+        moment: Floats = self._moments(mean_features).sum(axis=0)
+        return moment - self.invert(mean_features) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         contributions, times = self._contributions(counts)
@@ -107,17 +107,17 @@ class Pooled(Decoder):
         reached = np.cumsum(np.take_along_axis(times, order, axis=0), axis=0)[:-1]
         return BinomialSteps(descending[-1], heights, reached, reports, self._slack(counts))
 
-    def posterior_mean(self, share: Floats) -> Floats:
+    def posterior_mean(self, mean_features: Floats) -> Floats:
         """Return the mean over the reports of the posterior under the prior of the report's class, shape (k,).
 
-            p[x] = sum over classes c and their outputs y of share[y] P_c[x] Q_c(y|x) / P_c(y)
+            p[x] = sum over classes c and their outputs y of mean_features[y] P_c[x] Q_c(y|x) / P_c(y)
 
         Source: Jiang, Li, Tandon 2020, sec. III, where every person has a declared prior and a channel of their own.
         """
-        better: Floats = self._better(share, self._joint).sum(axis=0)
+        better: Floats = self._better(mean_features, self._joint).sum(axis=0)
         return better
 
-    def posterior_mode(self, share: Floats) -> Floats:
+    def posterior_mode(self, mean_features: Floats) -> Floats:
         """Return the posterior mode of the shares, with a Dirichlet prior around the prior of each class, shape (k,).
 
         This is expectation maximisation over classes and values together; ``likelihood.posterior_mode`` is the same
@@ -125,7 +125,7 @@ class Pooled(Decoder):
         """
         prior = p = self._joint
         for _ in range(MAX_ROUNDS):
-            better = (self._better(share, p) + PRIOR_REPORTS * prior) / (1 + PRIOR_REPORTS)
+            better = (self._better(mean_features, p) + PRIOR_REPORTS * prior) / (1 + PRIOR_REPORTS)
             converged = np.abs(better - p).sum() < CONVERGED
             p = better
             if converged:
@@ -140,9 +140,11 @@ class Pooled(Decoder):
             raise ValueError("a posterior needs the prior of every class, and a class has none: use 'projection'")
         return self.members[:, np.newaxis] * self.priors
 
-    def _better(self, share: Floats, p: Floats) -> Floats:
+    def _better(self, mean_features: Floats, p: Floats) -> Floats:
         marginal = self._forward(p)
         seen = marginal > 0
-        posterior: Floats = p * self._backward(np.divide(share, marginal, out=np.zeros_like(share), where=seen))
+        posterior: Floats = p * self._backward(
+            np.divide(mean_features, marginal, out=np.zeros_like(mean_features), where=seen)
+        )
         posterior /= posterior.sum()
         return posterior

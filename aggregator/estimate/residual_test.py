@@ -48,19 +48,19 @@ class Direction:
     variance: float
 
 
-def scores(decoder: Decoder, share: Floats) -> Floats:
+def scores(decoder: Decoder, mean_features: Floats) -> Floats:
     """Return the statistic of each output, in units of its standard error at equal shares.
 
     The standard error is right if the direction is nearly the output alone; otherwise it is too large, and the
     statistic too small. The statistics only select the outputs to test.
 
     Args:
-        share: (m,) the relative frequency of each output.
+        mean_features: (m,) the relative frequency of each output.
     Returns:
         (m,) the statistics.
     """
     inverse = _inverse(decoder)
-    found: Floats = _beyond(decoder, inverse, share) / np.sqrt(np.where(inverse > 0, inverse, 1))
+    found: Floats = _beyond(decoder, inverse, mean_features) / np.sqrt(np.where(inverse > 0, inverse, 1))
     return found
 
 

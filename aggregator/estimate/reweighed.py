@@ -43,34 +43,37 @@ class ReweighedDecoder(ClassesDecoder):
     def scales(self) -> Floats:
         return self.factors
 
-    def _invert(self, share: Floats) -> Floats:
-        return self.factors[:, np.newaxis] * super()._invert(share)
+    def _invert(self, mean_features: Floats) -> Floats:
+        return self.factors[:, np.newaxis] * super()._invert(mean_features)
 
-    def _moments(self, share: Floats) -> Floats:
-        return self.factors[:, np.newaxis] ** 2 * super()._moments(share)
+    def _moments(self, mean_features: Floats) -> Floats:
+        return self.factors[:, np.newaxis] ** 2 * super()._moments(mean_features)
 
     def adjoint(self, v: Floats) -> Floats:
         return np.repeat(self.factors, [decoder.features for decoder in self._decoders]) * super().adjoint(v)
 
-    def variances(self, share: Floats) -> Floats:
+    def variances(self, mean_features: Floats) -> Floats:
         present = self.members > 0
-        within = self._moments(share)[present] - self._invert(share)[present] ** 2 / self.members[present, np.newaxis]
+        within = (
+            self._moments(mean_features)[present]
+            - self._invert(mean_features)[present] ** 2 / self.members[present, np.newaxis]
+        )
         found: Floats = within.sum(axis=0)
         return found
 
-    def variance(self, v: Floats, share: Floats) -> float:
+    def variance(self, v: Floats, mean_features: Floats) -> float:
         found = 0.0
         for part, adds, member in zip(
-            np.split(share, self._cuts), np.split(self.adjoint(v), self._cuts), self.members, strict=True
+            np.split(mean_features, self._cuts), np.split(self.adjoint(v), self._cuts), self.members, strict=True
         ):
             found += float(part @ adds**2) - (float(part @ adds) ** 2 / member if member else 0.0)
         return found
 
-    def covariances(self, v: Floats, share: Floats) -> Floats:
+    def covariances(self, v: Floats, mean_features: Floats) -> Floats:
         """Return the covariance of one report's contribution to each share with that to v . raw, shape (k,)."""
         phi, present = self.adjoint(v), self.members > 0
-        both, alone = self._invert(share * phi)[present], self._invert(share)[present]
-        parts = zip(np.split(share, self._cuts), np.split(phi, self._cuts), strict=True)
+        both, alone = self._invert(mean_features * phi)[present], self._invert(mean_features)[present]
+        parts = zip(np.split(mean_features, self._cuts), np.split(phi, self._cuts), strict=True)
         means = np.array([part @ adds for part, adds in parts])[present] / self.members[present]
         found: Floats = both.sum(axis=0) - means @ alone
         return found

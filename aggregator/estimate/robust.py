@@ -30,12 +30,12 @@ CONVERGED = 1e-5
 """The search has converged if a round moves less than this part of the reports."""
 
 
-def robust(decoder: Decoder, share: Floats, reports: int, shown_inputs: ShownInputs | None = None) -> Floats:
+def robust(decoder: Decoder, mean_features: Floats, reports: int, shown_inputs: ShownInputs | None = None) -> Floats:
     """Return the unbiased shares of the reduced counts, projected by ``distribution.project``.
 
     Args:
         decoder: the decoder of the campaign.
-        share: (m,) the relative frequency of each output.
+        mean_features: (m,) the relative frequency of each output.
         reports: n, the number of reports, or the effective number of reports.
         shown_inputs: see ``distribution.project``.
     Raises:
@@ -44,11 +44,13 @@ def robust(decoder: Decoder, share: Floats, reports: int, shown_inputs: ShownInp
     """
     if not decoder.one_hot:
         raise ValueError("a robust estimate needs counts of whole outputs, and here bits are counted one by one")
-    reduced, p = share, np.full(decoder.inputs, 1 / decoder.inputs)
+    reduced, p = mean_features, np.full(decoder.inputs, 1 / decoder.inputs)
     for _ in range(ROUNDS):
         p = likelihood.em(decoder, reduced, reports, p).share
         distribution = decoder.forward(p)
-        fewer = np.minimum(share, distribution + REACH * np.sqrt(np.maximum(distribution, 1 / reports) / reports))
+        fewer = np.minimum(
+            mean_features, distribution + REACH * np.sqrt(np.maximum(distribution, 1 / reports) / reports)
+        )
         fewer /= fewer.sum()
         moved, reduced = float(np.abs(fewer - reduced).sum()), fewer
         if moved < CONVERGED:

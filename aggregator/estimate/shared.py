@@ -47,20 +47,22 @@ class SharedDecoder(ReweighedDecoder):
         precision = members / np.array(variances)
         super().__init__(decoders, members, priors, precision / precision.sum())
 
-    def p_value(self, share: Floats, reports: int) -> float:
+    def p_value(self, mean_features: Floats, reports: int) -> float:
         """Return an upper bound on the p-value of the hypothesis that all classes have the same shares.
 
         The bound is the normal tail of the largest difference between a class and the pooled estimate, times the number
         of comparisons (Bonferroni).
 
         Args:
-            share: (m,) the relative frequency of each output.
+            mean_features: (m,) the relative frequency of each output.
             reports: n, the number of reports.
         """
-        together = self.invert(share)
+        together = self.invert(mean_features)
         distribution = np.maximum(together, 0) / np.maximum(together, 0).sum()
         found = []
-        for decoder, part, member in zip(self._decoders, np.split(share, self._cuts), self.members, strict=True):
+        for decoder, part, member in zip(
+            self._decoders, np.split(mean_features, self._cuts), self.members, strict=True
+        ):
             if member:
                 found.append((decoder.invert(part / member), decoder.variances(decoder.forward(distribution)) / member))
         alone, variances = (np.array(column) for column in zip(*found, strict=True))
@@ -74,12 +76,12 @@ class SharedDecoder(ReweighedDecoder):
         return float(min(1.0, comparisons * 2 * tail))
 
 
-def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) -> SharedDecoder:
+def shared(decoder: Decoder, mean_features: Floats, reports: int, *, dependent: bool) -> SharedDecoder:
     """Return the decoder that assumes that all classes have the same shares.
 
     Args:
         decoder: the decoder of the campaign.
-        share: (m,) the relative frequency of each output.
+        mean_features: (m,) the relative frequency of each output.
         reports: n, the number of reports.
         dependent: whether a device has several reports.
     Raises:
@@ -98,7 +100,7 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
             "--period, or use --pool equal"
         )
     found = SharedDecoder(decoder.decoders, decoder.members, decoder.priors)
-    p = found.p_value(share, reports)
+    p = found.p_value(mean_features, reports)
     if p < ALPHA:
         raise NotShared(
             f"the classes have different shares (p = {max(p, 1e-6):.2g} at most): an average weighted by precision "

@@ -180,9 +180,9 @@ class TranscriptDecoder(Pooled):
             later /= later.max(axis=1, keepdims=True)
         return mean
 
-    def posterior_mean(self, share: Floats) -> Floats:
+    def posterior_mean(self, mean_features: Floats) -> Floats:
         """Return the mean of P(value | transcript) over devices and the periods in which they answered, shape (k,)."""
-        mean: Floats = share @ self._posterior
+        mean: Floats = mean_features @ self._posterior
         return mean
 
     def forward(self, p: Floats) -> Floats:
@@ -204,11 +204,11 @@ class TranscriptDecoder(Pooled):
     def _backward(self, w: Floats) -> Floats:
         return (w @ self._likelihood)[np.newaxis]
 
-    def _invert(self, share: Floats) -> Floats:
-        return (share @ self._adds)[np.newaxis]
+    def _invert(self, mean_features: Floats) -> Floats:
+        return (mean_features @ self._adds)[np.newaxis]
 
-    def _moments(self, share: Floats) -> Floats:
-        return (share @ self._adds**2)[np.newaxis]
+    def _moments(self, mean_features: Floats) -> Floats:
+        return (mean_features @ self._adds**2)[np.newaxis]
 
     def adjoint(self, v: Floats) -> Floats:
         adds: Floats = self._adds @ v

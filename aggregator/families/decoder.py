@@ -2,11 +2,12 @@
 
 An estimate is linear in the counts. An output y has features f(y): the output itself, one-hot among m, or for unary
 channels its bits. A decoder is a pair of implicit matrices: the response R (k x m), with R[x] = E[f(Y) | x], and a left
-inverse L (m x k) of R. Both are only multiplied with vectors, never stored. Then E[share @ L] = p for every p, and the
-variance of a linear query is the variance of one number per report, by one formula for all mechanisms.
+inverse L (m x k) of R. Both are only multiplied with vectors, never stored. With the mean features f of the reports,
+E[f @ L] = p for every p, and the variance of a linear query is the variance of one number per report, by one formula
+for all mechanisms.
 
     forward    p @ R        the mean features                 backward   R @ w        a mean over the outputs
-    invert     share @ L    the unbiased estimate             adjoint    L @ v        a feature's contribution to v . p
+    invert     f @ L        the unbiased estimate             adjoint    L @ v        a feature's contribution to v . p
 
 One-hot features sum to one. Bits do not, so a query on bits also has an ``intercept``.
 
@@ -140,8 +141,8 @@ class Decoder(ABC):
         return 0.0
 
     @abstractmethod
-    def invert(self, share: Floats) -> Floats:
-        """Return the unbiased shares, ``share`` @ L, from the mean features of the reports: from (m,) to (k,).
+    def invert(self, mean_features: Floats) -> Floats:
+        """Return the unbiased shares, ``mean_features`` @ L, from the mean features of the reports: from (m,) to (k,).
 
         Raises:
             NotInvertible
@@ -156,23 +157,23 @@ class Decoder(ABC):
         """
 
     @abstractmethod
-    def variances(self, share: Floats) -> Floats:
+    def variances(self, mean_features: Floats) -> Floats:
         """Return the variance of one report's contribution to the estimate of each input: from (m,) to (k,).
 
         Raises:
             NotInvertible
         """
 
-    def variance(self, v: Floats, share: Floats) -> float:
+    def variance(self, v: Floats, mean_features: Floats) -> float:
         """Return the variance of one report's contribution to the estimate of v . p          (MATH 6.2).
 
         Raises:
             NotInvertible
         """
         phi = self.adjoint(v)
-        return float(share @ (phi - share @ phi) ** 2)
+        return float(mean_features @ (phi - mean_features @ phi) ** 2)
 
-    def furthest(self, v: Floats, share: Floats) -> float:
+    def furthest(self, v: Floats, mean_features: Floats) -> float:
         """Return an upper bound on the difference between one report's contribution and the estimate of v . p.
 
         Raises:
@@ -180,16 +181,18 @@ class Decoder(ABC):
         """
         phi = self.adjoint(v)
         if self.one_hot:
-            return float(np.abs(phi - share @ phi).max())
-        return float(max(np.maximum(phi, 0).sum() - share @ phi, share @ phi - np.minimum(phi, 0).sum()))
+            return float(np.abs(phi - mean_features @ phi).max())
+        return float(
+            max(np.maximum(phi, 0).sum() - mean_features @ phi, mean_features @ phi - np.minimum(phi, 0).sum())
+        )
 
-    def query(self, v: Floats, share: Floats) -> float:
+    def query(self, v: Floats, mean_features: Floats) -> float:
         """Return the unbiased estimate of v . p.
 
         Raises:
             NotInvertible
         """
-        return self.intercept(v) + float(share @ self.adjoint(v))
+        return self.intercept(v) + float(mean_features @ self.adjoint(v))
 
     @abstractmethod
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:

@@ -94,16 +94,16 @@ class SupportDecoder(Decoder):
         mean: Floats = self._unlikely * w.sum() + (self._likely - self._unlikely) * self._over_outputs(w)
         return mean
 
-    def invert(self, share: Floats) -> Floats:
-        raw: Floats = (self._over_outputs(share) - self._other * share.sum()) / self._gap
+    def invert(self, mean_features: Floats) -> Floats:
+        raw: Floats = (self._over_outputs(mean_features) - self._other * mean_features.sum()) / self._gap
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
         adds: Floats = (self._over_inputs(v) - self._other * v.sum()) / self._gap
         return adds
 
-    def variances(self, share: Floats) -> Floats:
-        reached, total = self._over_outputs(share), share.sum()
+    def variances(self, mean_features: Floats) -> Floats:
+        reached, total = self._over_outputs(mean_features), mean_features.sum()
         moment = reached * (1 - self._other) ** 2 + (total - reached) * self._other**2
         raw = reached - self._other * total
         variances: Floats = (moment - raw**2) / self._gap**2

@@ -63,22 +63,22 @@ class BalancedDecoder(BitsDecoder):
         rest, known = self._without_sum(v)
         return self._plain.intercept(rest) + known
 
-    def invert(self, share: Floats) -> Floats:
-        raw = self._plain.invert(share)
+    def invert(self, mean_features: Floats) -> Floats:
+        raw = self._plain.invert(mean_features)
         balanced: Floats = raw - self._part * (raw.sum() - 1)
         return balanced
 
     def adjoint(self, v: Floats) -> Floats:
         return self._plain.adjoint(self._without_sum(v)[0])
 
-    def variances(self, share: Floats) -> Floats:
-        raw, alone = self._plain.invert(share), self._plain.variances(share)
+    def variances(self, mean_features: Floats) -> Floats:
+        raw, alone = self._plain.invert(mean_features), self._plain.variances(mean_features)
         with_sum = alone - raw * (raw.sum() - raw)
         found: Floats = alone - 2 * self._part * with_sum + self._part**2 * with_sum.sum()
         return np.maximum(found, 0)  # with estimated shares, the variance may be slightly negative
 
-    def variance(self, v: Floats, share: Floats) -> float:
-        return self._plain.variance(self._without_sum(v)[0], share)
+    def variance(self, v: Floats, mean_features: Floats) -> float:
+        return self._plain.variance(self._without_sum(v)[0], mean_features)
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         """Return the steps of the uncorrected estimate; raw' would need one step for each possible word."""

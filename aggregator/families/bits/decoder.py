@@ -50,22 +50,22 @@ class BitsDecoder(Decoder):
     def intercept(self, v: Floats) -> float:
         return -float(v @ (self._b / self._a_minus_b))
 
-    def invert(self, share: Floats) -> Floats:
-        raw: Floats = (share - self._b) / self._a_minus_b
+    def invert(self, mean_features: Floats) -> Floats:
+        raw: Floats = (mean_features - self._b) / self._a_minus_b
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
         adds: Floats = v / self._a_minus_b
         return adds
 
-    def variances(self, share: Floats) -> Floats:
-        of_bits: Floats = share * (1 - share) / self._a_minus_b**2
+    def variances(self, mean_features: Floats) -> Floats:
+        of_bits: Floats = mean_features * (1 - mean_features) / self._a_minus_b**2
         return of_bits
 
-    def variance(self, v: Floats, share: Floats) -> float:
+    def variance(self, v: Floats, mean_features: Floats) -> float:
         # For i other than j, Cov(f_i, f_j) = -p_i p_j (a_i - b_i) (a_j - b_j).
-        weighted = v * self.invert(share)
-        alone = float(v**2 @ self.variances(share))
+        weighted = v * self.invert(mean_features)
+        alone = float(v**2 @ self.variances(mean_features))
         # With estimated shares, the variance may be slightly negative.
         return max(alone - float(weighted.sum() ** 2 - weighted @ weighted), 0.0)
 

@@ -44,14 +44,14 @@ class ConstantDecoder(Decoder):
     def backward(self, w: Floats) -> Floats:
         return w
 
-    def invert(self, share: Floats) -> Floats:
-        return share
+    def invert(self, mean_features: Floats) -> Floats:
+        return mean_features
 
     def adjoint(self, v: Floats) -> Floats:
         return v
 
-    def variances(self, share: Floats) -> Floats:
-        return share - share**2
+    def variances(self, mean_features: Floats) -> Floats:
+        return mean_features - mean_features**2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         return BinomialSteps(np.ones(1), np.zeros((1, 1)), counts[np.newaxis], reports)
@@ -163,12 +163,12 @@ class BlocksDecoder(Decoder):
             mean[self._open] += self._cover * w[self._groups[0].columns].sum()
         return mean
 
-    def invert(self, share: Floats) -> Floats:
+    def invert(self, mean_features: Floats) -> Floats:
         raw = np.empty(self.inputs)
         for group in self._groups:
-            raw[group.members] = group.each(group.inner.invert, share[group.columns])
-        raw[self._open] = share[self._own] / self._shown
-        raw += share[self._own].sum() * self._aside
+            raw[group.members] = group.each(group.inner.invert, mean_features[group.columns])
+        raw[self._open] = mean_features[self._own] / self._shown
+        raw += mean_features[self._own].sum() * self._aside
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
@@ -178,16 +178,16 @@ class BlocksDecoder(Decoder):
         adds[self._own] = v[self._open] / self._shown + self._aside @ v
         return adds
 
-    def variances(self, share: Floats) -> Floats:
+    def variances(self, mean_features: Floats) -> Floats:
         moment: Floats = np.empty(self.inputs)
         for group in self._groups:
-            rows = share[group.columns]
+            rows = mean_features[group.columns]
             # The inner decoder subtracts the square of an estimate that ignores the open inputs. This square is added
             # back, and the square of the full estimate is subtracted at the end.
             moment[group.members] = group.each(group.inner.variances, rows) + group.each(group.inner.invert, rows) ** 2
-        moment[self._open] = share[self._own] / self._shown**2
-        moment += share[self._own].sum() * self._aside**2
-        return moment - self.invert(share) ** 2
+        moment[self._open] = mean_features[self._own] / self._shown**2
+        moment += mean_features[self._own].sum() * self._aside**2
+        return moment - self.invert(mean_features) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         """Return the steps of the inner channels; reports from outside the block divide each step in two."""

@@ -90,8 +90,8 @@ class GradedDecoder(Decoder):
         mean: Floats = self._outside * w.sum() + (self._inside - self._outside) * self._cycle.over_outputs(w)
         return mean
 
-    def invert(self, share: Floats) -> Floats:
-        sums, total = self._cycle.over_outputs(share), float(share.sum())
+    def invert(self, mean_features: Floats) -> Floats:
+        sums, total = self._cycle.over_outputs(mean_features), float(mean_features.sum())
         raw = self._factor * (sums - self._even * total - self._tilt @ sums)
         balanced: Floats = raw - self._part * (raw.sum() - total) if self._balanced else raw
         return balanced
@@ -111,14 +111,16 @@ class GradedDecoder(Decoder):
         beyond: Floats = over_inputs(self._of_sum) - self._factor.sum() * self._even - 1
         return self._even + over_inputs(self._tilt), beyond
 
-    def variances(self, share: Floats) -> Floats:
+    def variances(self, mean_features: Floats) -> Floats:
         # A report with output y adds a (1[y in S_x] - less[y]) - u beyond[y].
         (less, beyond), a, u = self._common, self._factor, self._part
         over_outputs = self._cycle.over_outputs
-        moment = a**2 * (over_outputs(share * (1 - 2 * less)) + share @ less**2)
+        moment = a**2 * (over_outputs(mean_features * (1 - 2 * less)) + mean_features @ less**2)
         if self._balanced:
-            moment += u**2 * (share @ beyond**2) - 2 * a * u * (over_outputs(share * beyond) - share @ (less * beyond))
-        found: Floats = moment - self.invert(share) ** 2
+            moment += u**2 * (mean_features @ beyond**2) - 2 * a * u * (
+                over_outputs(mean_features * beyond) - mean_features @ (less * beyond)
+            )
+        found: Floats = moment - self.invert(mean_features) ** 2
         return found
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:

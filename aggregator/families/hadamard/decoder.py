@@ -51,15 +51,15 @@ class HadamardDecoder(Decoder):
         mean: Floats = (w.sum(axis=-1, keepdims=True) + self._contrast * self._over_columns(w)) / self.features
         return mean
 
-    def invert(self, share: Floats) -> Floats:
-        return self._over_columns(share) / self._contrast
+    def invert(self, mean_features: Floats) -> Floats:
+        return self._over_columns(mean_features) / self._contrast
 
     def adjoint(self, v: Floats) -> Floats:
         return self._over_rows(v) / self._contrast
 
-    def variances(self, share: Floats) -> Floats:
-        moment: Floats = share.sum(axis=-1, keepdims=True) / self._contrast**2
-        return moment - self.invert(share) ** 2
+    def variances(self, mean_features: Floats) -> Floats:
+        moment: Floats = mean_features.sum(axis=-1, keepdims=True) / self._contrast**2
+        return moment - self.invert(mean_features) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # The outputs S_x of the step are the columns where row x is +1, with p* = pi and q* = 1/2.

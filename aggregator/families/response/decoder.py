@@ -32,17 +32,17 @@ class ResponseDecoder(Decoder):
     def backward(self, w: Floats) -> Floats:
         return self._cover @ w + self._truth * w
 
-    def invert(self, share: Floats) -> Floats:
-        raw: Floats = (share - self._cover * share.sum()) / self._checked_truth
+    def invert(self, mean_features: Floats) -> Floats:
+        raw: Floats = (mean_features - self._cover * mean_features.sum()) / self._checked_truth
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
         return (v - self._cover @ v) / self._checked_truth
 
-    def variances(self, share: Floats) -> Floats:
+    def variances(self, mean_features: Floats) -> Floats:
         own, others = (1 - self._cover) ** 2, self._cover**2
-        moment: Floats = (share * own + (share.sum() - share) * others) / self._checked_truth**2
-        return moment - self.invert(share) ** 2
+        moment: Floats = (mean_features * own + (mean_features.sum() - mean_features) * others) / self._checked_truth**2
+        return moment - self.invert(mean_features) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # The outputs S_x of the step are {x}, with p* = c[x] + t and q* = c[x].

@@ -49,17 +49,17 @@ class SubsetDecoder(Decoder):
     def intercept(self, v: Floats) -> float:
         return float(-self._outside * v.sum() / self._gap)
 
-    def invert(self, share: Floats) -> Floats:
-        raw: Floats = (share - self._outside) / self._gap
+    def invert(self, mean_features: Floats) -> Floats:
+        raw: Floats = (mean_features - self._outside) / self._gap
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
         return v / self._gap
 
-    def variances(self, share: Floats) -> Floats:
-        return share * (1 - share) / self._gap**2
+    def variances(self, mean_features: Floats) -> Floats:
+        return mean_features * (1 - mean_features) / self._gap**2
 
-    def variance(self, v: Floats, share: Floats) -> float:
+    def variance(self, v: Floats, mean_features: Floats) -> float:
         """Return the variance of one report's contribution to the estimate of v . p; the bits of a report are
         dependent.
 
@@ -68,15 +68,15 @@ class SubsetDecoder(Decoder):
         where a applies to the bits of the true input and another input, c to the bits of two other inputs, and p is the
         estimate.
         """
-        p = self.invert(share)
+        p = self.invert(mean_features)
         pairs = v.sum() ** 2 - v @ v  # sum over i other than j of v_i v_j
         owned = 2 * (v.sum() * (v @ p) - v**2 @ p)  # sum over i other than j of v_i v_j (p_i + p_j)
-        second = v**2 @ share + self._two_others * pairs + (self._with_own - self._two_others) * owned
-        return float(max(second - (v @ share) ** 2, 0.0)) / self._gap**2
+        second = v**2 @ mean_features + self._two_others * pairs + (self._with_own - self._two_others) * owned
+        return float(max(second - (v @ mean_features) ** 2, 0.0)) / self._gap**2
 
-    def furthest(self, v: Floats, share: Floats) -> float:
+    def furthest(self, v: Floats, mean_features: Floats) -> float:
         phi = np.sort(self.adjoint(v))  # a report has d features
-        mean = float(share @ self.adjoint(v))
+        mean = float(mean_features @ self.adjoint(v))
         return float(max(phi[-self._ones :].sum() - mean, mean - phi[: self._ones].sum()))
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:

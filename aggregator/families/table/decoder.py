@@ -60,17 +60,17 @@ class TableDecoder(Decoder):
         mean: Floats = self._distribution @ w
         return mean
 
-    def invert(self, share: Floats) -> Floats:
-        raw: Floats = share @ self._inverse
+    def invert(self, mean_features: Floats) -> Floats:
+        raw: Floats = mean_features @ self._inverse
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
         adds: Floats = self._inverse @ v
         return adds
 
-    def variances(self, share: Floats) -> Floats:
-        moment: Floats = share @ self._inverse**2
-        return moment - self.invert(share) ** 2
+    def variances(self, mean_features: Floats) -> Floats:
+        moment: Floats = mean_features @ self._inverse**2
+        return moment - self.invert(mean_features) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         order = np.argsort(-self._inverse, axis=0, kind="stable")

@@ -76,10 +76,10 @@ class WaveDecoder(Decoder):
             "or --cdf, or the smoothed shares of method 'smooth'"
         )
 
-    def invert(self, share: Floats) -> Floats:
+    def invert(self, mean_features: Floats) -> Floats:
         raise self._refused
 
-    def variances(self, share: Floats) -> Floats:
+    def variances(self, mean_features: Floats) -> Floats:
         raise self._refused
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:

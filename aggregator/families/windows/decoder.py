@@ -230,17 +230,17 @@ class WindowsDecoder(Decoder):
         """Return the columns of L for the inputs ``chunk``, shape (c, m); L as a whole is never in memory."""
         return self.forward(self._solved[chunk]) * self._per_marginal
 
-    def invert(self, share: Floats) -> Floats:
-        raw: Floats = self.backward(share * self._per_marginal) @ self._solved
+    def invert(self, mean_features: Floats) -> Floats:
+        raw: Floats = self.backward(mean_features * self._per_marginal) @ self._solved
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
         adds: Floats = self.forward(self._solved @ v) * self._per_marginal
         return adds
 
-    def variances(self, share: Floats) -> Floats:
-        moment = np.concatenate([self._columns(chunk) ** 2 @ share for chunk in self._chunks()])
-        variances: Floats = moment - self.invert(share) ** 2
+    def variances(self, mean_features: Floats) -> Floats:
+        moment = np.concatenate([self._columns(chunk) ** 2 @ mean_features for chunk in self._chunks()])
+        variances: Floats = moment - self.invert(mean_features) ** 2
         return variances
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
