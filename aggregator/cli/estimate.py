@@ -29,7 +29,14 @@ from aggregator.cli.forms import (
     write_form_page,
 )
 from aggregator.cli.numbers import RealNumber, WholeNumber
-from aggregator.cli.ranges import CourseRequest, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
+from aggregator.cli.ranges import (
+    OrderedCourseRequest,
+    Ranges,
+    estimate_course,
+    estimate_ranges,
+    print_course,
+    print_ranges,
+)
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
@@ -251,7 +258,7 @@ def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: Signe
             )
         ranges, in_order = Ranges.usual(campaign), True
     if in_order:
-        request = CourseRequest(str(chosen.by), chosen.period, chosen.periods, chosen.ends, chosen.steps)
+        request = OrderedCourseRequest(str(chosen.by), chosen.period, chosen.periods, chosen.ends, chosen.steps)
         course = estimate_course(
             _drawn(ranges, chosen), study, engine, signed, request, chosen.method, chosen.confidence, name
         )

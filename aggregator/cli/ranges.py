@@ -79,7 +79,7 @@ class Ranges:
 
 
 @dataclass(frozen=True)
-class CourseRequest:
+class OrderedCourseRequest:
     """The periods or classes over which quantiles and ranges are estimated.
 
     Attributes:
@@ -138,7 +138,7 @@ def estimate_course(
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
-    request: CourseRequest,
+    request: OrderedCourseRequest,
     method: str | None,
     confidence: float,
     where: str | None,
