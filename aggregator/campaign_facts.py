@@ -11,7 +11,7 @@ from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Domain, Grid
-from protocol.notions import Information
+from protocol.notions import Lip
 from protocol.notions.information import RADIUS_UNITS
 from protocol.views import Coarse, Identity, QuestionsMap, View, is_plain
 
@@ -90,7 +90,7 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
         campaign.notion.name: exact.nats(certificate.audited),
     }
     declared: dict[str, float] = {}
-    if isinstance(campaign.notion, Information) and certificate.ball is not None:
+    if isinstance(campaign.notion, Lip) and certificate.ball is not None:
         named["lip-ball"] = exact.nats(certificate.ball)
         declared["ball"] = campaign.notion.radius / RADIUS_UNITS
     return {

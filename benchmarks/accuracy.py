@@ -30,7 +30,7 @@ from protocol import codec, exact
 from protocol.channels import decode as decode_channel
 from protocol.domain import Values
 from protocol.exact import NANONATS
-from protocol.notions import Graded, Information, Ldp, certify
+from protocol.notions import Graded, Ldp, Lip, certify
 
 SIZES = (8, 12, 16, 18, 24, 32, 48, 64, 100, 128, 131, 135, 200, 256, 300, 512, 700, 1000, 1024)
 LARGE = 43_750
@@ -131,9 +131,9 @@ def lip_gain() -> Iterator[tuple[str, str]]:
             for eps in (0.1, 1, 2, 3, 4, 5, 7, 10):
                 prior, level = [math.ceil(2**40 / rank**exponent) for rank in range(1, size + 1)], exact.level_from(eps)
                 started = time.perf_counter()
-                name, channel = chosen(LIP, PlannedQuestion(values(size), Information(level, tuple(prior))))
+                name, channel = chosen(LIP, PlannedQuestion(values(size), Lip(level, tuple(prior))))
                 took = time.perf_counter() - started
-                certify(channel, Information(level, tuple(prior)))
+                certify(channel, Lip(level, tuple(prior)))
                 nothing = prior_mse(prior)
                 gain = (nothing - lip_mse(channel, prior)) / (nothing - lip_mse_bound(level, prior))
                 found.append(f"{gain:.3f}")
@@ -148,7 +148,7 @@ def authoring() -> Iterator[tuple[str, str]]:
     """Yield the time to design a windows channel, to read and certify it, and to draw an output."""
     for size, aim in ((1000, "2 s"), (100_000, "30 s")):
         prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
-        notion = Information(NANONATS, prior)
+        notion = Lip(NANONATS, prior)
         started = time.perf_counter()
         channel = windows(prior, NANONATS)
         designed = time.perf_counter()

@@ -36,7 +36,7 @@ from protocol.domain import Grid
 from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.errors import BadData
 from protocol.keys import SigningKey
-from protocol.notions import Block, Classes, Geo, Graded, Information, Ldp, Matrix, MutualInformation, Notion
+from protocol.notions import Block, Classes, Geo, Graded, Ldp, Lip, Matrix, MutualInformation, Notion
 from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
@@ -51,30 +51,30 @@ def most_expensive() -> dict[str, Callable[[], NotionAndChannel]]:
     return {
         "hadamard, ldp, 2^20 values": lambda: (Ldp(MOST), Hadamard(2**63 + 2**62, 2**20)),
         "hadamard, pairwise, 112 values": lambda: (_matrix(112), Hadamard(2**63 + 2**62, 112)),
-        "hadamard, lip, 2,045 values": lambda: (Information(MOST, (1,) * 2045), Hadamard(2**63 + 2**62, 2045)),
-        "projective, lip, 1,023 values": lambda: (Information(MOST, _prior(1023)), projective(1023, 2, 10)),
-        "projective, lip, 3,900 values": lambda: (Information(MOST, _prior(3900)), projective(3900, 2, 12)),
+        "hadamard, lip, 2,045 values": lambda: (Lip(MOST, (1,) * 2045), Hadamard(2**63 + 2**62, 2045)),
+        "projective, lip, 1,023 values": lambda: (Lip(MOST, _prior(1023)), projective(1023, 2, 10)),
+        "projective, lip, 3,900 values": lambda: (Lip(MOST, _prior(3900)), projective(3900, 2, 12)),
         "projective, pairwise, 112 values": lambda: (_matrix(112), projective(112, 2, 20)),
         "graded, minid, 65,536 values in 64 classes": lambda: (_minid(2**16, 64), _graded(2**16, 2, 17, 64)),
-        "graded, lip, 600 values in 8 classes": lambda: (Information(MOST, _prior(600)), _graded(600, 2, 10, 8)),
+        "graded, lip, 600 values in 8 classes": lambda: (Lip(MOST, _prior(600)), _graded(600, 2, 10, 8)),
         "subset, pairwise, 62 values": lambda: (_matrix(62), _subset(62, 31)),
-        "triples, lip, 4,095 values": lambda: (Information(MOST, _prior(4095)), _triples(4095)),
-        "response, lip, 7,000 cover weights": lambda: (Information(MOST, _prior(7000)), _response(7000)),
+        "triples, lip, 4,095 values": lambda: (Lip(MOST, _prior(4095)), _triples(4095)),
+        "response, lip, 7,000 cover weights": lambda: (Lip(MOST, _prior(7000)), _response(7000)),
         "bits, minid, 65,536 values in 64 classes": lambda: (_minid(2**16, 64), _bits(2**16, 64)),
-        "bits, lip, 700 classes": lambda: (Information(MOST, _prior(700)), _bits(700, 700)),
+        "bits, lip, 700 classes": lambda: (Lip(MOST, _prior(700)), _bits(700, 700)),
         "bits, ldp, 3,500 classes": lambda: (Ldp(MOST), _bits(3500, 3500)),
         "blocks, block, 800,000 values": lambda: _in_blocks(800_000),
         "blocks, block, 2^20 values: refused": lambda: _in_blocks(2**20),
         "table, pairwise, 95 x 180": lambda: (_matrix(95), _table(95, 180)),
         "table, mutual information, 80 x 80": lambda: (MutualInformation(MOST, _prior(80)), _table(80, 80)),
-        "table, lip with a radius, 80 x 80": lambda: (Information(MOST, _prior(80), 10**8), _table(80, 80)),
+        "table, lip with a radius, 80 x 80": lambda: (Lip(MOST, _prior(80), 10**8), _table(80, 80)),
         "noise, ldp, 3,290 points": lambda: (Ldp(MOST), _noise(1, 3290)),
         "noise, geo, 1,020 points": lambda: (Geo.between(MOST, 1, [0], range(1020)), _noise(1, 1020)),
         "noise, geo, 27 x 27 points": lambda: (Geo.between(MOST, 1, range(27), range(27)), _noise(27, 27)),
-        "windows, lip, 43,750 values": lambda: (Information(MOST, _prior(43_750)), _windows(43_750, 8192, 8, 25)),
-        "windows, lip, 200 values": lambda: (Information(MOST, _prior(200)), _windows(200, 4096, 8, 12)),
+        "windows, lip, 43,750 values": lambda: (Lip(MOST, _prior(43_750)), _windows(43_750, 8192, 8, 25)),
+        "windows, lip, 200 values": lambda: (Lip(MOST, _prior(200)), _windows(200, 4096, 8, 12)),
         "windows, lip with a radius, 2,000 values": lambda: (
-            Information(MOST, _prior(2000), 10**8),
+            Lip(MOST, _prior(2000), 10**8),
             _windows(2000, 2048, 8, 2),
         ),
         "windows, ldp, 256 orders: refused": lambda: (Ldp(MOST), _windows(2, 65_535, 256, 1)),

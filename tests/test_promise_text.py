@@ -74,7 +74,7 @@ def made(kind: str, level: int) -> tuple[Notion, Channel]:
     if kind in ("minid", "avgid"):
         return notions.Graded.over([half, level + 1, level + 1, level + 1], kind), few
     if kind == "lip":
-        return notions.Information(level, PRIOR, 10**7), personal.lip_response(PRIOR, scaled(level, 10**7))
+        return notions.Lip(level, PRIOR, 10**7), personal.lip_response(PRIOR, scaled(level, 10**7))
     if kind == "own-lip":
         return (notion := notions.DeclaredPrior(level, K)), notion.channel_of(notion.uniform)
     if kind == "transcript-lip":
@@ -95,7 +95,7 @@ def expected(notion: Notion, certificate: Certificate) -> list[int]:
         return [near, twice, *([] if ldp is None or ldp <= twice else [ldp])]
     if isinstance(notion, notions.Graded | notions.Matrix):
         return [min(bound for _, _, bound in notion.bounds()), level, *more]
-    if isinstance(notion, notions.Information):
+    if isinstance(notion, notions.Lip):
         return [level, level, certificate.ball, certificate.ball, ldp]
     if isinstance(notion, notions.DeclaredPrior | notions.TranscriptPrior):
         return [level, level, 2 * level]

@@ -25,7 +25,7 @@ from protocol.campaign import Campaign
 from protocol.channels import Channel
 from protocol.errors import HalftruthError
 from protocol.levels import METRICS, LevelsRequest, LevelTable, Metric, Pufferfish, structure_of
-from protocol.notions import Classes, Information, MutualInformation, Notion, TranscriptPrior
+from protocol.notions import Classes, Lip, MutualInformation, Notion, TranscriptPrior
 from protocol.notions.classes import class_channels
 from protocol.views import View, is_plain
 from protocol.views.view import channel_places
@@ -155,7 +155,7 @@ def levels_request(
 
 def _prior_of(notion: Notion) -> tuple[int, ...] | None:
     """Return the prior of a notion; None if it has none."""
-    return notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else None
+    return notion.prior if isinstance(notion, Lip | MutualInformation | TranscriptPrior) else None
 
 
 def _table(campaign: Campaign, request: LevelsRequest) -> LevelTable:
@@ -209,7 +209,7 @@ def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: 
     Returns:
         Exact levels, rounded up, and the expected errors of one report.
     """
-    prior = campaign.notion.prior if isinstance(campaign.notion, Information | TranscriptPrior) else None
+    prior = campaign.notion.prior if isinstance(campaign.notion, Lip | TranscriptPrior) else None
     shown_inputs = ShownInputs.of(campaign.domain)
     raw_mse: float | None = None
     people_per_report: float | None = None

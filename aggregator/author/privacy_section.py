@@ -24,8 +24,8 @@ from protocol.notions import (
     DeclaredPrior,
     Graded,
     HighLow,
-    Information,
     Ldp,
+    Lip,
     Matrix,
     MutualInformation,
     Notion,
@@ -69,7 +69,7 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
                 'updated by each device\'s earlier reports; or "own", declared by each device; '
                 f"not {shown(kind)}. Classes of people have tables [classes.NAME]"
             )
-        return Information(level, _prior(prior, domain, folder), _radius(prior))
+        return Lip(level, _prior(prior, domain, folder), _radius(prior))
     if name == "high-low":
         return HighLow(level, domain.size, _sensitive(section, domain))
     if name == "block":

@@ -31,7 +31,7 @@ from aggregator.present.plan_tables import classes_table, form_tables, goals_tab
 from protocol import exact
 from protocol.domain import MAX_VALUES, Domain, Line, NumberRange, Values
 from protocol.errors import DomainError
-from protocol.notions import Block, HighLow, Information, Ldp, Notion
+from protocol.notions import Block, HighLow, Ldp, Lip, Notion
 from protocol.notions.information import RADIUS_UNITS
 
 Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
@@ -336,5 +336,5 @@ def _notion(
         return Block.over(level, [x // block_size for x in range(domain.size)])
     if prior is not None:
         weights = read_prior(prior, domain, whole=True)
-        return Information(level, weights, math.ceil(exact.rational(radius or 0) * RADIUS_UNITS))
+        return Lip(level, weights, math.ceil(exact.rational(radius or 0) * RADIUS_UNITS))
     return Ldp(level)

@@ -21,7 +21,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
 from protocol.channels import Channel
 from protocol.errors import HalftruthError
-from protocol.notions import DeclaredPrior, Information, MutualInformation
+from protocol.notions import DeclaredPrior, Lip, MutualInformation
 from protocol.notions.classes import Classes, class_channels
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def pooled(campaign: Campaign, tally: Tally) -> Pooled | None:
         )
     if not isinstance(campaign.notion, Classes):
         return None
-    notions = [notion for notion in campaign.notion.notions if isinstance(notion, Information | MutualInformation)]
+    notions = [notion for notion in campaign.notion.notions if isinstance(notion, Lip | MutualInformation)]
     weights = [np.array(notion.prior, dtype=np.float64) for notion in notions]
     priors = np.array([row / row.sum() for row in weights]) if len(notions) == len(campaign.classes) else None
     return classes_decoder(campaign.channel, tally.counts, priors, class_count=len(campaign.classes))

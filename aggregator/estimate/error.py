@@ -21,7 +21,7 @@ from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel
 from protocol.domain import Domain
-from protocol.notions import Information
+from protocol.notions import Lip
 from protocol.views import QuestionsMap, View, is_plain
 
 
@@ -137,7 +137,7 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
             )
         return worths[finest].mse, max(worth.people_per_report for worth in worths)
     shown_inputs = ShownInputs.of(campaign.domain)
-    prior = campaign.notion.prior if isinstance(campaign.notion, Information) else None
+    prior = campaign.notion.prior if isinstance(campaign.notion, Lip) else None
     decoder = shown_inputs.decoder(
         campaign.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior)
     )

@@ -12,7 +12,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.families.decoder import Decoder, Floats
 from protocol.campaign import Campaign
-from protocol.notions import Information, MutualInformation
+from protocol.notions import Lip, MutualInformation
 
 
 def decoder_and_prior(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
@@ -37,7 +37,7 @@ def decoder_and_prior(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats
 
 def _prior_of(campaign: Campaign) -> Floats | None:
     """Return the declared prior of a campaign for LIP or mutual information; None for other notions."""
-    if not isinstance(campaign.notion, (Information, MutualInformation)):
+    if not isinstance(campaign.notion, (Lip, MutualInformation)):
         return None
     weights: Floats = np.array(campaign.notion.prior, dtype=np.float64)
     weights /= weights.sum()

@@ -17,7 +17,7 @@ from protocol import exact
 from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import Constant
 from protocol.domain import MAX_VALUES, Domain, Line
-from protocol.notions import Block, Geo, HighLow, Information, MutualInformation, Notion, Pairwise
+from protocol.notions import Block, Geo, HighLow, Lip, MutualInformation, Notion, Pairwise
 
 LIP = "lip"
 """The name by which a draft leaves the choice of a channel for a prior to the planner. The planner chooses among the
@@ -125,7 +125,7 @@ class Mechanism:
 
 def level_of(notion: Notion) -> int | str:
     """Return the level in nanonats at which plain LDP implies ``notion``, or the reason why no level implies it."""
-    if isinstance(notion, Information):
+    if isinstance(notion, Lip):
         # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Theorem 1).
         return notion.level
     if isinstance(notion, MutualInformation):
@@ -174,7 +174,7 @@ def for_priors_near(
 
     def recipe(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
-        if not isinstance(notion, Information):
+        if not isinstance(notion, Lip):
             return "it needs a prior: notion lip"
         if len(notion.prior) > most:
             return f"it supports at most {most:,} values"

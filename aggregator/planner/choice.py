@@ -26,7 +26,7 @@ from protocol import notions
 from protocol.channels import Channel
 from protocol.domain import Line
 from protocol.errors import BadData, HalftruthError
-from protocol.notions import Certificate, DeclaredPrior, HighLow, Information, Ldp
+from protocol.notions import Certificate, DeclaredPrior, HighLow, Ldp, Lip
 from protocol.spelling import suggestion
 
 AUTO = "auto"
@@ -173,7 +173,7 @@ def weigh(
     """
     notion, shown_inputs = question.notion, question.shown_inputs
     certificate = notions.certify(channel, notion)
-    prior = notion.prior if isinstance(notion, Information) else None
+    prior = notion.prior if isinstance(notion, Lip) else None
     reference = None if prior is None else [weight / sum(prior) for weight in prior]
     p = reference if p is None else p
     raw_mse = weight = math.nan
@@ -235,7 +235,7 @@ def best(question: PlannedQuestion, found: Sequence[Candidate], most_bits: int) 
             f"no mechanism has outputs of at most {quantity(most_bits, 'bit')}: allow {nearest.channel.output_bits}, "
             f"which {nearest.mechanism.name} needs"
         )
-    if question.goal == "mean" and not isinstance(question.notion, Information):
+    if question.goal == "mean" and not isinstance(question.notion, Lip):
         means = [(one.mean_variance, one) for one in short if one.mean_variance is not None]
         if able := [(variance, one) for variance, one in means if not math.isnan(variance)]:
             least = min(variance for variance, _ in able) * (1 + ROUNDING)
@@ -245,7 +245,7 @@ def best(question: PlannedQuestion, found: Sequence[Candidate], most_bits: int) 
                 return choice, "the only usable mechanism with an unbiased estimate of the mean"
             return choice, f"smallest error of the mean, computed exactly, among {len(able)} usable mechanisms"
     weighed = [one for one in short if not math.isnan(one.error)]
-    if isinstance(question.notion, Information) and weighed:
+    if isinstance(question.notion, Lip) and weighed:
         least = min(one.error for one in weighed)
         alone = prior_mse(question.notion.prior, question.shown_inputs)
         invertible = [one for one in weighed if one.error <= WORTH * least and not math.isnan(one.raw_mse)]
@@ -292,7 +292,7 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: PlannedQues
         if question.sensitive_share is None:
             return f"{exact}, if all values are equally common"
         return f"{exact}, if {question.sensitive_share:g} of the people hold a sensitive value"
-    if not isinstance(question.notion, Information):
+    if not isinstance(question.notion, Lip):
         return exact
     if choice.person_mse is not None and math.isnan(choice.person_mse):
         return f"{exact}, all with bit vectors"
@@ -331,7 +331,7 @@ def chosen_candidate(
     Raises:
         Unsuited: no mechanism has this name, or the mechanism does not apply to the question.
     """
-    if name == LIP and not isinstance(question.notion, Information):
+    if name == LIP and not isinstance(question.notion, Lip):
         raise Unsuited('"lip" cannot be used for this question: it needs a prior and notion lip')
     if name in (AUTO, LIP):
         wanted = [one for one in CATALOGUE if name == AUTO or one.name.startswith(LIP)]

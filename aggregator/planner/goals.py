@@ -22,7 +22,7 @@ from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import OrderedError, simulated_error
 from protocol.domain import Line
-from protocol.notions import DeclaredPrior, Information, MutualInformation, TranscriptPrior
+from protocol.notions import DeclaredPrior, Lip, MutualInformation, TranscriptPrior
 
 SURVEYS = 4
 """Number of simulated surveys for each reference shape."""
@@ -96,7 +96,7 @@ class GoalPlan:
 def goals_of(question: PlannedQuestion) -> tuple[str, ...]:
     """Return the goals that can affect the planner's choice; empty if no goal can."""
     domain = question.domain
-    with_prior = Information | MutualInformation | DeclaredPrior | TranscriptPrior
+    with_prior = Lip | MutualInformation | DeclaredPrior | TranscriptPrior
     if not domain.ordered or isinstance(question.notion, with_prior):
         return ()
     if not isinstance(domain, Line):

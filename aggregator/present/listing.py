@@ -22,7 +22,7 @@ from aggregator.utc import day_text
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Domain, Form, Items, Line
-from protocol.notions import Certificate, Classes, Information, Notion, Promise
+from protocol.notions import Certificate, Classes, Lip, Notion, Promise
 from protocol.notions.information import RADIUS_UNITS
 from protocol.views import Identity, View, is_plain
 
@@ -327,7 +327,7 @@ def _promises(campaign: Campaign) -> list[tuple[str, str]]:
 
 def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
     """Return the row that describes a declared ball of priors; empty without a ball."""
-    if not isinstance(notion, Information) or certificate.ball is None:
+    if not isinstance(notion, Lip) or certificate.ball is None:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
     found = f"{exact.in_nats(certificate.ball)} for every prior within {radius} of the declared one, in total variation"

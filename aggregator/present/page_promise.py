@@ -18,7 +18,7 @@ from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels.structure import TooLarge
-from protocol.notions import Certificate, Classes, DeclaredPrior, Information, Promise, TranscriptPrior
+from protocol.notions import Certificate, Classes, DeclaredPrior, Lip, Promise, TranscriptPrior
 from protocol.notions.information import RADIUS_UNITS
 
 FALSE_ALARM = 0.05
@@ -164,7 +164,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         ("audited", f"{exact.in_nats(certificate.audited)}, from the channel's own integers"),
         ("plain LDP", "none" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
     ]
-    if isinstance(campaign.notion, Information) and certificate.ball is not None:
+    if isinstance(campaign.notion, Lip) and certificate.ball is not None:
         radius = exact.written(Fraction(campaign.notion.radius, RADIUS_UNITS))
         near = f"LIP for every prior within {radius} of the campaign's"
         rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))

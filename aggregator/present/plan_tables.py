@@ -18,7 +18,7 @@ from aggregator.present.shown_shares import percent
 from aggregator.quantity import quantity, rounded
 from protocol import exact
 from protocol.domain import Items, Line
-from protocol.notions import Information
+from protocol.notions import Lip
 from protocol.notions.information import RADIUS_UNITS
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
             number.
     """
     noun = "output" if question.bundled else "report"
-    lip = isinstance(question.notion, Information)
+    lip = isinstance(question.notion, Lip)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
     people = [f"people for {error:g}" for error in wanted]
     numbers = any(row.mean_se is not None for row in rows)
@@ -216,7 +216,7 @@ def _promised(question: PlannedQuestion) -> str:
     """Return a text with the notion, its level and, for a ball of priors, the radius."""
     notion = question.notion
     words = f"{notion.name} at {exact.in_nats(notion.level)}"
-    if isinstance(notion, Information) and notion.radius:
+    if isinstance(notion, Lip) and notion.radius:
         words += f" for every prior within {exact.written(Fraction(notion.radius, RADIUS_UNITS))}"
     return words
 

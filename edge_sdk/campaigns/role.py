@@ -117,11 +117,11 @@ def priors_of(campaign: Campaign) -> list[Sequence[int]]:
     Raises:
         CampaignError: the campaign has no classes, or a class has no prior.
     """
-    from protocol.notions import Information
+    from protocol.notions import Lip
     from protocol.notions.classes import Classes
 
     inner = campaign.notion.notions if isinstance(campaign.notion, Classes) else ()
-    priors: list[Sequence[int]] = [notion.prior for notion in inner if isinstance(notion, Information)]
+    priors: list[Sequence[int]] = [notion.prior for notion in inner if isinstance(notion, Lip)]
     if not inner or len(priors) < len(inner):
         raise CampaignError(
             f"{campaign.title!r} has no classes with priors, so the device cannot choose one: name the class"

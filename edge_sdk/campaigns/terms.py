@@ -17,7 +17,7 @@ from protocol.notions import (
     Certificate,
     Classes,
     DeclaredPrior,
-    Information,
+    Lip,
     MutualInformation,
     Promise,
     TranscriptPrior,
@@ -334,7 +334,7 @@ def assumed_shares(campaign: Campaign, class_index: int | None, translated: Doma
     notion = campaign.notion
     if isinstance(notion, Classes) and class_index is not None:
         notion = notion.notions[class_index]
-    prior = notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else ()
+    prior = notion.prior if isinstance(notion, Lip | MutualInformation | TranscriptPrior) else ()
     if len(prior) != translated.size or len(prior) > MOST_LISTED:
         return ()
     total = sum(prior)

@@ -9,7 +9,7 @@ import { keyOf } from "./channels/key.js";
 import { CampaignError, ConsentMissing, ReportError } from "./errors.js";
 import { gcd } from "./exact.js";
 import { Classes } from "./notions/classes.js";
-import { Information, requireDeclared } from "./notions/information.js";
+import { Lip, requireDeclared } from "./notions/information.js";
 import { levelFrom } from "./notions/notion.js";
 
 /** @typedef {import("./campaign.js").Campaign} Campaign */
@@ -52,7 +52,7 @@ export function ownOf(campaign) {
 export function priorsOf(campaign) {
   const { notion } = campaign;
   return (notion instanceof Classes ? notion.notions : [null]).map((inner) => {
-    if (inner instanceof Information) return inner.prior;
+    if (inner instanceof Lip) return inner.prior;
     throw new CampaignError(`"${title(campaign)}" has no classes with priors, so the device cannot choose one: name the class`);
   });
 }

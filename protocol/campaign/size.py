@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol import codec, envelope
 from protocol.envelope import Kind
 from protocol.errors import CampaignError, CodecError
-from protocol.notions import Information
+from protocol.notions import Lip
 from protocol.notions.classes import MAX_CLASSES, Classes
 
 MAX_CAMPAIGN = 2**16
@@ -47,14 +47,14 @@ def _claimed_weights(payload: bytes, at: int) -> int:
     _, at = codec.array_at(payload, at)
     name, at = codec.scalar_at(payload, at)
     at = codec.skip(payload, at)
-    if name == Information.name:
+    if name == Lip.name:
         return codec.array_at(payload, at)[0]
     if name != Classes.name:
         return 0
     count, at = codec.array_at(payload, at)
     total = 0
     for _ in range(min(count, MAX_CLASSES)):
-        if codec.scalar_at(payload, codec.array_at(payload, at)[1])[0] == Information.name:
+        if codec.scalar_at(payload, codec.array_at(payload, at)[1])[0] == Lip.name:
             total += _claimed_weights(payload, at)
         at = codec.skip(payload, at)
     return total

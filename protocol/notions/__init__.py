@@ -14,7 +14,7 @@ from protocol.notions.classes import Classes
 from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.geo import Geo
 from protocol.notions.graded import AvgId, Graded, MinId
-from protocol.notions.information import MAX_PRIOR_WEIGHT, Information
+from protocol.notions.information import MAX_PRIOR_WEIGHT, Lip
 from protocol.notions.leakage import MutualInformation
 from protocol.notions.notion import Certificate, Notion, certify, require_level
 from protocol.notions.pairwise import MAX_MATRIX, UNBOUNDED, Block, HighLow, Ldp, Matrix, Pairwise
@@ -22,14 +22,33 @@ from protocol.notions.promise import Promise
 from protocol.notions.transcript import TranscriptPrior
 
 __all__ = [
-    "MAX_MATRIX", "MAX_PRIOR_WEIGHT", "UNBOUNDED",
-    "AvgId", "Block", "Certificate", "Classes", "DeclaredPrior", "Geo", "Graded", "HighLow", "Information", "Ldp",
-    "Matrix", "MinId", "MutualInformation", "Notion", "Pairwise", "Promise", "TranscriptPrior",
-    "certify", "decode", "require_level",
+    "MAX_MATRIX",
+    "MAX_PRIOR_WEIGHT",
+    "UNBOUNDED",
+    "AvgId",
+    "Block",
+    "Certificate",
+    "Classes",
+    "DeclaredPrior",
+    "Geo",
+    "Graded",
+    "HighLow",
+    "Ldp",
+    "Lip",
+    "Matrix",
+    "MinId",
+    "MutualInformation",
+    "Notion",
+    "Pairwise",
+    "Promise",
+    "TranscriptPrior",
+    "certify",
+    "decode",
+    "require_level",
 ]  # fmt: skip
 
 _KINDS = (
-    Ldp, HighLow, Block, Matrix, Geo, MinId, AvgId, Information, DeclaredPrior, TranscriptPrior, MutualInformation,
+    Ldp, HighLow, Block, Matrix, Geo, MinId, AvgId, Lip, DeclaredPrior, TranscriptPrior, MutualInformation,
 )  # fmt: skip
 _FROM_WIRE: dict[str, Callable[[codec.Value], Notion]] = {kind.name: kind.from_wire for kind in _KINDS}
 

@@ -20,7 +20,7 @@ from protocol import codec, personal
 from protocol.channels import Channel, Loss
 from protocol.channels.response.channel import RESPONSE_STEPS, RandomizedResponse
 from protocol.errors import NotionError, Uncertified
-from protocol.notions.information import Information
+from protocol.notions.information import Lip
 from protocol.notions.notion import Certificate, Notion, certify, require_level
 from protocol.notions.pairwise import Ldp
 
@@ -78,7 +78,7 @@ class DeclaredPrior(Notion):
         Raises:
             Uncertified
         """
-        return certify(self.channel_of(prior, campaigns, level), Information(level or self.level, tuple(prior)))
+        return certify(self.channel_of(prior, campaigns, level), Lip(level or self.level, tuple(prior)))
 
     def most_cost(self, priors: Iterable[Sequence[int]], campaigns: Channel) -> int:
         """Return an upper bound of the cost of one fresh output under any of ``priors``, in nanonats.
@@ -91,10 +91,7 @@ class DeclaredPrior(Notion):
             Uncertified: a response or the campaign's channel does not satisfy the level.
         """
         different = {tuple(sorted(prior)) for prior in priors}
-        costs = [
-            certify(personal.lip_response(prior, self.level), Information(self.level, prior)).cost
-            for prior in different
-        ]
+        costs = [certify(personal.lip_response(prior, self.level), Lip(self.level, prior)).cost for prior in different]
         return max(self.certificate(campaigns).cost, *costs)
 
     def audit_steps(self, channel: Channel) -> int:
@@ -104,7 +101,7 @@ class DeclaredPrior(Notion):
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel == self.response:
-            return Information(self.level, self.uniform).audit(channel)
+            return Lip(self.level, self.uniform).audit(channel)
         if channel.unary or not self.size <= channel.outputs <= MOST_OUTPUTS * self.size:
             raise Uncertified(
                 "the channel for declared priors must be the rule's response for the uniform prior, or an LDP "

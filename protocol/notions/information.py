@@ -24,7 +24,7 @@ RADIUS_UNITS = 10**9
 
 
 @dataclass(frozen=True)
-class Information(Notion):
+class Lip(Notion):
     """Local information privacy under a prior: e^-eps <= P(x|y) / P(x) <= e^eps for all x and y.
 
     With a radius, the bounds apply under every prior within that radius.
@@ -125,7 +125,7 @@ class Information(Notion):
         return [self.name, self.level, list(self.prior), self.radius]
 
     @classmethod
-    def from_wire(cls, value: codec.Value) -> Information:
+    def from_wire(cls, value: codec.Value) -> Lip:
         _, level, weights, radius = codec.fields(value, 4, cls.name, NotionError)
         return cls(
             codec.integer(level, "a level", NotionError),

@@ -17,7 +17,7 @@ from protocol.notions.classes import Classes
 from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.geo import Geo
 from protocol.notions.graded import Graded
-from protocol.notions.information import RADIUS_UNITS, Information
+from protocol.notions.information import RADIUS_UNITS, Lip
 from protocol.notions.notion import Certificate, Notion
 from protocol.notions.pairwise import HighLow, Matrix, Pairwise
 from protocol.notions.sentences import MARKS, SENTENCES
@@ -72,7 +72,7 @@ class Promise:
         if isinstance(notion, Geo):
             nearest, level = (notion.level * times * notion.smallest_gap // notion.unit for times in (1, 2))
             least = exact.factor_above(nearest)
-        if isinstance(notion, Information) and certificate.ball is not None:
+        if isinstance(notion, Lip) and certificate.ball is not None:
             people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)
         everybody = certificate.ldp
         if isinstance(notion, DeclaredPrior | TranscriptPrior):

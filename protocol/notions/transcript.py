@@ -25,7 +25,7 @@ from protocol import codec, exact, personal
 from protocol.channels import Channel, Loss
 from protocol.channels.response.channel import RESPONSE_STEPS, RandomizedResponse
 from protocol.errors import NotionError, Uncertified
-from protocol.notions.information import MAX_PRIOR_WEIGHT, Information
+from protocol.notions.information import MAX_PRIOR_WEIGHT, Lip
 from protocol.notions.notion import Certificate, Notion
 
 MAX_TRANSCRIPT = 64
@@ -49,7 +49,7 @@ class TranscriptPrior(Notion):
 
     def __post_init__(self) -> None:
         # Constructing this notion checks the prior and the level, which have the same limits.
-        Information(self.level, self.prior)
+        Lip(self.level, self.prior)
         size = len(self.prior)
         if size > personal.MAX_DECLARED_VALUES:
             raise NotionError(
@@ -127,7 +127,7 @@ class TranscriptPrior(Notion):
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel != self.channel_of(self.prior):
             raise Uncertified("the channel must be the one that the rule of transcripts gives for the start prior")
-        return Information(self.level, self.prior).audit(channel)
+        return Lip(self.level, self.prior).audit(channel)
 
     def encode(self) -> codec.Value:
         return [self.name, self.level, list(self.prior), self.drift]

@@ -36,7 +36,7 @@ from protocol.domain import Buckets, Domain, Grid, Items, Values
 from protocol.errors import DomainError, Uncertified
 from protocol.keys import SigningKey
 from protocol.levels import LevelsRequest, Metric, structure_of
-from protocol.notions import Classes, Graded, HighLow, Information, Ldp, Notion, Promise
+from protocol.notions import Classes, Graded, HighLow, Ldp, Lip, Notion, Promise
 from protocol.views import plain_views
 from tests.aggregator.command import printed
 from tests.aggregator.matrix import dense
@@ -110,7 +110,7 @@ def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
     """A LIP campaign is audited under its own prior unless another is given, and the JSON states which prior was
     used."""
     prior = (4, 3, 2, 1)
-    campaign = unsigned_campaign(response(4), Information(NAT, prior))
+    campaign = unsigned_campaign(response(4), Lip(NAT, prior))
     found = json.loads(run(campaign, tmp_path, "--json"))
     assert found["prior"] == "campaign"
     assert found["levels"]["lip"] == exact.nats(campaign.certificate.audited)
@@ -321,7 +321,7 @@ def test_every_mechanism_is_audited(name):
 def test_the_declared_ball_is_shown(tmp_path):
     """A campaign with a declared radius is audited at the prior, over the ball and under every prior; a requested
     ball replaces the declared one."""
-    campaign = unsigned_campaign(response(4), Information(NAT, (4, 3, 2, 1), 5 * 10**7))
+    campaign = unsigned_campaign(response(4), Lip(NAT, (4, 3, 2, 1), 5 * 10**7))
     found = json.loads(run(campaign, tmp_path, "--json"))
     assert found["ball"] == 0.05
     assert found["levels"]["lip"] < found["levels"]["lip-ball"] < found["levels"]["ldp"]
@@ -341,7 +341,7 @@ def test_a_draft_declares_a_radius(tmp_path):
     for radius, billionths in (("0.05", 5 * 10**7), ("1", 10**9), ("0", 0), ("1e-10", 1)):
         privacy = Section("privacy", {"notion": "lip", "epsilon": Decimal(1)})
         notion = notion_of(privacy, Section("prior", prior | {"radius": Decimal(radius)}), LABELS, tmp_path)
-        assert notion == Information(NAT, (4, 3, 2, 1), billionths)
+        assert notion == Lip(NAT, (4, 3, 2, 1), billionths)
     privacy = Section("privacy", {"notion": "lip", "epsilon": Decimal(1)})
     with pytest.raises(DraftError, match="radius"):
         notion_of(privacy, Section("prior", prior | {"radius": Decimal("1.01")}), LABELS, tmp_path)
@@ -371,7 +371,7 @@ def test_classes_are_audited(domain):
 def test_the_lip_level_of_classes_with_priors_is_the_largest_one():
     """The LIP level of two classes with priors is the larger of their levels, because a person's class is public."""
     priors = (5, 3, 1, 1), (1, 1, 1, 7)
-    notion = Classes.of(tuple(Information(level, prior) for level, prior in zip((NAT, NAT // 2), priors, strict=True)))
+    notion = Classes.of(tuple(Lip(level, prior) for level, prior in zip((NAT, NAT // 2), priors, strict=True)))
     inner = tuple(lip_response(prior, one.level) for one, prior in zip(notion.notions, priors, strict=True))
     campaign = Campaign(
         "T", "Q?", "", "Library", LABELS, notion, "by hand", plain_views(Blocks(0, ((1, 4), (2, 4)), inner)), 0,
@@ -530,7 +530,7 @@ def test_the_anonymity_of_some_reports_cannot_be_computed():
         anonymity_of_reports(wide, Tally.of(np.ones(wide.outputs, dtype=np.int64)))
 
 
-@pytest.mark.parametrize("notion", [Ldp(NAT), Information(3 * NAT, (2,) + (1,) * 16_470)])
+@pytest.mark.parametrize("notion", [Ldp(NAT), Lip(3 * NAT, (2,) + (1,) * 16_470)])
 def test_a_witness_of_many_bits_is_printed_in_hexadecimal(notion):
     """The output of a unary channel is printed with as many hexadecimal digits as its number of bits needs."""
     channel = oue(16_471, NAT)
@@ -597,7 +597,7 @@ def test_the_curve_of_the_best_tests_is_drawn(tmp_path):
     """
     run(unsigned_campaign(response(4)), tmp_path, "--plot", tmp_path / "tests.png")
     assert imread(tmp_path / "tests.png").shape[0] > 100
-    lip = unsigned_campaign(response(4), Information(2 * NAT, (4, 3, 2, 1)))
+    lip = unsigned_campaign(response(4), Lip(2 * NAT, (4, 3, 2, 1)))
     assert trade_offs(lip)[0].bounds == (None, None)
     both = Classes.of((Ldp(NAT), Ldp(NAT)))
     campaign = Campaign(

@@ -34,7 +34,7 @@ from protocol.errors import BadData
 from protocol.keys import SigningKey, key_id
 from protocol.notions.classes import Classes
 from protocol.notions.declared_prior import DeclaredPrior
-from protocol.notions.information import Information
+from protocol.notions.information import Lip
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
@@ -62,7 +62,7 @@ def unsigned_campaign(channel, **changes) -> Campaign:
 
 
 def of_classes(**changes) -> Campaign:
-    notion = Classes.of(tuple(map(Information, LEVELS, PRIORS)))
+    notion = Classes.of(tuple(map(Lip, LEVELS, PRIORS)))
     channels = tuple(map(personal.lip_response, PRIORS, LEVELS))
     blocks = Blocks(0, tuple((block, K) for block in (1, 2, 3)), channels)
     return unsigned_campaign(**{"notion": notion, "channel": blocks, "classes": NAMES, **changes})

@@ -18,7 +18,7 @@ from protocol import personal
 from protocol.campaign import Campaign
 from protocol.channels import Blocks
 from protocol.domain import Buckets
-from protocol.notions import Classes, Information, Ldp
+from protocol.notions import Classes, Ldp, Lip
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
 
@@ -36,7 +36,7 @@ def unsigned_campaign(minimum: int = 1, prior: bool = False) -> Campaign:
     """A campaign of three classes, either with different levels or with a prior for each class."""
     levels = (NAT, 2 * NAT, 3 * NAT // 2)
     if prior:
-        notion = Classes.of(tuple(Information(level, PRIOR) for level in levels))
+        notion = Classes.of(tuple(Lip(level, PRIOR) for level in levels))
         channels = tuple(personal.lip_response(PRIOR, level) for level in levels)
     else:
         notion = Classes.of(tuple(map(Ldp, levels)))

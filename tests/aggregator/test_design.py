@@ -24,7 +24,7 @@ from protocol import exact
 from protocol.channels import Blocks, Noise, RandomizedResponse, Table, Windows
 from protocol.domain import Dates, NumberRange, OrderedValues
 from protocol.errors import BadData, Uncertified
-from protocol.notions import Block, HighLow, Information, Ldp, certify
+from protocol.notions import Block, HighLow, Ldp, Lip, certify
 
 EPSILONS = (0.001, 0.1, 1.0, 2.5, 8.0, 20.0)
 
@@ -90,7 +90,7 @@ def test_block_recipe_keeps_its_notion(blocks):
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=30), st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS))
 def test_lip_recipe_is_valid_and_tight_for_every_prior(prior, level):
     """The repaired LIP channel has its level to the nanonat under any prior, and an LDP level of at most 2 eps."""
-    certificate = certify(lip_response(prior, level), Information(level, tuple(prior)))
+    certificate = certify(lip_response(prior, level), Lip(level, tuple(prior)))
     assert level - 1 <= certificate.audited <= level
     assert certificate.ldp <= 2 * level + 1
 
@@ -121,12 +121,12 @@ def test_lip_recipe_equals_the_published_channel_where_that_is_valid():
         published, repaired = published_lip_response(prior, level), lip_response(prior, level)
         if all(w * (exact.exp_lower(level) + D) >= sum(prior) * D for w in prior):
             valid += 1
-            certify(published, Information(level, prior))
+            certify(published, Lip(level, prior))
             for y in range(len(prior)):
                 assert abs(published.cover_of(y) - repaired.cover_of(y)) <= 1
         else:
             with pytest.raises(Uncertified):
-                certify(published, Information(level, prior))
+                certify(published, Lip(level, prior))
     assert 30 < valid < 270
 
 

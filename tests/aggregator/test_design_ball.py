@@ -28,7 +28,7 @@ from aggregator.planner.choice import candidates, chosen
 from protocol.domain import Values
 from protocol.errors import Uncertified
 from protocol.exact import NANONATS
-from protocol.notions import Information, certify
+from protocol.notions import Lip, certify
 from protocol.notions.information import RADIUS_UNITS
 from tests.aggregator.command import run
 
@@ -176,7 +176,7 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
     satisfies the level.
     """
     level, billionths = round(eps * NANONATS), round(radius * RADIUS_UNITS)
-    notion = Information(level, prior, billionths)
+    notion = Lip(level, prior, billionths)
     table = optimal_table(prior, level, billionths)
     found = certify(table, notion).ball
     assert 0.999 * level <= found <= level
@@ -200,7 +200,7 @@ def test_auto_designs_for_the_ball(size):
     Its error is less than those of the scaled optimum for the centre, of the response and of the projective space.
     """
     prior = zipf(size, 1)
-    question = PlannedQuestion(Values(tuple(map(str, range(size)))), Information(NANONATS, prior, 5 * 10**7))
+    question = PlannedQuestion(Values(tuple(map(str, range(size)))), Lip(NANONATS, prior, 5 * 10**7))
     wanted = ("lip-table", "lip-windows", "lip-centre", "lip-response", "projective")
     errors = {mechanism.name: one.error for mechanism, one in candidates(question)
               if not isinstance(one, str) and mechanism.name in wanted}  # fmt: skip
@@ -218,7 +218,7 @@ def test_windows_of_2000_values_satisfy_the_level_over_the_ball():
     projective space."""
     prior = zipf(2000, 1)
     channel = windows(prior, NANONATS, 5 * 10**7)
-    assert certify(channel, Information(NANONATS, prior, 5 * 10**7)).ball <= NANONATS
+    assert certify(channel, Lip(NANONATS, prior, 5 * 10**7)).ball <= NANONATS
     gain, plain = (prior_mse(prior) - lip_mse(one, prior) for one in (channel, projective(2000, NANONATS)))
     assert gain > 2 * plain > 0
 

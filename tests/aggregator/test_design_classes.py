@@ -31,7 +31,7 @@ from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.channels import Wave
 from protocol.domain import NumberRange, Values
 from protocol.errors import DomainError
-from protocol.notions import Information, Ldp, certify
+from protocol.notions import Ldp, Lip, certify
 from protocol.notions.declared_prior import DeclaredPrior
 
 NAT = exact.NANONATS
@@ -72,7 +72,7 @@ def test_classes_take_their_levels_and_priors(tmp_path) -> None:
     written = tables('[farmers]\ncounts = [50, 20, 10, 1]\n[gardeners]\nepsilon = 0.5\ncounts = "gardeners.csv"\n')
     notion, names = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     assert names == ("farmers", "gardeners")
-    assert notion.notions == (Information(NAT, (50, 20, 10, 1)), Information(NAT // 2, (1, 1, 4, 4)))
+    assert notion.notions == (Lip(NAT, (50, 20, 10, 1)), Lip(NAT // 2, (1, 1, 4, 4)))
     assert notion.level == NAT
 
 

@@ -18,7 +18,7 @@ from protocol.channels import Table
 from protocol.domain import Values
 from protocol.errors import ChannelError, Uncertified
 from protocol.exact import NANONATS
-from protocol.notions import Information, certify
+from protocol.notions import Lip, certify
 
 
 def zipf(size, power):
@@ -73,7 +73,7 @@ def test_small_tables_have_the_optimal_gain(prior, eps):
     table = optimal_table(prior, level)
     optimum = gained(slow_optimum(distribution, level), distribution)
     assert gained(lip_mse(table, prior), distribution) == pytest.approx(optimum, rel=1e-5, abs=1e-12)
-    assert certify(table, Information(level, tuple(prior))).audited <= level
+    assert certify(table, Lip(level, tuple(prior))).audited <= level
     assert table.outputs <= max(len(prior), 2)
     assert lip_mse(table, prior) >= lip_mse_bound(level, prior) - 1e-9
 
@@ -113,9 +113,9 @@ def test_larger_tables_come_close_to_the_bound(size, eps, share):
     assert isinstance(table, Table)
     assert gained(lip_mse(table, prior), distribution) >= share * gained(lip_mse_bound(level, prior), distribution)
     assert table.outputs <= size
-    certify(table, Information(level, tuple(prior)))
+    certify(table, Lip(level, tuple(prior)))
     with pytest.raises(Uncertified):
-        certify(table, Information(round(level * 0.999), tuple(prior)))
+        certify(table, Lip(round(level * 0.999), tuple(prior)))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -149,7 +149,7 @@ def test_lip_takes_an_unbiased_estimate_at_a_cost_of_a_hundredth(size, nats, see
     table.
     """
     prior = tuple((1 + np.random.default_rng(seed).dirichlet(np.ones(size)) * 10**6).astype(int).tolist())
-    question = PlannedQuestion(Values(tuple(f"v{x}" for x in range(size))), Information(round(nats * NANONATS), prior))
+    question = PlannedQuestion(Values(tuple(f"v{x}" for x in range(size))), Lip(round(nats * NANONATS), prior))
     table, best = estimable_table(prior, question.notion.level), optimal_table(prior, question.notion.level)
     certify(table, question.notion)
     assert lip_mse(table, prior) <= MOST_ERROR * lip_mse(best, prior) + 1e-4

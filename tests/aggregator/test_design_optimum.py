@@ -28,7 +28,7 @@ from protocol.channels import RandomizedResponse, Table
 from protocol.domain import Values
 from protocol.errors import NotionError, Uncertified
 from protocol.levels import Pufferfish, Scenario
-from protocol.notions import UNBOUNDED, Information, Ldp, Matrix, certify
+from protocol.notions import UNBOUNDED, Ldp, Lip, Matrix, certify
 from protocol.notions.geo import Geo
 from protocol.notions.leakage import MutualInformation
 
@@ -97,14 +97,14 @@ def test_the_symmetric_lip_channel_has_the_error_of_proposition_4(share):
     for level in (NAT // 2, NAT, 2 * NAT):
         prior = (share, 100 - share)
         channel = symmetric_lip(prior, level)
-        assert certify(channel, Information(level, prior)).audited == level
+        assert certify(channel, Lip(level, prior)).audited == level
         p, e = min(prior) / 100, math.exp(level / NAT)
         q = (1 - p) / (e - 2 * p + 1)
         other = q * (1 - p) + (1 - q) * p
         error = p * (1 - p) - p**2 * ((2 * q - 1) * (p - 1)) ** 2 / (other * (1 - other))
         assert lip_mse(channel, prior) / 2 == pytest.approx(error)
         with pytest.raises(Uncertified):
-            certify(RandomizedResponse(2, (channel.cover[0] - 2**40,)), Information(level, prior))
+            certify(RandomizedResponse(2, (channel.cover[0] - 2**40,)), Lip(level, prior))
 
 
 @pytest.mark.parametrize("prior", [(1, 1, 1), (5, 3, 2), (90, 9, 1), (1, 1000)])
@@ -114,7 +114,7 @@ def test_random_sampling_keeps_its_level(prior):
     for level in (NAT // 2, NAT, 4 * NAT):
         plain, lip = random_sampling(prior, level), random_sampling_lip(prior, level)
         assert certify(plain, Ldp(level)).audited == level
-        assert certify(lip, Information(level, prior)).audited == level
+        assert certify(lip, Lip(level, prior)).audited == level
         assert plain.truth <= lip.truth  # LDP implies LIP
         marginal = [sum(p * lip.weight(x, y) for x, p in enumerate(prior)) for y in range(len(prior))]
         np.testing.assert_allclose([mass / 2**64 for mass in marginal], prior, rtol=1e-12)

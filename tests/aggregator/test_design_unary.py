@@ -22,7 +22,7 @@ from protocol.channels.bits.channel import Bits, S
 from protocol.domain.items import Items
 from protocol.errors import Uncertified
 from protocol.exact import NANONATS, level_from, satisfies
-from protocol.notions import HighLow, Information, Ldp
+from protocol.notions import HighLow, Ldp, Lip
 from protocol.notions.graded import Graded
 
 LEVELS = [10**6, 10**8 + 1, NANONATS // 2, NANONATS, 3 * NANONATS + 7, 8 * NANONATS, 20 * NANONATS]
@@ -103,7 +103,7 @@ def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
     Theorem 1).
     """
     channel = unary.oue_lip(prior, level)
-    certificate = notions.certify(channel, Information(level, tuple(prior)))
+    certificate = notions.certify(channel, Lip(level, tuple(prior)))
     assert certificate.audited > level * (1 - 1e-6) - 100
     assert certificate.ldp <= 2 * level + 1
     error = BitsDecoder(channel).variances(np.array(channel.other)[np.array(channel.class_of)] / S).sum()
@@ -149,7 +149,7 @@ def test_many_priors_are_designed_for_in_classes():
     prior = tuple(10**6 // (x + 3) for x in range(400))
     channel = unary.oue_lip(prior, NANONATS)
     assert len(channel.own) <= unary.PRIOR_CLASSES
-    assert notions.certify(channel, Information(NANONATS, prior)).audited > 0.9 * NANONATS
+    assert notions.certify(channel, Lip(NANONATS, prior)).audited > 0.9 * NANONATS
 
 
 def slow_optimum(sizes, levels, start):

@@ -11,7 +11,7 @@ from aggregator.families.windows.recipe import windows
 from protocol.channels.windows.channel import Windows
 from protocol.errors import NotionError, Uncertified
 from protocol.exact import NANONATS
-from protocol.notions import Information, certify
+from protocol.notions import Lip, certify
 
 
 def counted(weights):
@@ -59,11 +59,11 @@ def test_the_design_is_near_the_bound_and_satisfies_its_level(prior, eps, share)
     level = round(eps * NANONATS)
     channel = windows(prior, level)
     assert share <= share_of_gain(channel, prior, level) <= 1 + 1e-9
-    certificate = certify(channel, Information(level, tuple(prior)))
+    certificate = certify(channel, Lip(level, tuple(prior)))
     assert certificate.audited <= level
     assert certificate.ldp <= 2 * level
     with pytest.raises(Uncertified):
-        certify(channel, Information(round(level * 0.999), tuple(prior)))
+        certify(channel, Lip(round(level * 0.999), tuple(prior)))
     assert Windows.from_wire(channel.encode()) == channel
 
 
@@ -71,7 +71,7 @@ def test_designs_for_the_lowest_and_highest_level_are_certified():
     """Designs for the lowest and the highest level are certified."""
     for eps in (0.001, 20):
         prior, level = zipf(14, 1), round(eps * NANONATS)
-        certify(windows(prior, level), Information(level, tuple(prior)))
+        certify(windows(prior, level), Lip(level, tuple(prior)))
 
 
 def test_a_design_is_the_same_at_every_call():
@@ -141,7 +141,7 @@ def test_a_hundred_thousand_values_are_designed_certified_and_sampled():
     channel = windows(prior, NANONATS)
     assert share_of_gain(channel, prior, NANONATS) > 0.99
     began = time.process_time()
-    certify(channel, Information(NANONATS, tuple(prior)))
+    certify(channel, Lip(NANONATS, tuple(prior)))
     assert time.process_time() - began < 10
     for order in range(channel.orders):
         channel.sample(5, bytes([0] * 16 + [order]))

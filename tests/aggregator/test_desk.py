@@ -44,7 +44,7 @@ from protocol.channels import Blocks
 from protocol.domain import DITHER_BYTES, Grid, Items, Values
 from protocol.exact import NANONATS
 from protocol.keys import SigningKey, key_id
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 from protocol.notions.classes import Classes
 from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.transcript import TranscriptPrior
@@ -1029,7 +1029,7 @@ def test_invalid_input_causes_a_short_message(survey_folder, tmp_path, words, co
 def test_lip_campaigns_have_trends(tmp_path):
     """The trend of a campaign with a prior has the MMSE shares by period, and the changes of the unbiased estimates."""
     prior = (4, 3, 2, 1)
-    signed = campaign(notion=Information(NANONATS, prior), channel=lip_response(prior, NANONATS))
+    signed = campaign(notion=Lip(NANONATS, prior), channel=lip_response(prior, NANONATS))
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(60):
         for period in range(2):

@@ -21,7 +21,7 @@ from protocol.channels import Table
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.keys import SigningKey
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
 
@@ -40,10 +40,10 @@ def tally(rng, channel, p, n, refused=None, version=None):
 
 
 LDP = unsigned_campaign(randomized_response(4, NANONATS))
-LIP = unsigned_campaign(lip_response(PRIOR, NANONATS), Information(NANONATS, PRIOR))
+LIP = unsigned_campaign(lip_response(PRIOR, NANONATS), Lip(NANONATS, PRIOR))
 half = 2**61
 SINGULAR = unsigned_campaign(
-    Table(((2**62 - half - 1, half + 1), (half, 2**62 - half), (half, 2**62 - half))), Information(NANONATS, (1, 1, 1))
+    Table(((2**62 - half - 1, half + 1), (half, 2**62 - half), (half, 2**62 - half))), Lip(NANONATS, (1, 1, 1))
 )
 
 
@@ -258,7 +258,7 @@ def test_only_identified_values_have_intervals():
     """
     third = 2**60
     alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))
-    asked = unsigned_campaign(alike, Information(2 * NANONATS, (1, 1, 1)))
+    asked = unsigned_campaign(alike, Lip(2 * NANONATS, (1, 1, 1)))
     found = estimate(asked, Tally.of(np.array([450, 550])))
     assert "without intervals at 2 of 3 values" in found.warnings[0]
     assert found.raw[0] == pytest.approx(2 * (0.45 - 0.25))

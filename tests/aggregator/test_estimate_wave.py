@@ -18,7 +18,7 @@ from aggregator.planner.choice import AUTO, Unsuited, chosen
 from protocol.channels import Wave
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 from tests.aggregator.campaigns import unsigned_campaign
 from tests.aggregator.matrix import dense
 from tests.families import CHANNELS
@@ -134,4 +134,4 @@ def test_a_wave_is_chosen_by_its_name_only() -> None:
     with pytest.raises(Unsuited, match="ordered values"):
         chosen("wave", PlannedQuestion(Values(("a", "b", "c")), Ldp(NANONATS)))
     with pytest.raises(Unsuited, match="prior"):
-        chosen("wave", PlannedQuestion(Buckets.of(range(3)), Information(NANONATS, (1, 2, 3))))
+        chosen("wave", PlannedQuestion(Buckets.of(range(3)), Lip(NANONATS, (1, 2, 3))))

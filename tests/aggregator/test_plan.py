@@ -15,7 +15,7 @@ from aggregator.planner.choice import AS_GOOD, Unsuited, best, candidates, chose
 from aggregator.planner.plan import at_level, curve, plan
 from protocol import exact
 from protocol.domain import Buckets, Values
-from protocol.notions import UNBOUNDED, Block, HighLow, Information, Ldp, Matrix, certify
+from protocol.notions import UNBOUNDED, Block, HighLow, Ldp, Lip, Matrix, certify
 from tests.aggregator.command import run
 
 NAT = exact.NANONATS
@@ -36,8 +36,8 @@ QUESTIONS = {
     "some sensitive": PlannedQuestion(values(12), HighLow(2 * NAT, 12, (0, 3, 4, 5, 6, 11))),
     "blocks": PlannedQuestion(values(9), Block.over(NAT, [0, 0, 0, 1, 1, 1, 1, 1, 2])),
     "matrix": PlannedQuestion(values(3), Matrix(2 * NAT, ((0, NAT, 2 * NAT), (NAT, 0, UNBOUNDED), (2 * NAT, NAT, 0)))),
-    "skewed prior": PlannedQuestion(values(6), Information(NAT, (50, 25, 12, 8, 4, 1))),
-    "two values with a prior": PlannedQuestion(values(2), Information(NAT, (9, 1))),
+    "skewed prior": PlannedQuestion(values(6), Lip(NAT, (50, 25, 12, 8, 4, 1))),
+    "two values with a prior": PlannedQuestion(values(2), Lip(NAT, (9, 1))),
     "numbers": PlannedQuestion(Buckets.of([0, 1, 2, 4, 8]), Ldp(NAT)),
 }
 each = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
@@ -53,7 +53,7 @@ def test_every_candidate_is_certified_and_has_its_exact_error(question):
     for one in serving:
         assert certify(one.channel, question.notion) == one.certificate
         assert one.certificate.audited <= question.notion.level
-        if isinstance(question.notion, Information):
+        if isinstance(question.notion, Lip):
             prior = question.notion.prior
             distribution = [weight / sum(prior) for weight in prior]
             assert math.isnan(one.person_mse) if one.channel.unary else one.person_mse == lip_mse(one.channel, prior)
@@ -79,7 +79,7 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
     limit = most_bits_of(question, None)
     rivals = [row.candidate for row in rows if row.candidate and row.candidate.within(limit)]
     least = min(one.error for one in rivals if not math.isnan(one.error))
-    if isinstance(question.notion, Information):
+    if isinstance(question.notion, Lip):
         alone = prior_mse(question.notion.prior)
         assert alone - rows[0].candidate.error >= AS_GOOD * (alone - least)
     else:

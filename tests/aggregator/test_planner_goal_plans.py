@@ -14,7 +14,7 @@ from aggregator.planner.ordered_error import simulated_error
 from aggregator.planner.plan import plan
 from protocol.domain import Buckets, Dates, NumberRange, OrderedValues, Values
 from protocol.exact import NANONATS
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 from tests.aggregator.command import run
 
 LEVEL = Ldp(NANONATS)
@@ -90,7 +90,7 @@ def test_goals_are_of_ordered_values_without_a_prior():
     for other in (
         PlannedQuestion(Values(("a", "b", "c")), LEVEL),
         PlannedQuestion(Buckets.of([0, 1, 5]), LEVEL),
-        PlannedQuestion(NumberRange.of(0, 2), Information(NANONATS, (1, 2, 3))),
+        PlannedQuestion(NumberRange.of(0, 2), Lip(NANONATS, (1, 2, 3))),
     ):
         assert goals_of(other) == ()
     assert usual_distance(PlannedQuestion(NumberRange.of(0, 1000), LEVEL)) == 10

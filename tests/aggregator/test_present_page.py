@@ -36,7 +36,7 @@ from protocol.campaign import Campaign
 from protocol.channels import Blocks
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
-from protocol.notions import Classes, Information, Ldp
+from protocol.notions import Classes, Ldp, Lip
 from protocol.views import plain_views
 from tests.aggregator.command import run
 from tests.aggregator.test_cli import COUNTS, DRAFT
@@ -345,9 +345,7 @@ def test_a_page_with_classes_has_no_chart_of_hypothesis_tests():
 def test_a_ball_of_priors_is_on_the_page():
     """The page of a LIP campaign with a ball of priors has the level over the ball."""
     prior = (5, 3, 2)
-    campaign = unsigned_campaign(
-        COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4)
-    )
+    campaign = unsigned_campaign(COLOURS, Lip(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4))
     parsed, _, _ = written(campaign)
     assert "LIP for every prior within 0.1 of the campaign's" in parsed.words
     assert f"{exact.in_nats(campaign.certificate.ball)}" in parsed.text

@@ -18,7 +18,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.present.document import estimate_csv
 from aggregator.present.shown_shares import prior_comparison
 from aggregator.reproduce import crowd
-from protocol.notions import Information, Ldp, MutualInformation
+from protocol.notions import Ldp, Lip, MutualInformation
 
 NAT = 10**9
 SIZE, REPORTS = 20, 8000
@@ -29,7 +29,7 @@ PRIOR = np.array(WEIGHTS) / sum(WEIGHTS)
 @cache
 def lip():
     """A LIP campaign with the prior P(x) ~ 1 / rank."""
-    return crowd.campaign(crowd.values(SIZE), Information(NAT, WEIGHTS), "lip")
+    return crowd.campaign(crowd.values(SIZE), Lip(NAT, WEIGHTS), "lip")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_wrong_prior_warns_and_a_right_one_seldom_does(wrong):
 def test_the_statistic_without_rare_outputs_is_that_of_pearson():
     """Without rare outputs the test equals scipy's chi-square test; if a device may have sent m reports, they count
     as one."""
-    decoder = decoder_of(crowd.campaign(crowd.values(4), Information(NAT, (4, 3, 2, 1)), "lip-response").channel)
+    decoder = decoder_of(crowd.campaign(crowd.values(4), Lip(NAT, (4, 3, 2, 1)), "lip-response").channel)
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     distribution, counts = decoder.forward(prior), np.array([420, 290, 180, 110])
     found, expected = prior_test(decoder, prior, counts, 1000), stats.chisquare(counts, 1000 * distribution)

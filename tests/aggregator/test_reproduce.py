@@ -27,7 +27,7 @@ from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFold
 from aggregator.reproduce.draw import draw
 from aggregator.reproduce.experiment import STEPS, Curve, Experiment, ExperimentResult, Finding, Panel, Setting, parted
 from aggregator.reproduce.formats import UnreadableData
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 from tests.aggregator.command import run
 from tests.aggregator.matrix import dense
 from tests.aggregator.stored_run import document_of
@@ -117,7 +117,7 @@ def test_the_estimator_of_the_product_takes_a_simulated_tally():
     """The product's estimator takes a simulated tally of a campaign made by mechanism name, and its estimate is near
     the truth."""
     held = np.array([5000, 3000, 1500, 500])
-    for notion in (Ldp(2 * NAT), Information(2 * NAT, (10, 6, 3, 1))):
+    for notion in (Ldp(2 * NAT), Lip(2 * NAT, (10, 6, 3, 1))):
         campaign = crowd.campaign(crowd.values(4), notion, "auto")
         found = estimate(campaign, crowd.tally(campaign.channel, held, np.random.default_rng(1)))
         assert total_variation(found.share, held / held.sum()) < 0.03  # its standard error is about 0.01

@@ -34,7 +34,7 @@ from aggregator.reproduce.lip.report_error import least_mae
 from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
 from protocol import personal
-from protocol.notions import Information, certify
+from protocol.notions import Lip, certify
 from tests.aggregator.matrix import dense
 
 NAT = 10**9
@@ -116,7 +116,7 @@ def test_the_true_level_is_the_least_that_certifies():
     channel = published_lip_response(prior, NAT)
     found = true_level(channel, prior)
     assert found == pytest.approx(math.log((1 - math.exp(-1)) / 0.1 + math.exp(-1)), abs=1e-8)
-    certify(channel, Information(round(found * NAT), prior))
+    certify(channel, Lip(round(found * NAT), prior))
     assert not satisfies(channel, prior, found - 1e-6)
     edge = valid_from(prior)
     for eps, valid in ((edge - 0.01, False), (edge + 0.01, True)):
@@ -147,7 +147,7 @@ def test_the_best_channel_for_a_sum_has_the_optimal_gain(size):
         prior = random_prior(generator, size)
         values = sorted(generator.normal(size=size).tolist())
         table = best_for_sum(prior, values, level(eps))
-        certify(table, Information(level(eps), prior))
+        certify(table, Lip(level(eps), prior))
         found, best = sum_mse(table, prior, values), optimum_of_sum(prior, values, eps)
         distribution = np.array(prior) / sum(prior)
         variance = float(distribution @ np.array(values) ** 2 - (distribution @ values) ** 2)

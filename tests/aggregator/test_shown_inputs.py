@@ -23,7 +23,7 @@ from protocol.campaign import Campaign
 from protocol.channels import Blocks
 from protocol.domain import DITHER_BYTES, Items
 from protocol.exact import NANONATS
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 from protocol.notions.classes import Classes
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
@@ -143,7 +143,7 @@ def test_the_error_of_a_person_is_computed_over_the_items():
     They equal sums over every input and output, and increase in this order: bound, error, error without a report.
     """
     domain, prior = Items(3, 2), (6, 5, 3, 3, 3)
-    question = PlannedQuestion(domain, Information(NANONATS, prior))
+    question = PlannedQuestion(domain, Lip(NANONATS, prior))
     distribution, alone = np.array(prior) / sum(prior), prior_mse(prior, ShownInputs.of(domain))
     assert alone == pytest.approx(9 * (distribution[:2] * (1 - distribution[:2])).sum())
     bound = lip_mse_bound(NANONATS, prior, ShownInputs.of(domain))

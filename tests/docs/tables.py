@@ -19,7 +19,7 @@ from aggregator.planner.plan import plan
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Values
-from protocol.notions import Block, HighLow, Information, Ldp, MinId, Notion
+from protocol.notions import Block, HighLow, Ldp, Lip, MinId, Notion
 from protocol.views import plain_views
 
 PAGE = Path(__file__).parents[2] / "docs" / "MECHANISMS.md"
@@ -62,7 +62,7 @@ def choices() -> str:
         "high-low, 10 of 100": lambda eps: HighLow(level(eps), 100, tuple(range(10))),
         "block, 10 of 10": lambda eps: Block.over(level(eps), [x // 10 for x in range(100)]),
         "minid, 50 of 1,000 at half": lambda eps: MinId.over([level(eps / 2)] * 50 + [level(eps)] * 950),
-        "lip, zipf, k = 20": lambda eps: Information(level(eps), zipf(20)),
+        "lip, zipf, k = 20": lambda eps: Lip(level(eps), zipf(20)),
     }
     for name, notion in sensitive.items():
         rows.append([name, *(cell(PlannedQuestion(values(notion(1).inputs), notion(eps))) for eps in LEVELS)])
@@ -74,7 +74,7 @@ def levels() -> str:
     five notions with six values at 1 nat (row B8 of the last table of the page)."""
     questions: dict[str, Notion] = {
         "ldp": Ldp(level(1)),
-        "lip": Information(level(1), (40, 25, 15, 10, 6, 4)),
+        "lip": Lip(level(1), (40, 25, 15, 10, 6, 4)),
         "high-low": HighLow(level(1), 6, (0, 1)),
         "block": Block.over(level(1), [0, 0, 0, 1, 1, 1]),
         "minid": MinId.over([level(1), level(1), *[level(2)] * 4]),
@@ -118,7 +118,7 @@ def lip_errors() -> str:
         prior = zipf(size, exponent)
         alone = 1 - sum((weight / sum(prior)) ** 2 for weight in prior)
         for eps in (0.5, 1, 2, 4):
-            question = PlannedQuestion(values(size), Information(level(eps), prior))
+            question = PlannedQuestion(values(size), Lip(level(eps), prior))
             found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
             published = found.get("lip-published")
             choice, _ = best(question, list(found.values()), most_bits_of(question, None))
@@ -145,7 +145,7 @@ def ball_errors() -> str:
         (20, 1.0, 1, 0.2), (20, 1.0, 2, 0.05), (20, 1.0, 4, 0.05),
     ):  # fmt: skip
         prior, nats = zipf(size, exponent), level(eps)
-        question = PlannedQuestion(values(size), Information(nats, prior, round(radius * RADIUS_UNITS)))
+        question = PlannedQuestion(values(size), Lip(nats, prior, round(radius * RADIUS_UNITS)))
         found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
         choice, _ = best(question, list(found.values()), most_bits_of(question, None))
         centre = optimal_table(prior, nats)

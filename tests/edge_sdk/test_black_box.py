@@ -17,7 +17,7 @@ from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Channel, RandomizedResponse
 from protocol.domain import Buckets, Grid, Values
-from protocol.notions import Block, Geo, Graded, HighLow, Information, Ldp, Matrix, MutualInformation
+from protocol.notions import Block, Geo, Graded, HighLow, Ldp, Lip, Matrix, MutualInformation
 from protocol.report import Report
 from protocol.views import Districts, Identity, View, plain_views
 from tests.edge_sdk.conftest import AUTHOR, OPENS, response
@@ -44,11 +44,11 @@ QUESTIONS = {
     ),
     **dict.fromkeys(
         ("lip-response", "lip-windows", "lip-table", "lip-estimable", "oue-lip"),
-        PlannedQuestion(values(3), Information(NAT, (5, 3, 1))),
+        PlannedQuestion(values(3), Lip(NAT, (5, 3, 1))),
     ),
-    "lip-centre": PlannedQuestion(values(3), Information(NAT, (5, 3, 1), 5 * 10**7)),
-    **dict.fromkeys(("lip-symmetric",), PlannedQuestion(values(2), Information(NAT, (4, 1)))),
-    **dict.fromkeys(("lip-published", "random-sampling"), PlannedQuestion(values(2), Information(NAT, (3, 2)))),
+    "lip-centre": PlannedQuestion(values(3), Lip(NAT, (5, 3, 1), 5 * 10**7)),
+    **dict.fromkeys(("lip-symmetric",), PlannedQuestion(values(2), Lip(NAT, (4, 1)))),
+    **dict.fromkeys(("lip-published", "random-sampling"), PlannedQuestion(values(2), Lip(NAT, (3, 2)))),
     "best-in-blocks": PlannedQuestion(values(5), Block.over(NAT, [0, 0, 1, 1, 1])),
     "binary-optimum": PlannedQuestion(values(2), Matrix(2 * NAT, ((0, NAT), (2 * NAT, 0)))),
     "designed": PlannedQuestion(values(3), Matrix(2 * NAT, LEVELS)),

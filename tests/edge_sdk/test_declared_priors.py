@@ -16,7 +16,7 @@ from protocol import envelope, exact, keys, personal
 from protocol.campaign import open_campaign
 from protocol.errors import CampaignError, NotInDomain, NotionError
 from protocol.notions.declared_prior import DeclaredPrior
-from protocol.notions.information import Information
+from protocol.notions.information import Lip
 from protocol.notions.notion import certify
 from protocol.report import Enrolment
 from protocol.views import plain_views
@@ -49,7 +49,7 @@ def test_posteriors_and_costs_of_a_declaration_follow_bayes(open_device, data: b
     joined = device.join(data).campaign_id
     preview = device.declaration(joined, weights_of(prior))
     channel = NOTION.channel_of(prior, device.campaign(joined).channel)
-    certificate = certify(channel, Information(NAT, prior))
+    certificate = certify(channel, Lip(NAT, prior))
     assert (preview.cost_nanonats, preview.worst_case_nanonats, preview.declared_before) == (
         certificate.cost,
         6 * certificate.cost,
@@ -97,7 +97,7 @@ def test_a_personal_level_is_declared_and_cannot_change(open_device, place, data
         joined = device.join(data).campaign_id
         preview = device.declaration(joined, PRIOR, 0.25)
         channel = personal.lip_response((4, 2, 1, 1, 1, 1), NAT // 4)
-        assert preview.cost_nanonats == certify(channel, Information(NAT // 4, (4, 2, 1, 1, 1, 1))).cost
+        assert preview.cost_nanonats == certify(channel, Lip(NAT // 4, (4, 2, 1, 1, 1, 1))).cost
         assert (preview.level, device.declaration(joined, PRIOR).level) == (0.25, 1.0)
         factor = exact.exp_above(NAT // 4)
         assert all(one.before / factor <= one.least <= one.most <= one.before * factor for one in preview.values)
@@ -157,7 +157,7 @@ def test_the_costliest_prior_of_a_list_is_no_cheaper_than_any(channel) -> None:
     most = NOTION.most_cost(LISTED, channel)
     assert most >= max(NOTION.certificate_of(prior, channel).cost for prior in LISTED)
     some = list(permutations((1, 2, 3, 5, 8, 13)))[::60]
-    assert len({certify(personal.lip_response(prior, NAT), Information(NAT, prior)).cost for prior in some}) == 1
+    assert len({certify(personal.lip_response(prior, NAT), Lip(NAT, prior)).cost for prior in some}) == 1
 
 
 def test_the_choice_of_a_prior_is_charged_once_and_cannot_be_changed(open_device, place) -> None:

@@ -22,7 +22,7 @@ from protocol.channels.table.channel import TABLE_SCALE
 from protocol.domain import DITHER_BYTES, Buckets, Grid, Values
 from protocol.errors import NotInDomain
 from protocol.keys import public_line
-from protocol.notions import Graded, Information, Ldp, MinId
+from protocol.notions import Graded, Ldp, Lip, MinId
 from protocol.notions.classes import Classes
 from protocol.notions.transcript import TranscriptPrior
 from protocol.views import Coarse, Identity, plain_views
@@ -227,7 +227,7 @@ def test_draws_count_and_repetitions_do_not(open_device):
     unanswered campaigns do not count."""
     device = open_device()
     plain = agreed(device, signed("Plain", Ldp(NAT), response(K, NAT), 3))
-    lip = agreed(device, signed("LIP", Information(NAT // 2, PRIOR), personal.lip_response(PRIOR, NAT // 2)))
+    lip = agreed(device, signed("LIP", Lip(NAT // 2, PRIOR), personal.lip_response(PRIOR, NAT // 2)))
     other = agreed(device, campaign("Hours", Buckets.of([0, 10]), enrolment="enrolled"))
     assert device.exposure(plain).worst.nanonats == 0
     assert device.exposure(plain).about("none").nanonats == 0
@@ -292,7 +292,7 @@ def test_the_choice_of_a_class_adds_its_charge_to_the_exposure(open_device):
     channels = tuple(
         personal.lip_response(prior, level) for prior, level in zip((PRIOR, PRIOR[::-1]), levels, strict=True)
     )
-    notion = Classes.of(tuple(map(Information, levels, (PRIOR, PRIOR[::-1]))))
+    notion = Classes.of(tuple(map(Lip, levels, (PRIOR, PRIOR[::-1]))))
     device = open_device()
     campaign_id = device.join(
         signed("Classes", notion, Blocks(0, ((1, K), (2, K)), channels), classes=("workers", "students"))

@@ -20,7 +20,7 @@ from protocol.domain import NumberRange, Values
 from protocol.errors import CampaignError, NotInDomain, NotionError, ReportError
 from protocol.notions.classes import Classes
 from protocol.notions.declared_prior import DeclaredPrior
-from protocol.notions.information import Information
+from protocol.notions.information import Lip
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
@@ -46,7 +46,7 @@ def made(channel, **changes) -> bytes:
 
 def of_classes(**changes) -> bytes:
     """Return a campaign with a prior and a level for each of three classes."""
-    notion = Classes.of(tuple(map(Information, LEVELS, PRIORS)))
+    notion = Classes.of(tuple(map(Lip, LEVELS, PRIORS)))
     channels = tuple(map(personal.lip_response, PRIORS, LEVELS))
     runs = tuple((block, K) for block in (1, 2, 3))
     return made(**{"notion": notion, "channel": Blocks(0, runs, channels), "classes": NAMES, **changes})
@@ -370,7 +370,7 @@ def test_a_second_round_adds_to_the_first(open_device) -> None:
     """Two rounds of one question cost the sum of their LDP levels in one ledger, even if the second one declares
     LIP."""
     first = campaign()
-    notion = Information(NAT, (70, 10, 8, 7, 3, 2))
+    notion = Lip(NAT, (70, 10, 8, 7, 3, 2))
     second = made(title="Round two", notion=notion, channel=personal.lip_response(notion.prior, NAT))
     costs = [nanonats(data, 0) for data in (first, second)]
     assert costs[1] > NAT, "the LDP level must be charged, because LIP levels do not add up"

@@ -29,7 +29,7 @@ from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks
 from protocol.domain import Values
 from protocol.errors import HalftruthError
-from protocol.notions import Graded, Information, Ldp, TranscriptPrior
+from protocol.notions import Graded, Ldp, Lip, TranscriptPrior
 from protocol.notions.classes import Classes
 from protocol.report import Report
 from protocol.views import plain_views
@@ -54,12 +54,12 @@ def signed(title: str, notion, channel, period_seconds: int, answers: int = 1, o
 
 GRADED = Graded.over([NAT // 4] * 2 + [NAT // 2] * 4)
 ALONG = TranscriptPrior(NAT // 20, PRIOR, 6554)
-CLASSES = Classes.of((Information(NAT // 4, PRIOR), Ldp(NAT // 2)))
+CLASSES = Classes.of((Lip(NAT // 4, PRIOR), Ldp(NAT // 2)))
 BLOCKS = Blocks(0, ((1, K), (2, K)), (personal.lip_response(PRIOR, NAT // 4), response(K, NAT // 2)))
 CAMPAIGNS = {
     "weekly": signed("Weekly", Ldp(NAT // 4), response(K, NAT // 4), WEEK),
     "hourly": signed("Hourly", Ldp(NAT // 10), response(K, NAT // 10), DAY, 24),
-    "lip": signed("LIP", Information(NAT // 4, PRIOR), personal.lip_response(PRIOR, NAT // 4), WEEK, 2, OPENS + DAY),
+    "lip": signed("LIP", Lip(NAT // 4, PRIOR), personal.lip_response(PRIOR, NAT // 4), WEEK, 2, OPENS + DAY),
     "minid": signed("MinID", GRADED, response(K, NAT // 4), 30 * DAY, 3),
     "transcript": signed("Transcript", ALONG, ALONG.channel_of(PRIOR), 20 * DAY),
     "classes": signed("Classes", CLASSES, BLOCKS, WEEK, 2, classes=("workers", "others")),

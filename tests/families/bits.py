@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks import joining
 from protocol.channels import Bits
 from protocol.channels.bits.channel import S
-from protocol.notions import Information
+from protocol.notions import Lip
 from tests.families.shapes import MOST, SEED, DecodedChannel, Shapes, big, of_runs
 
 
@@ -100,8 +100,8 @@ SHAPES = Shapes(
     drawn={"bits": random_bits([0, 0, 1, 1, 1, 2, 0, 1], SEED)},
     costly={
         "bits minid": (joining._minid(256, 16), joining._bits(256, 16)),
-        "bits lip": (Information(MOST, joining._prior(60)), joining._bits(60, 60)),
-        "bits ball": (Information(MOST, joining._prior(40), 10**8), joining._bits(40, 40)),
+        "bits lip": (Lip(MOST, joining._prior(60)), joining._bits(60, 60)),
+        "bits ball": (Lip(MOST, joining._prior(40), 10**8), joining._bits(40, 40)),
     },
     rands=_words,
     second_decoder=second_decoder,

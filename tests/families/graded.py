@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import joining
 from protocol.channels import GradedProjective
-from protocol.notions import Information
+from protocol.notions import Lip
 from tests.families import projective
 from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, of_runs, outside_of
 
@@ -97,10 +97,10 @@ SHAPES = Shapes(
     drawn={"graded": graded(4, 5, [NAT // 2] * 100 + [2 * NAT] * 200)},
     costly={
         "graded minid": (joining._minid(20, 16), graded(2, 20, [NAT + x * 16 // 20 for x in range(20)])),
-        "graded lip": (Information(MOST, joining._prior(60)), graded(2, 6, [NAT + x % 4 for x in range(60)])),
-        "graded lip, many": (Information(MOST, joining._prior(31)), graded(5, 3, [NAT + x for x in range(31)])),
-        "graded lip, long lines": (Information(MOST, joining._prior(4)), graded(101, 2, [NAT + x for x in range(4)])),
-        "graded ball": (Information(MOST, joining._prior(31), 10**8), graded(5, 3, [NAT + x % 3 for x in range(31)])),
+        "graded lip": (Lip(MOST, joining._prior(60)), graded(2, 6, [NAT + x % 4 for x in range(60)])),
+        "graded lip, many": (Lip(MOST, joining._prior(31)), graded(5, 3, [NAT + x for x in range(31)])),
+        "graded lip, long lines": (Lip(MOST, joining._prior(4)), graded(101, 2, [NAT + x for x in range(4)])),
+        "graded ball": (Lip(MOST, joining._prior(31), 10**8), graded(5, 3, [NAT + x % 3 for x in range(31)])),
         "graded pairwise": (joining._matrix(20), graded(2, 20, [NAT + x % 2 for x in range(20)])),
     },
     rands=at_edges(_lengths),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import joining
 from protocol import exact
 from protocol.channels import Hadamard
-from protocol.notions import Geo, Information, Ldp
+from protocol.notions import Geo, Ldp, Lip
 from tests.families.shapes import EXP_ONE, MOST, NAT, ONE, DecodedChannel, Shapes, big
 
 
@@ -65,8 +65,8 @@ SHAPES = Shapes(
         "hadamard ldp": (Ldp(MOST), Hadamard(2**63 + 2**62, 200)),
         "hadamard geo": (Geo.between(MOST, 1, [0], range(200)), Hadamard(2**63 + 2**62, 200)),
         "hadamard pairwise": (joining._matrix(24), Hadamard(2**63 + 2**62, 24)),
-        "hadamard lip": (Information(MOST, (1,) * 63), Hadamard(2**63 + 2**62, 63)),
-        "hadamard ball": (Information(MOST, (1,) * 63, 10**8), Hadamard(2**63 + 2**62, 63)),
+        "hadamard lip": (Lip(MOST, (1,) * 63), Hadamard(2**63 + 2**62, 63)),
+        "hadamard ball": (Lip(MOST, (1,) * 63, 10**8), Hadamard(2**63 + 2**62, 63)),
     },
     rands=_rands,
     second_decoder=second_decoder,

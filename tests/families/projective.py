@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks import joining
 from protocol.channels import ProjectiveResponse
-from protocol.notions import Geo, Information
+from protocol.notions import Geo, Lip
 from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
@@ -163,10 +163,10 @@ SHAPES = Shapes(
         "projective of two coordinates": projective(500, 499, 2, 5 * NAT),
     },
     costly={
-        "projective lip, two": (Information(MOST, joining._prior(127)), joining.projective(127, 2, 7)),
-        "projective lip, many": (Information(MOST, joining._prior(31)), joining.projective(31, 5, 3)),
-        "projective lip, long lines": (Information(MOST, joining._prior(3)), joining.projective(3, 101, 2)),
-        "projective ball": (Information(MOST, joining._prior(31), 10**8), joining.projective(31, 5, 3)),
+        "projective lip, two": (Lip(MOST, joining._prior(127)), joining.projective(127, 2, 7)),
+        "projective lip, many": (Lip(MOST, joining._prior(31)), joining.projective(31, 5, 3)),
+        "projective lip, long lines": (Lip(MOST, joining._prior(3)), joining.projective(3, 101, 2)),
+        "projective ball": (Lip(MOST, joining._prior(31), 10**8), joining.projective(31, 5, 3)),
         "projective geo": (Geo.between(MOST, 1, [0], range(3)), joining.projective(3, 2, 8)),
         "projective pairwise": (joining._matrix(20), joining.projective(20, 2, 20)),
     },

@@ -6,7 +6,7 @@ from benchmarks import joining
 from protocol import exact
 from protocol.channels import RandomizedResponse
 from protocol.channels.response.channel import RESPONSE_SCALE
-from protocol.notions import Information
+from protocol.notions import Lip
 from tests.families.shapes import EXP_ONE, MOST, NAT, ONE, DecodedChannel, Shapes, at_edges, big, first_above
 
 
@@ -59,8 +59,8 @@ SHAPES = Shapes(
     },
     drawn={"response": RandomizedResponse(1000, (cover_of(6 * NAT, 1000),))},
     costly={
-        "response lip": (Information(MOST, joining._prior(200)), joining._response(200)),
-        "response ball": (Information(MOST, joining._prior(200), 10**8), joining._response(200)),
+        "response lip": (Lip(MOST, joining._prior(200)), joining._response(200)),
+        "response ball": (Lip(MOST, joining._prior(200), 10**8), joining._response(200)),
     },
     rands=at_edges(lambda channel, _: [channel.cover_of(y) for y in range(channel.outputs)]),
     second_decoder=second_decoder,

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import joining
 from protocol.channels import SubsetSelection
-from protocol.notions import Information
+from protocol.notions import Lip
 from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
@@ -90,7 +90,7 @@ SHAPES = Shapes(
     drawn={"subset": subset(11, 4, NAT)},
     costly={
         "subset pairwise": (joining._matrix(20), joining._subset(20, 9)),
-        "subset lip": (Information(MOST, joining._prior(20)), joining._subset(20, 9)),
+        "subset lip": (Lip(MOST, joining._prior(20)), joining._subset(20, 9)),
     },
     rands=at_edges(lambda channel, _: [channel.inside] * channel.having + [channel.outside] * channel.lacking),
     second_decoder=second_decoder,

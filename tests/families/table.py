@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from benchmarks import joining
 from protocol.channels import Table
-from protocol.notions import Information, Ldp, MutualInformation
+from protocol.notions import Ldp, Lip, MutualInformation
 from tests.families.shapes import MOST, SEED, STEPS, DecodedChannel, Shapes, at_edges, big, first_above
 
 
@@ -55,8 +55,8 @@ SHAPES = Shapes(
         "table pairwise": (joining._matrix(16), joining._table(16, 20)),
         "table ldp": (Ldp(MOST), joining._table(20, 40)),
         "table mutual information": (MutualInformation(MOST, joining._prior(12)), joining._table(12, 12)),
-        "table ball, two inputs": (Information(MOST, joining._prior(2), 10**8), joining._table(2, 100)),
-        "table ball": (Information(MOST, joining._prior(30), 10**8), joining._table(30, 30)),
+        "table ball, two inputs": (Lip(MOST, joining._prior(2), 10**8), joining._table(2, 100)),
+        "table ball": (Lip(MOST, joining._prior(30), 10**8), joining._table(30, 30)),
     },
     rands=at_edges(lambda channel, x: [4 * weight for weight in channel.rows[x]]),
     second_decoder=second_decoder,

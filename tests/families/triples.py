@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks import joining
 from protocol.channels import Triples
-from protocol.notions import Information
+from protocol.notions import Lip
 from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
@@ -95,8 +95,8 @@ SHAPES = Shapes(
     more={f"triples, k = {k}": triples(k, NAT) for k in (2, 3, 8, 9, 10, 16)},
     drawn={"triples": triples(100, NAT)},
     costly={
-        "triples lip": (Information(MOST, joining._prior(60)), joining._triples(60)),
-        "triples ball": (Information(MOST, joining._prior(60), 10**8), joining._triples(60)),
+        "triples lip": (Lip(MOST, joining._prior(60)), joining._triples(60)),
+        "triples ball": (Lip(MOST, joining._prior(60), 10**8), joining._triples(60)),
     },
     rands=at_edges(_lengths),
     second_decoder=second_decoder,

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks import joining
 from protocol.channels import Wave
-from protocol.notions import Information
+from protocol.notions import Lip
 from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
@@ -76,8 +76,8 @@ SHAPES = Shapes(
     more={f"wave, k = {k}, b = {b}": wave(k, b, NAT) for k, b in ((2, 1), (3, 1), (3, 2), (4, 2), (9, 2), (12, 3))},
     drawn={"wave": wave(1000, 251, NAT)},
     costly={
-        "wave lip": (Information(MOST, joining._prior(200)), wave(200, 50, MOST)),
-        "wave ball": (Information(MOST, joining._prior(200), 10**8), wave(200, 50, MOST)),
+        "wave lip": (Lip(MOST, joining._prior(200)), wave(200, 50, MOST)),
+        "wave ball": (Lip(MOST, joining._prior(200), 10**8), wave(200, 50, MOST)),
         "wave pairwise": (joining._matrix(20), wave(20, 4, 2 * NAT)),
     },
     rands=at_edges(lambda channel, _: [channel.inside] * channel.span + [channel.outside] * (channel.inputs - 1)),

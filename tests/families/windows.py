@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks import joining
 from protocol.channels import Windows
 from protocol.channels.windows.arrangement import Single, Type
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 from tests.families.shapes import MOST, ONE, SEED, DecodedChannel, Shapes, big, edges, first_above
 
 
@@ -247,12 +247,12 @@ SHAPES = Shapes(
     },
     drawn={"windows": random_windows(205, 3, 2, 50, 4, 3, SEED)},
     costly={
-        "windows, many arcs": (Information(MOST, joining._prior(400)), joining._windows(400, 16, 4, 2)),
-        "windows, many cells": (Information(MOST, joining._prior(9)), joining._windows(9, 200, 4, 2)),
-        "windows, many types": (Information(MOST, joining._prior(30)), joining._windows(30, 100, 2, 20)),
+        "windows, many arcs": (Lip(MOST, joining._prior(400)), joining._windows(400, 16, 4, 2)),
+        "windows, many cells": (Lip(MOST, joining._prior(9)), joining._windows(9, 200, 4, 2)),
+        "windows, many types": (Lip(MOST, joining._prior(30)), joining._windows(30, 100, 2, 20)),
         "windows, wide windows": (Ldp(MOST), joining._windows(2, 13, 8, 8)),
         "windows, pairs of arcs": (joining._matrix(4), joining._windows(4, 6, 8, 2)),
-        "windows ball": (Information(MOST, joining._prior(60), 10**8), joining._windows(60, 32, 4, 2)),
+        "windows ball": (Lip(MOST, joining._prior(60), 10**8), joining._windows(60, 32, 4, 2)),
     },
     rands=_points,
     second_decoder=second_decoder,

@@ -14,7 +14,7 @@ from protocol.channels import Bits, Channel, Hadamard, RandomizedResponse, Subse
 from protocol.channels.windows.arrangement import Type
 from protocol.effort import MOST_STEPS
 from protocol.errors import NotionError, Uncertified
-from protocol.notions import Information, Ldp, certify
+from protocol.notions import Ldp, Lip, certify
 from protocol.notions.information import RADIUS_UNITS
 from tests.families import CHANNELS as VECTORS
 from tests.protocol.test_levels import corners
@@ -61,11 +61,11 @@ def test_the_ball_equals_brute_force(name: str, radius: int) -> None:
     """A certificate's ball is the worst lift for any prior within the radius, rounded up to a nanonat; nothing else of
     the certificate depends on it."""
     channel = CHANNELS[name]
-    found = certify(channel, Information(MOST, PRIOR, radius))
+    found = certify(channel, Lip(MOST, PRIOR, radius))
     expected = math.log(worst(channel, PRIOR, Fraction(radius, RADIUS_UNITS))) * NAT
     assert found.ball is not None
     assert expected - 1e-3 <= found.ball <= expected + 1 + 1e-3
-    plain = certify(channel, Information(MOST, PRIOR))
+    plain = certify(channel, Lip(MOST, PRIOR))
     assert (plain.audited, plain.ldp, plain.witness, plain.cost) == (
         found.audited, found.ldp, found.witness, found.cost,
     )  # fmt: skip
@@ -76,9 +76,9 @@ def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
     """The level grows with the radius: it is never below the LIP level, and at radius 1 it is the LDP level. Without a
     radius there is no level of a ball."""
     channel = CHANNELS[name]
-    assert certify(channel, Information(MOST, PRIOR)).ball is None
+    assert certify(channel, Lip(MOST, PRIOR)).ball is None
     assert certify(channel, Ldp(MOST)).ball is None
-    made = [certify(channel, Information(MOST, PRIOR, radius)) for radius in (1, 10**6, 10**8, 10**9)]
+    made = [certify(channel, Lip(MOST, PRIOR, radius)) for radius in (1, 10**6, 10**8, 10**9)]
     balls = [one.ball for one in made if one.ball is not None]
     assert made[0].audited <= balls[0]
     assert balls == sorted(balls)
@@ -88,28 +88,28 @@ def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
 def test_the_declared_level_is_kept_over_the_ball() -> None:
     """The level that a campaign declares bounds the whole ball; a level that is a nanonat too low is refused."""
     channel = CHANNELS["table"]
-    centre = certify(channel, Information(MOST, PRIOR)).audited
-    found = certify(channel, Information(MOST, PRIOR, 5 * 10**7)).ball
+    centre = certify(channel, Lip(MOST, PRIOR)).audited
+    found = certify(channel, Lip(MOST, PRIOR, 5 * 10**7)).ball
     assert found is not None
     assert found > centre
-    assert certify(channel, Information(found, PRIOR, 5 * 10**7)).ball == found
+    assert certify(channel, Lip(found, PRIOR, 5 * 10**7)).ball == found
     for level in (centre, found - 1):
         with pytest.raises(Uncertified, match=r"within the radius 0\.05"):
-            certify(channel, Information(level, PRIOR, 5 * 10**7))
+            certify(channel, Lip(level, PRIOR, 5 * 10**7))
     with pytest.raises(Uncertified):
-        certify(channel, Information(centre - 1, PRIOR, 5 * 10**7))
+        certify(channel, Lip(centre - 1, PRIOR, 5 * 10**7))
 
 
 def test_the_radius_is_in_the_wire_form() -> None:
     """The radius is the fourth field of the notion's wire form, 0 for a notion without a ball. A radius outside 0 to 1
     and a wire form without the field are refused."""
-    for notion in (Information(NAT, PRIOR), Information(NAT, PRIOR, 1), Information(NAT, PRIOR, RADIUS_UNITS)):
+    for notion in (Lip(NAT, PRIOR), Lip(NAT, PRIOR, 1), Lip(NAT, PRIOR, RADIUS_UNITS)):
         wire = codec.decode(codec.encode(notion.encode()), limit=2**10)
         assert notions.decode(wire) == notion
         assert wire == ["lip", NAT, list(PRIOR), notion.radius]
     for radius in (-1, RADIUS_UNITS + 1):
         with pytest.raises(NotionError, match="radius"):
-            Information(NAT, PRIOR, radius)
+            Lip(NAT, PRIOR, radius)
     with pytest.raises(NotionError):
         notions.decode(["lip", NAT, list(PRIOR)])
 
@@ -118,9 +118,9 @@ def test_a_ball_is_refused_if_the_channel_is_too_large() -> None:
     """Bits of 65 classes are certified for LIP; with a declared ball they are refused, because its level cannot be
     computed."""
     channel = Bits.over([(1 << 31, (1 << 30) + x) for x in range(65)])
-    assert certify(channel, Information(MOST, (1,) * 65)).ball is None
+    assert certify(channel, Lip(MOST, (1,) * 65)).ball is None
     with pytest.raises(Uncertified, match="ball"):
-        certify(channel, Information(MOST, (1,) * 65, 1))
+        certify(channel, Lip(MOST, (1,) * 65, 1))
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -129,7 +129,7 @@ def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
     channel = CHANNELS[name]
     level = max(certify(channel, Ldp(MOST)).audited, exact.MIN_LEVEL)
     for radius in (0, 1, 10**8, 10**9):
-        found = certify(channel, Information(level, PRIOR, radius))
+        found = certify(channel, Lip(level, PRIOR, radius))
         assert found.audited <= level
         assert found.ball is None or found.ball <= level
 
@@ -142,9 +142,9 @@ def test_a_channel_too_large_to_audit_is_certified_by_ldp(radius: int) -> None:
     channel = Hadamard((ONE * 731) // 1000, 3000)
     prior = tuple(1 + x % 7 for x in range(3000))
     plain = certify(channel, Ldp(MOST))
-    assert Information.audit_steps(Information(NAT, prior), channel) > MOST_STEPS
-    found = certify(channel, Information(plain.audited, prior, radius))
+    assert Lip.audit_steps(Lip(NAT, prior), channel) > MOST_STEPS
+    found = certify(channel, Lip(plain.audited, prior, radius))
     assert (found.audited, found.ldp, found.cost) == (plain.audited,) * 3
     assert found.ball == (plain.audited if radius else None)
     with pytest.raises(Uncertified, match="steps"):
-        certify(channel, Information(plain.audited - 1, prior, radius))
+        certify(channel, Lip(plain.audited - 1, prior, radius))

@@ -218,7 +218,7 @@ def test_a_campaign_above_the_size_limit_is_refused() -> None:
         seal_campaign(large, KEY)
     with pytest.raises(CampaignError, match="65536 bytes"):
         open_campaign(envelope.seal(Kind.CAMPAIGN, KEY, encode_campaign(large)), [KEY.public])
-    with_prior = made(domain=labels, channel=flat, notion=notions.Information(NAT, (1,) * size))
+    with_prior = made(domain=labels, channel=flat, notion=notions.Lip(NAT, (1,) * size))
     assert open_campaign(seal_campaign(with_prior, KEY), [KEY.public]).campaign == with_prior
 
 

@@ -12,7 +12,7 @@ from protocol.channels import Blocks, RandomizedResponse, Table
 from protocol.errors import BadData, CampaignError, NotionError, Uncertified
 from protocol.notions.classes import MAX_CLASSES, Classes, class_channels
 from protocol.notions.declared_prior import DeclaredPrior
-from protocol.notions.information import Information
+from protocol.notions.information import Lip
 from protocol.notions.notion import certify
 from protocol.notions.pairwise import Ldp
 from protocol.views import plain_views
@@ -20,7 +20,7 @@ from protocol.views import plain_views
 NAT = 10**9
 K = 4
 PRIORS = ((40, 30, 20, 10), (1, 1, 4, 4), (25, 25, 25, 25))
-NOTIONS = (Information(NAT, PRIORS[0]), Information(2 * NAT, PRIORS[1]), Ldp(NAT // 2))
+NOTIONS = (Lip(NAT, PRIORS[0]), Lip(2 * NAT, PRIORS[1]), Ldp(NAT // 2))
 CHANNELS = (
     personal.lip_response(PRIORS[0], NAT),
     personal.lip_response(PRIORS[1], 2 * NAT),
@@ -122,7 +122,7 @@ def test_a_channel_without_a_block_for_each_class_is_refused(channel) -> None:
         lambda: Classes.of((Ldp(NAT),) * (MAX_CLASSES + 1)),
         lambda: Classes.of((NOTION, Ldp(NAT))),
         lambda: Classes.of((DeclaredPrior(NAT, 4), Ldp(NAT))),
-        lambda: Classes.of((Information(NAT, (1, 1, 1)), Information(NAT, (1, 1)))),
+        lambda: Classes.of((Lip(NAT, (1, 1, 1)), Lip(NAT, (1, 1)))),
         lambda: Classes.of(()),
     ],
 )

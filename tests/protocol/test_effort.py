@@ -19,7 +19,7 @@ from protocol.domain import Grid, Items
 from protocol.effort import MOST_HELD, MOST_STEPS, require_affordable
 from protocol.envelope import Kind, seal
 from protocol.errors import CampaignError, Uncertified
-from protocol.notions import Block, Classes, Geo, Graded, HighLow, Information, Ldp, Matrix, MutualInformation, Notion
+from protocol.notions import Block, Classes, Geo, Graded, HighLow, Ldp, Lip, Matrix, MutualInformation, Notion
 from protocol.views import Coarse, Districts, Map
 from tests.counted_work import instructions
 from tests.families import SHAPES
@@ -99,7 +99,7 @@ def test_a_refusal_states_an_amount_up_to_the_largest_and_then_says_more() -> No
 def test_equal_classes_are_audited_once() -> None:
     """Classes with equal channel and notion cost as much as one class; different classes cost the sum."""
     notion, channel = joining._classes(64, 8, 12)
-    first, second = Ldp(MOST), Information(MOST, joining._prior(8))
+    first, second = Ldp(MOST), Lip(MOST, joining._prior(8))
     table = joining._table(8, 12)
     assert notion.steps(channel) == first.steps(table)
     two = Blocks(0, ((1, 8), (2, 8)), (table, table))
@@ -191,7 +191,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
     radius = draw(st.sampled_from([0, 10**8]))
     notion: Notion = draw(st.sampled_from([
         lambda: Ldp(MOST),
-        lambda: Information(MOST, make._prior(k), radius),
+        lambda: Lip(MOST, make._prior(k), radius),
         lambda: MutualInformation(MOST, make._prior(k)),
         lambda: Matrix(MOST, tuple(tuple(0 if x == y else MOST for y in range(k)) for x in range(k))),
         lambda: Geo.between(MOST, 1, [0], range(k)),

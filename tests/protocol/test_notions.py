@@ -22,8 +22,8 @@ from protocol.notions import (
     DeclaredPrior,
     Geo,
     HighLow,
-    Information,
     Ldp,
+    Lip,
     Matrix,
     MinId,
     MutualInformation,
@@ -167,10 +167,10 @@ def test_lip_equals_brute_force(channel: Table, data: st.DataObject) -> None:
     level = exact.level_of(worst.numerator, worst.denominator)
     assert level is not None
     declared = max(level, exact.MIN_LEVEL)
-    assert certify(channel, Information(declared, tuple(prior))).audited == level
+    assert certify(channel, Lip(declared, tuple(prior))).audited == level
     if level > exact.MIN_LEVEL:
         with pytest.raises(Uncertified):
-            certify(channel, Information(level - 1, tuple(prior)))
+            certify(channel, Lip(level - 1, tuple(prior)))
 
 
 @given(tables(positive=True), st.data())
@@ -275,13 +275,13 @@ GRID: dict[str, tuple[Notion, Channel]] = {
     "minid": (MinId.over([NAT, NAT, 2 * NAT]), THREE),
     "minid, a pair of classes left out": (MinId(2 * NAT, (NAT, 2 * NAT), ((0, 3), (1, 3)), ((0, 1),)), TWO_OF_THREE),
     "avgid": (MinId.over([NAT, NAT, 2 * NAT], "avgid"), THREE),
-    "lip": (Information(NAT, (1, 2, 3)), THREE),
-    "lip of windows": (Information(3 * NAT, (3, 200, 5, 99, 2, 40)), WINDOWS),
-    "lip, with a ball of priors": (Information(NAT, (1, 2, 3), 10**8), THREE),
+    "lip": (Lip(NAT, (1, 2, 3)), THREE),
+    "lip of windows": (Lip(3 * NAT, (3, 200, 5, 99, 2, 40)), WINDOWS),
+    "lip, with a ball of priors": (Lip(NAT, (1, 2, 3), 10**8), THREE),
     "own-lip": (OWN, OWN.channel_of((1, 1, 1))),
     "transcript-lip": (TRANSCRIPT, TRANSCRIPT.channel_of(TRANSCRIPT.prior)),
     "mutual information": (MutualInformation(NAT, (1, 2, 3)), THREE),
-    "classes": (Classes.of((Ldp(NAT), Information(2 * NAT, (1, 2, 3)))), TWO_OF_THREE),
+    "classes": (Classes.of((Ldp(NAT), Lip(2 * NAT, (1, 2, 3)))), TWO_OF_THREE),
 }
 grid = pytest.mark.parametrize("name", GRID)
 
@@ -332,7 +332,7 @@ def test_lip_below_ldp_is_refused_for_a_channel_too_large_to_audit() -> None:
     """A channel too large to be compared with a prior cell by cell has no LIP certificate below its LDP level."""
     channel = Hadamard(truth_of(NAT), 3000)
     with pytest.raises(Uncertified, match="would take 12,"):
-        certify(channel, Information(9 * NAT // 10, tuple([1] * channel.inputs)))
+        certify(channel, Lip(9 * NAT // 10, tuple([1] * channel.inputs)))
 
 
 def test_a_notion_of_another_size_is_refused() -> None:
@@ -349,7 +349,7 @@ def test_a_level_outside_the_limits_is_refused(level: int) -> None:
         lambda: HighLow(level, 3, (0,)),
         lambda: Block(level, ((0, 2),)),
         lambda: Matrix(level, ((0, level), (level, 0))),
-        lambda: Information(level, (1, 1)),
+        lambda: Lip(level, (1, 1)),
         lambda: Geo(level, 1, (), ((1, 1),)),
         lambda: MinId.over([level, level]),
         lambda: MinId.over([level, level], "avgid"),

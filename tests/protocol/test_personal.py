@@ -17,7 +17,7 @@ from protocol.envelope import MAX_PAYLOAD, Kind
 from protocol.errors import BadData, NotionError, ReportError, Uncertified
 from protocol.keys import SigningKey
 from protocol.notions.declared_prior import DeclaredPrior
-from protocol.notions.information import Information
+from protocol.notions.information import Lip
 from protocol.notions.notion import certify
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment
@@ -82,7 +82,7 @@ def test_weights_are_declared_in_lowest_terms() -> None:
 def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
     """A campaign for declared priors is certified with the rule's channel for the uniform prior, and with no other."""
     made = unsigned_campaign()
-    assert made.certificate == certify(made.channel, Information(NAT, (1, 1, 1)))
+    assert made.certificate == certify(made.channel, Lip(NAT, (1, 1, 1)))
     assert decode_campaign(encode_campaign(made)) == made
     with pytest.raises(Uncertified, match="own-lip"):
         unsigned_campaign(channel=personal.lip_response((1, 1, 1), NAT - 1))

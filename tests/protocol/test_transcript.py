@@ -14,7 +14,7 @@ from protocol import codec, domain, exact, notions, personal
 from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.errors import CampaignError, NotionError, ReportError, Uncertified
 from protocol.notions.classes import Classes
-from protocol.notions.information import Information
+from protocol.notions.information import Lip
 from protocol.notions.notion import certify
 from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
 from protocol.report import Report
@@ -198,7 +198,7 @@ def test_a_campaign_has_only_the_channel_of_the_start_prior() -> None:
     """A campaign is certified as LIP at the start prior, with the channel of this prior only; the cost of a report is
     the declared level."""
     made = unsigned_campaign()
-    lip = certify(made.channel, Information(NAT, PRIOR))
+    lip = certify(made.channel, Lip(NAT, PRIOR))
     assert (made.certificate.audited, made.certificate.ldp) == (lip.audited, lip.ldp)
     assert made.certificate.cost == NAT < lip.cost
     assert decode_campaign(encode_campaign(made)) == made
@@ -239,7 +239,7 @@ def test_invalid_levels_priors_and_drifts_are_refused(level: int, prior: tuple[i
 def test_a_class_has_no_transcripts() -> None:
     """Classes with transcripts are refused, because members of a class answer through one channel."""
     with pytest.raises(NotionError, match="a class cannot have the notion transcript-lip"):
-        Classes.of((Information(NAT, PRIOR), TranscriptPrior(NAT, PRIOR)))
+        Classes.of((Lip(NAT, PRIOR), TranscriptPrior(NAT, PRIOR)))
 
 
 @pytest.mark.parametrize(

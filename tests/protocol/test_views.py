@@ -236,7 +236,7 @@ def test_a_campaign_with_views_has_no_channel_for_all_devices() -> None:
 @pytest.mark.parametrize(
     ("notion", "over"),
     [
-        (notions.Information(NAT, (1,) * 5), FIVE),
+        (notions.Lip(NAT, (1,) * 5), FIVE),
         (notions.HighLow(NAT, 5, (0,)), FIVE),
         (notions.Block(NAT, ((0, 3), (1, 2))), FIVE),
         (notions.DeclaredPrior(NAT, 5), FIVE),

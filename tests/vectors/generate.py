@@ -426,12 +426,12 @@ def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
         ("geo of noise on a map of uneven gaps", uneven, MAP),
         ("geo of a table on a line of uneven gaps", notions.Geo.between(NAT, 1, [0, 1, 5], [0]), near),
         ("geo of a channel too large to compare every pair", wide, Hadamard(truth_of(NAT), 601)),
-        ("lip of projective", notions.Information(NAT, (5, 1, 1, 1, 2, 3, 1)), FANO),
-        ("lip of subset", notions.Information(NAT, two), SETS),
-        ("lip of bits", notions.Information(NAT, (1, 5, 2, 2)), TWO_CLASSES),
-        ("lip of noise", notions.Information(NAT, (1, 5, 2, 2)), LINE),
-        ("lip of windows", notions.Information(NAT, (3, 200, 5, 99, 2, 40)), WINDOWS),
-        ("lip of windows, under another prior than the arcs", notions.Information(NAT, (1, 1, 9, 1, 2, 7)), WINDOWS),
+        ("lip of projective", notions.Lip(NAT, (5, 1, 1, 1, 2, 3, 1)), FANO),
+        ("lip of subset", notions.Lip(NAT, two), SETS),
+        ("lip of bits", notions.Lip(NAT, (1, 5, 2, 2)), TWO_CLASSES),
+        ("lip of noise", notions.Lip(NAT, (1, 5, 2, 2)), LINE),
+        ("lip of windows", notions.Lip(NAT, (3, 200, 5, 99, 2, 40)), WINDOWS),
+        ("lip of windows, under another prior than the arcs", notions.Lip(NAT, (1, 1, 9, 1, 2, 7)), WINDOWS),
         ("mutual information", notions.MutualInformation(NAT, PRIOR), LIP_TABLE),
         ("mutual information of a table with zeros", notions.MutualInformation(NAT, PRIOR), TABLE),
     ):
@@ -469,12 +469,12 @@ def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
     yield "geo of noise on 4,096 points", notions.Geo.between(level, 1, [0], range(4096)), line
     yield (
         "lip of a channel with a row more than 2^22 cells",
-        notions.Information(9 * NAT // 10, (1,) * 2047),
+        notions.Lip(9 * NAT // 10, (1,) * 2047),
         Hadamard(truth, 2047),
     )
     yield (
         "lip of projective of 2^20 - 1 outputs",
-        notions.Information(9 * NAT // 10, (1, 1)),
+        notions.Lip(9 * NAT // 10, (1, 1)),
         projective(2, 2, 20, NAT),
     )
     matrix = tuple(tuple(0 if x == y else NAT for y in range(110)) for x in range(110))
@@ -483,7 +483,7 @@ def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
     inner = (Hadamard(truth, 2),) * 2**13 + (Hadamard(truth, 2**20 - 2**14),)
     inside = Blocks(0, tuple((number + 1, length) for number, length in runs), inner)
     yield "block of 2^20 values", notions.Block(level, runs), inside
-    classes = notions.Classes.of(tuple(notions.Information(level - x, (1,) * 1024) for x in range(4)))
+    classes = notions.Classes.of(tuple(notions.Lip(level - x, (1,) * 1024) for x in range(4)))
     four = Blocks(0, tuple((x + 1, 1024) for x in range(4)), (Hadamard(truth, 1024),) * 4)
     yield "classes whose audits together exceed the limit", classes, four
 
@@ -531,29 +531,29 @@ def certificate_cases() -> Iterator[Case]:
     yield case("high-low of one input", one, MANGAT)
     yield case("block", blocks, BLOCKS)
     yield case("pairwise with finite ldp", notions.Matrix(two, matrix), steps)
-    yield case("lip of a table", notions.Information(NAT, PRIOR), LIP_TABLE)
-    yield case("lip of a response", notions.Information(3 * NAT, PRIOR), RandomizedResponse(3, (ONE // 4,)))
-    yield case("lip of a Hadamard channel", notions.Information(NAT, (1, 1, 1, 1, 1)), PLAIN)
-    lip_level = notions.certify(LIP_TABLE, notions.Information(NAT, PRIOR)).audited
-    yield case("lip at exactly its level", notions.Information(lip_level, PRIOR), LIP_TABLE)
-    yield case("lip with a ball of priors", notions.Information(2 * NAT, PRIOR, 10**8), LIP_TABLE)
-    yield case("lip with the ball of all priors", notions.Information(2 * NAT, PRIOR, 10**9), LIP_TABLE)
-    ball_level = notions.certify(LIP_TABLE, notions.Information(2 * NAT, PRIOR, 10**8)).ball
-    yield case("lip with a ball at exactly its level", notions.Information(ball_level, PRIOR, 10**8), LIP_TABLE)
+    yield case("lip of a table", notions.Lip(NAT, PRIOR), LIP_TABLE)
+    yield case("lip of a response", notions.Lip(3 * NAT, PRIOR), RandomizedResponse(3, (ONE // 4,)))
+    yield case("lip of a Hadamard channel", notions.Lip(NAT, (1, 1, 1, 1, 1)), PLAIN)
+    lip_level = notions.certify(LIP_TABLE, notions.Lip(NAT, PRIOR)).audited
+    yield case("lip at exactly its level", notions.Lip(lip_level, PRIOR), LIP_TABLE)
+    yield case("lip with a ball of priors", notions.Lip(2 * NAT, PRIOR, 10**8), LIP_TABLE)
+    yield case("lip with the ball of all priors", notions.Lip(2 * NAT, PRIOR, 10**9), LIP_TABLE)
+    ball_level = notions.certify(LIP_TABLE, notions.Lip(2 * NAT, PRIOR, 10**8)).ball
+    yield case("lip with a ball at exactly its level", notions.Lip(ball_level, PRIOR, 10**8), LIP_TABLE)
     for name, channel in (
         ("response", RandomizedResponse(2100, (cover_of(NAT, 2100),))),
         ("subset", subset(30, 8, NAT)),
         ("triples", triples(400, NAT)),
     ):
-        notion = notions.Information(NAT, tuple(1 + x % 3 for x in range(channel.inputs)))
+        notion = notions.Lip(NAT, tuple(1 + x % 3 for x in range(channel.inputs)))
         yield case(f"lip of {name} of more than 2^22 cells", notion, channel)
     large = Hadamard(truth_of(NAT), 2047)
     ldp_level = notions.certify(large, notions.Ldp(20 * NAT)).audited
-    even = notions.Information(ldp_level, (1,) * 2047, 5 * 10**7)
+    even = notions.Lip(ldp_level, (1,) * 2047, 5 * 10**7)
     yield case("lip with a radius, of a channel too large to audit cell by cell that satisfies ldp", even, large)
     yield case(
         "lip of projective of 2^20 - 1 outputs that satisfies ldp",
-        notions.Information(NAT, (1, 1)),
+        notions.Lip(NAT, (1, 1)),
         projective(2, 2, 20, NAT),
     )
     tight = list(_tight())
@@ -570,7 +570,7 @@ def certificate_cases() -> Iterator[Case]:
     transcript = notions.TranscriptPrior(NAT, PRIOR, 2**10)
     at_first = transcript.channel_of(PRIOR)
     yield case("transcript-lip", transcript, at_first)
-    two_classes = notions.Classes.of((notions.Ldp(NAT), notions.Information(2 * NAT, PRIOR)))
+    two_classes = notions.Classes.of((notions.Ldp(NAT), notions.Lip(2 * NAT, PRIOR)))
     response = RandomizedResponse(3, (cover_of(NAT, 3),))
     of_classes = Blocks(0, ((1, 3), (2, 3)), (response, LIP_TABLE))
     yield case("classes of two notions", two_classes, of_classes)
@@ -631,25 +631,25 @@ def certificate_cases() -> Iterator[Case]:
             replace(BLOCKS, channels=(BLOCKS.channels[0], Hadamard(truth_of(NAT) + 1, 4))),
         ),
         ("pairwise with a zero for a bounded pair", notions.Matrix(two, matrix), line),
-        ("lip a nanonat above its level", notions.Information(lip_level - 1, PRIOR), LIP_TABLE),
+        ("lip a nanonat above its level", notions.Lip(lip_level - 1, PRIOR), LIP_TABLE),
         (
             "lip of a channel too large to audit cell by cell, ldp a nanonat above",
             replace(even, level=ldp_level - 1),
             large,
         ),
-        ("lip of a ball a nanonat above its level", notions.Information(ball_level - 1, PRIOR, 10**8), LIP_TABLE),
-        ("lip under another prior", notions.Information(lip_level, (98, 1, 1)), LIP_TABLE),
-        ("lip with a zero", notions.Information(20 * NAT, PRIOR), line),
+        ("lip of a ball a nanonat above its level", notions.Lip(ball_level - 1, PRIOR, 10**8), LIP_TABLE),
+        ("lip under another prior", notions.Lip(lip_level, (98, 1, 1)), LIP_TABLE),
+        ("lip with a zero", notions.Lip(20 * NAT, PRIOR), line),
         (
             "lip of a channel of 2^23 cells",
-            notions.Information(9 * NAT // 10, (1,) * 2048),
+            notions.Lip(9 * NAT // 10, (1,) * 2048),
             Hadamard(truth_of(NAT), 2048),
         ),
-        ("lip of projective of 2^23 - 2 cells", notions.Information(9 * NAT // 10, (1, 1)), projective(2, 2, 22, NAT)),
-        ("lip of bits with b = 0 in one class", notions.Information(20 * NAT, (1, 1, 1)), CHANNELS[UNIT_A]),
+        ("lip of projective of 2^23 - 2 cells", notions.Lip(9 * NAT // 10, (1, 1)), projective(2, 2, 22, NAT)),
+        ("lip of bits with b = 0 in one class", notions.Lip(20 * NAT, (1, 1, 1)), CHANNELS[UNIT_A]),
         (
             "lip of bits of 836 classes",
-            notions.Information(20 * NAT, (1,) * 836),
+            notions.Lip(20 * NAT, (1,) * 836),
             Bits.over((2**31, 1 + x) for x in range(836)),
         ),
         ("ldp of bits with b = 0 in one class", notions.Ldp(20 * NAT), CHANNELS[UNIT_A]),
@@ -688,7 +688,7 @@ def certificate_cases() -> Iterator[Case]:
         ),
         (
             "classes in reverse order",
-            notions.Classes.of((notions.Information(2 * NAT // 3, PRIOR), notions.Ldp(NAT))),
+            notions.Classes.of((notions.Lip(2 * NAT // 3, PRIOR), notions.Ldp(NAT))),
             Blocks(0, ((1, 3), (2, 3)), (response, LIP_TABLE)),
         ),
         (
@@ -749,7 +749,7 @@ def of_classes() -> Campaign:
     """Return a campaign for two classes of people, each with a notion and a channel."""
     return unsigned_campaign(
         domain=domain.Values(("bus", "bicycle", "on foot")),
-        notion=notions.Classes.of((notions.Ldp(NAT), notions.Information(2 * NAT, PRIOR))),
+        notion=notions.Classes.of((notions.Ldp(NAT), notions.Lip(2 * NAT, PRIOR))),
         mechanism="response; lip",
         channel=Blocks(0, ((1, 3), (2, 3)), (RandomizedResponse(3, (cover_of(NAT, 3),)), LIP_TABLE)),
         classes=("members", "guests"),
@@ -897,7 +897,7 @@ def campaign_cases() -> Iterator[Case]:
     yield described(
         "lip",
         unsigned_campaign(
-            domain=domain.Buckets.of([0, "0.5", 1]), notion=notions.Information(NAT, PRIOR), channel=LIP_TABLE,
+            domain=domain.Buckets.of([0, "0.5", 1]), notion=notions.Lip(NAT, PRIOR), channel=LIP_TABLE,
             mechanism="lip",
         ),
     )  # fmt: skip

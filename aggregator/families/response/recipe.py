@@ -12,7 +12,7 @@ from protocol import personal
 from protocol.channels import RandomizedResponse
 from protocol.channels.response.channel import RESPONSE_SCALE
 from protocol.exact import exp_lower
-from protocol.notions import Information
+from protocol.notions import Lip
 
 
 def randomized_response(size: int, level: int) -> RandomizedResponse:
@@ -122,7 +122,7 @@ def _response(cover: list[int]) -> RandomizedResponse:
 
 def _published(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
-    if isinstance(notion, Information):
+    if isinstance(notion, Lip):
         least = Fraction(min(notion.prior), sum(notion.prior))
         if least * (exp_lower(notion.level) + D) < D:
             return (

@@ -23,7 +23,7 @@ from protocol.channels.response.channel import RESPONSE_SCALE
 from protocol.channels.table.channel import TABLE_SCALE
 from protocol.errors import ChannelError, Uncertified
 from protocol.exact import NANONATS
-from protocol.notions import Information, certify
+from protocol.notions import Lip, certify
 from protocol.notions.information import RADIUS_UNITS
 
 MOST_INPUTS = 150
@@ -70,7 +70,7 @@ def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
 
 @lru_cache(maxsize=4)
 def _optimal(prior: tuple[int, ...], level: int, radius: int) -> Table:
-    notion = Information(level, prior, radius)
+    notion = Lip(level, prior, radius)
     mass = np.asarray(prior, dtype=np.float64) / sum(prior)
     for attempt in range(ATTEMPTS):
         mixture = _mixture(mass, level / NANONATS * (1 - SHRINK * 4**attempt), radius / RADIUS_UNITS)
@@ -123,7 +123,7 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
         for x, row in enumerate(best.rows)
     ]
     table = Table.nearest(rows)
-    certify(table, Information(level, tuple(prior), radius))
+    certify(table, Lip(level, tuple(prior), radius))
     return table
 
 

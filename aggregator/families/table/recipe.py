@@ -8,7 +8,7 @@ from aggregator.families.table.mutual_information import mutual_information_tabl
 from aggregator.families.table.prior_table import estimable_table, optimal_table
 from aggregator.families.table.search import best_table, binary_optimum
 from protocol import exact
-from protocol.notions import UNBOUNDED, Information, Ldp, Matrix, MutualInformation, Pairwise
+from protocol.notions import UNBOUNDED, Ldp, Lip, Matrix, MutualInformation, Pairwise
 
 MOST_DESIGNED = 8
 """Maximum number of values of a designed table; for more, the search takes too long."""
@@ -60,7 +60,7 @@ def _matrix(notion: Pairwise, size: int) -> Matrix:
 
 def _centre(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
-    if not isinstance(notion, Information) or not notion.radius:
+    if not isinstance(notion, Lip) or not notion.radius:
         return "it needs a prior with a radius"
     if question.size > MOST_COLUMNS:
         return f"it supports at most {MOST_COLUMNS} values"

@@ -10,7 +10,7 @@ from aggregator.families.rounding import D, ceil
 from protocol.channels import Wave
 from protocol.channels.support import ONE
 from protocol.exact import NANONATS, exp_lower
-from protocol.notions import Information
+from protocol.notions import Lip
 
 
 def wave(size: int, level: int) -> Wave:
@@ -62,7 +62,7 @@ def half_width(size: int, level: int) -> int:
 def _on_numbers(question: PlannedQuestion) -> Recipe | str:
     if not question.domain.ordered:
         return "it needs numbers, dates or ordered values"
-    if isinstance(question.notion, Information):
+    if isinstance(question.notion, Lip):
         return "it needs a notion without a prior"
     return plain(wave)(question)
 

@@ -27,7 +27,7 @@ from protocol.channels.windows.channel import MAX_ORDERS, ONE, Windows
 from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.errors import Uncertified
 from protocol.exact import NANONATS
-from protocol.notions import Information, certify
+from protocol.notions import Lip, certify
 from protocol.notions.information import RADIUS_UNITS
 
 HEAVIES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 24)
@@ -140,7 +140,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         NotionError: the prior or the level is not valid.
         Uncertified: no rounding was found that satisfies the level.
     """
-    notion = Information(level, tuple(prior), radius)
+    notion = Lip(level, tuple(prior), radius)
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     guess = 1 - float((distribution**2).sum())
     found: list[tuple[float, int, int, int, float]] = []
@@ -179,7 +179,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     )
 
 
-def _split(distribution: Floats, notion: Information, shrink: float, heavies: int) -> _Split:
+def _split(distribution: Floats, notion: Lip, shrink: float, heavies: int) -> _Split:
     a, b = lift_range(math.exp(notion.level / NANONATS * (1 - shrink)), notion.radius / RADIUS_UNITS)
     edge = (1 - a) / (b - a)
     falling = np.argsort(-distribution, kind="stable").tolist()
@@ -297,7 +297,7 @@ def _rounded(design: _Design, prior: Sequence[int], orders: int) -> Windows:
     )  # fmt: skip
 
 
-def _orders(made: Windows, notion: Information) -> int:
+def _orders(made: Windows, notion: Lip) -> int:
     """Return a number of orders with which all rare inputs can be estimated, or fewer if a device could not audit so
     large a channel. More orders need more bits, but do not reduce the accuracy (MATH 2.8).
 
@@ -317,7 +317,7 @@ def _orders(made: Windows, notion: Information) -> int:
     return orders
 
 
-def _affordable(made: Windows, notion: Information) -> bool:
+def _affordable(made: Windows, notion: Lip) -> bool:
     """Return whether a device can audit the channel (SPEC 6.11)."""
     return notion.steps(made) <= MOST_STEPS and made.numbers_held <= MOST_HELD
 

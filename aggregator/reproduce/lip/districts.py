@@ -28,7 +28,7 @@ from aggregator.reproduce.lip.published import (
     valid_from,
 )
 from protocol.channels import Channel
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 
 REGION = 28 * DISTRICTS + 17
 """Latitude 50 to 55, longitude -10 to 0: the district with the paper's region, most of the United Kingdom."""
@@ -97,7 +97,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     shown = (levels[0] if setting.quick else 1.0, 4.0)
     domain = crowd.values(size)
     made = {
-        eps: crowd.campaign(domain, Information(level(eps), prior), "lip")
+        eps: crowd.campaign(domain, Lip(level(eps), prior), "lip")
         for eps in sorted({*levels, *(eps / 2 for eps in levels)})
     }
     best = [population_error(made[eps].channel, prior, truth) for eps in levels]

@@ -16,7 +16,7 @@ from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from protocol import personal
 from protocol.campaign import Campaign
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 
 METHODS = {
     "lip mmse": ("LIP, MMSE (the papers' estimate)", "published"),
@@ -39,7 +39,7 @@ def one_step(setting: Setting) -> ExperimentResult:
     crowds = tuple(10**power for power in range(3, 8))
     domain = crowd.values(size)
     campaigns = {
-        "lip": crowd.campaign(domain, Information(level(eps), prior), "lip"),
+        "lip": crowd.campaign(domain, Lip(level(eps), prior), "lip"),
         "ldp": crowd.campaign(domain, Ldp(level(eps)), "auto"),
     }
     # Maximum likelihood takes ten seconds for a survey, so a quick run leaves it out.

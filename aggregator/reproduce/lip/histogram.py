@@ -29,7 +29,7 @@ from aggregator.reproduce.lip.published import (
     valid_from,
 )
 from protocol.channels import Channel
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 
 SIZE = 20
 LAWS = {"uniform": (1,) * SIZE, "Zipf": tuple(math.ceil(2**40 / rank) for rank in range(1, SIZE + 1))}
@@ -49,7 +49,7 @@ ESTIMATORS = (
 
 def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
     """Return the squared error of one person's histogram with each channel, and its lower bound."""
-    optimum = crowd.campaign(crowd.values(SIZE), Information(level(eps), tuple(prior)), "lip")
+    optimum = crowd.campaign(crowd.values(SIZE), Lip(level(eps), tuple(prior)), "lip")
     distribution = [weight / sum(prior) for weight in prior]
     return {
         "best": lip_mse(optimum.channel, prior),
@@ -104,7 +104,7 @@ def _far(setting: Setting) -> dict[str, tuple[float, float]]:
     """Return the total variation distance of each estimator with a correct and with a wrong Zipf prior."""
     domain, distribution = crowd.values(SIZE), np.array(ZIPF) / sum(ZIPF)
     campaigns = {
-        "lip": crowd.campaign(domain, Information(level(NATS), ZIPF), "lip"),
+        "lip": crowd.campaign(domain, Lip(level(NATS), ZIPF), "lip"),
         "ldp": crowd.campaign(domain, Ldp(level(NATS)), "auto"),
     }
     crowds = [

@@ -24,7 +24,7 @@ from protocol import exact
 from protocol.channels import Channel, Table
 from protocol.errors import ChannelError, Uncertified
 from protocol.exact import NANONATS
-from protocol.notions import Information, certify
+from protocol.notions import Lip, certify
 
 _SLOPES = 129
 """Number of slopes at which posteriors are sought; the optimum is found to about four digits."""
@@ -60,7 +60,7 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
         ChannelError: the linear program was not solved.
         Uncertified: no rounding was found that satisfies the level.
     """
-    notion = Information(level, tuple(prior))
+    notion = Lip(level, tuple(prior))
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     for attempt in range(ATTEMPTS):
         lifts, weights = _mixture(

@@ -16,7 +16,7 @@ from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Pa
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, halves
 from protocol import levels
 from protocol.campaign import Campaign
-from protocol.notions import Information, Ldp
+from protocol.notions import Ldp, Lip
 
 PEOPLE = 10_000
 """Number of reports in the release whose anonymity is computed."""
@@ -172,7 +172,7 @@ def sweep(setting: Setting) -> ExperimentResult:
         "randomised response, skewed prior": (
             PRIOR, lambda eps: crowd.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
         "LIP, skewed prior": (
-            PRIOR, lambda eps: crowd.campaign(DOMAIN, Information(level(eps), PRIOR), "lip-table")),
+            PRIOR, lambda eps: crowd.campaign(DOMAIN, Lip(level(eps), PRIOR), "lip-table")),
     }  # fmt: skip
     panels, found = [], {}
     for name, (prior, make) in setting.track(cases.items()):

@@ -10,7 +10,7 @@ from protocol.campaign import Campaign
 from protocol.channels import Table
 from protocol.domain import Buckets
 from protocol.levels import Pufferfish, Scenario
-from protocol.notions import Block, Geo, HighLow, Information, Ldp, MinId, MutualInformation, Notion
+from protocol.notions import Block, Geo, HighLow, Ldp, Lip, MinId, MutualInformation, Notion
 from protocol.views import plain_views
 
 DOMAIN = Buckets.of([0, 1, 2, 3, 4, 5])
@@ -49,9 +49,9 @@ def examples() -> dict[str, Campaign]:
         "geometric noise": (Geo.between(one, 1, [0], list(range(size))), "geometric"),
         "high-low": (HighLow(one, size, (0, 1)), "randomized-response"),
         "blocks": (Block.over(one, [0, 0, 0, 1, 1, 1]), "randomized-response"),
-        "LIP": (Information(one, PRIOR), "lip-table"),
-        "random sampling": (Information(one, PRIOR), "random-sampling"),
-        "OUE-LIP": (Information(one, PRIOR), "oue-lip"),
+        "LIP": (Lip(one, PRIOR), "lip-table"),
+        "random sampling": (Lip(one, PRIOR), "random-sampling"),
+        "OUE-LIP": (Lip(one, PRIOR), "oue-lip"),
         "mutual information": (MutualInformation(one, PRIOR), "mutual-information"),
     }
     found = {name: crowd.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in settings.items()}

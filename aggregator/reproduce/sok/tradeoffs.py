@@ -18,7 +18,7 @@ from aggregator.reproduce.sok.examples import DOMAIN, PRIOR
 from protocol import levels
 from protocol.channels import Channel, Table
 from protocol.errors import BadData
-from protocol.notions import Information, Ldp, MutualInformation, Notion
+from protocol.notions import Ldp, Lip, MutualInformation, Notion
 
 CAPS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
 
@@ -37,7 +37,7 @@ def utility(setting: Setting) -> ExperimentResult:
     """Compare the errors of point-wise and average-case notions."""
     notion_of: dict[str, tuple[Callable[[float], Notion], str, str]] = {
         "LDP, best": (lambda eps: Ldp(level(eps)), "auto", "ldp"),
-        "LIP, best": (lambda eps: Information(level(eps), PRIOR), "lip-table", "optimum"),
+        "LIP, best": (lambda eps: Lip(level(eps), PRIOR), "lip-table", "optimum"),
         "mutual information": (lambda eps: MutualInformation(level(eps), PRIOR), "mutual-information", "ours"),
     }
     found: dict[str, list[_MeasuredCampaign]] = {}

@@ -4,7 +4,7 @@ import { array } from "../codec.js";
 import { NotionError } from "../errors.js";
 import { classesFrom } from "./classes.js";
 import { Geo } from "./geo.js";
-import { Information, MutualInformation, DeclaredPrior, TranscriptPrior } from "./information.js";
+import { Lip, MutualInformation, DeclaredPrior, TranscriptPrior } from "./information.js";
 import { block, graded, highLow, ldp, pairwise } from "./pairwise.js";
 
 /** @typedef {import("./notion.js").Notion} Notion */
@@ -18,7 +18,7 @@ const NOTIONS = {
   minid: graded,
   avgid: graded,
   geo: (wire) => new Geo(wire),
-  lip: (wire) => new Information(wire),
+  lip: (wire) => new Lip(wire),
   "own-lip": (wire) => new DeclaredPrior(wire),
   "transcript-lip": (wire) => new TranscriptPrior(wire),
   "mutual-information": (wire) => new MutualInformation(wire),

@@ -40,7 +40,7 @@ function ruleFor(prior, level) {
 }
 
 /** Local information privacy under a prior, or under every prior within a radius of it. */
-export class Information extends Notion {
+export class Lip extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "lip", NotionError, 4);
@@ -196,7 +196,7 @@ export class DeclaredPrior extends Notion {
    */
   certificateOf(declared, campaigns) {
     const { prior, level } = declared;
-    return certify(this.channelOf(declared, campaigns), new Information(["lip", level || this.level, prior, 0]));
+    return certify(this.channelOf(declared, campaigns), new Lip(["lip", level || this.level, prior, 0]));
   }
 
   /** @param {Channel} channel */
@@ -223,7 +223,7 @@ export function mostCost(notion, priors, campaigns) {
   const different = new Map(priors.map((prior) => [[...prior].sort((one, other) => one - other).join(), prior]));
   const costs = [...different.values()].map((prior) => {
     const rule = ruleFor(prior.map(BigInt), notion.level);
-    return certify(rule, new Information(["lip", notion.level, prior, 0])).cost;
+    return certify(rule, new Lip(["lip", notion.level, prior, 0])).cost;
   });
   return largest([notion.certificate(campaigns).cost, ...costs]);
 }
