@@ -19,7 +19,16 @@ from protocol.views import Coarse, Identity, QuestionsMap, View, is_plain
 def counted_noun(campaign: Campaign) -> str:
     """Return the noun for that to which the counts and the influence of a campaign refer: "output" if a report may have
     several outputs, and "report" if each report has one."""
-    return "report" if campaign.answers_per_period == 1 else "output"
+    return noun_if(bundled=campaign.answers_per_period > 1)
+
+
+def noun_if(*, bundled: bool) -> str:
+    """Return the noun of ``counted_noun`` for a campaign that is not made yet.
+
+    Args:
+        bundled: whether a device answers several times in a period, so that a report may have several outputs.
+    """
+    return "output" if bundled else "report"
 
 
 def counted_text(number: int, campaign: Campaign) -> str:

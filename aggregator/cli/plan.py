@@ -188,7 +188,7 @@ def plan(
             shell.console().print(goals_table(goals, whole))
         shell.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
         if draft is not None and views:
-            _print_views(draft, views, reports)
+            _print_views(draft, views, reports, bundled=question.bundled)
     if plot:
         from aggregator.present.curve import draw_curve  # matplotlib takes a second to load
 
@@ -248,9 +248,9 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
     ]
 
 
-def _print_views(draft: Path, views: list[dict[str, Any]], reports: int) -> None:
+def _print_views(draft: Path, views: list[dict[str, Any]], reports: int, *, bundled: bool) -> None:
     """Print the views, and a hint if ``campaign`` would choose other shares for them."""
-    shell.console().print(plan_views_table(views))
+    shell.console().print(plan_views_table(views, bundled=bundled))
     if reports != DEVICES and _views(draft, reports, DEVICES) != views:
         shell.say(
             f"These shares are chosen for {reports:,} devices. `campaign` chooses them for {DEVICES:,} if the draft "
@@ -288,7 +288,7 @@ def _plan_classes(
     else:
         shell.console().print(classes_table(found, question))
         if views:
-            _print_views(draft, views, reports)
+            _print_views(draft, views, reports, bundled=question.bundled)
 
 
 def _number(text: str) -> NumberRange:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from aggregator.campaign_facts import noun_if
 from aggregator.present.listing import FEW
 from aggregator.present.shown_shares import percent
 from aggregator.quantity import quantity, rounded
@@ -153,7 +154,7 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
         unsuited: whether the caption explains why each other mechanism is unsuitable; if not, it gives only their
             number.
     """
-    noun = "output" if question.bundled else "report"
+    noun = noun_if(bundled=question.bundled)
     lip = isinstance(question.notion, Lip)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
     people = [f"people for {error:g}" for error in wanted]
@@ -243,14 +244,15 @@ def _left_out(rows: Sequence[PlanRow]) -> str:
     return f"{number:,} more cannot be used for this question: --all lists the reasons" if number else ""
 
 
-def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
+def plan_views_table(views: Sequence[Mapping[str, Any]], *, bundled: bool) -> Table:
     """Return a table with a row for each view of a draft.
 
     Args:
         views: mappings with the keys of ``views`` in the JSON of a plan.
+        bundled: whether a report may have several outputs.
     """
     table = Table(box=None, pad_edge=False, title="\nViews, each estimated from its own reports", title_justify="left")
-    for name in ("view", "devices", "bits", "standard error", "people per report"):
+    for name in ("view", "devices", "bits", "standard error", f"people per {noun_if(bundled=bundled)}"):
         table.add_column(name, justify="right")
     for name in ("family", "asked for"):
         table.add_column(name)

@@ -20,6 +20,24 @@ from tests.aggregator.test_present_estimate import printed as printed_table
 
 ANSWERS = 24
 SINGLE, BUNDLES = campaign(periods=400), campaign(answers=ANSWERS, periods=400)
+DRAFT = """
+title = "Load"
+question = "Load?"
+organisation = "O"
+[domain]
+kind = "number"
+low = 0
+high = 15
+[privacy]
+notion = "ldp"
+epsilon = 1.0
+[views]
+resolutions = [[4, 0.5], [1, 0.5]]
+[schedule]
+opens = 2027-01-01
+closes = 2027-02-01
+answers_per_period = {answers}
+"""
 NUMBERED_REPORTS = re.compile(r"\d (forged )?reports?\b|\breports? counts for\b")
 
 
@@ -94,3 +112,14 @@ def test_warnings_name_what_is_counted():
     counts = np.array([2000] + [0] * 15)
     (found, *_) = find_forgeries(decoder_of(BUNDLES.campaign.channel), counts, 2000, 100, 20, "output")
     assert found.endswith("of the outputs look forged")
+
+
+def test_a_plan_names_the_outputs_of_bundles(tmp_path):
+    """The plan of a draft with several answers in a period, and the table of its views, have people per output."""
+    draft = tmp_path / "draft.toml"
+    for answers, noun in ((1, "report"), (ANSWERS, "output")):
+        draft.write_text(DRAFT.format(answers=answers))
+        plan = " ".join(printed("plan", draft).split())
+        assert plan.count(f"people per {noun}") == 3  # the head and its explanation, and the table of views
+        assert f"the largest number of people that one forged {noun} counts for" in plan
+        assert f", 10,000 {noun}s" in plan
