@@ -21,8 +21,8 @@ from types import FrameType
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.rollback.file_store import COPY_BYTES, FLUSH
-from edge_sdk.store.sqlite import CHECKPOINT_PAGES, PAGE_BYTES
+from edge_sdk.rollback.file_store import FLUSH, RECORD_BYTES
+from edge_sdk.store.sqlite import PAGE_BYTES, WAL_CHECKPOINT_PAGES
 from protocol import exact
 from protocol.campaign import Campaign, campaign_id, seal_campaign
 from protocol.channels import Hadamard
@@ -94,7 +94,7 @@ def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
     bare.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     bare.execute("PRAGMA journal_mode = WAL")
     bare.execute("PRAGMA synchronous = FULL")
-    bare.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    bare.execute(f"PRAGMA wal_autocheckpoint = {WAL_CHECKPOINT_PAGES}")
     bare.execute("CREATE TABLE report (number INTEGER PRIMARY KEY, envelope BLOB)")
     beside = os.open(folder / "bare.checkpoint", os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
     key = Ed25519PrivateKey.generate()
@@ -104,7 +104,7 @@ def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
         signature = key.sign(bytes(64))
         bare.execute("INSERT INTO report VALUES (NULL, ?)", (signature + bytes(42),))
         os.lseek(beside, 0, os.SEEK_SET)
-        os.write(beside, bytes(COPY_BYTES))
+        os.write(beside, bytes(RECORD_BYTES))
         FLUSH(beside)
 
     with Device.open(folder / "store", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda: now[0]) as device:

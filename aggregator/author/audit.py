@@ -43,14 +43,15 @@ class Audit:
     """The findings for one campaign.
 
     Attributes:
-        raw_mse: expected squared error of the unbiased histogram of one report, summed over values, for people spread
-            evenly; divide by n for n reports. With item sets, it is the error of the shares of people who hold each
-            item; with classes, the error of the shares of everybody; with views, the error of the finest view alone.
-            None without an unbiased estimate.
+        raw_mse: expected squared error of the unbiased estimate from one report, summed over the values, for people
+            spread evenly; divide by n for n reports. With item sets, it is the error of the shares of people who hold
+            each item; with classes, the error of the shares of everybody; with views, the error of the finest view
+            alone. None without an unbiased estimate.
         people_per_report: the largest number of people that one output can count for in the unbiased estimate; None
             without an unbiased estimate.
-        mse: for LIP with a prior, the expected squared error of one person's histogram if the prior is right, summed
-            over values (for item sets over the items, times l squared). None without such a prior, and for bit vectors.
+        mse: for LIP with a prior, the expected squared error of the posterior as an estimate of one person's value (1
+            at their value, 0 elsewhere) if the prior is right, summed over the values (for item sets over the items,
+            times l squared). None without such a prior, and for bit vectors.
         mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2); None without such a prior.
         table: the levels under the other notions, as far as they apply; None if they were not requested.
         prior: the name of the prior of the levels in ``table``: campaign, uniform, or a file.

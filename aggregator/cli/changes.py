@@ -12,7 +12,7 @@ import click
 
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.forms import FormRequest, asked_of_form, print_form_difference, require_form
+from aggregator.cli.forms import FormRequest, print_form_difference, requested_questions, require_form
 from aggregator.cli.ranges import Ranges, compare_ranges, print_course
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
@@ -180,7 +180,7 @@ def compare(
             f"name two campaigns, not {len(campaigns)}; or name one campaign and two of its --classes"
         )
     compared = [study.campaign(name) for name in campaigns]
-    questions = asked_of_form(question, pair)
+    questions = requested_questions(question, pair)
     of_one: list[tuple[str, object]] = [("method", method), ("plot", plot), ("mean", mean)]
     of_one += [(name, True) for name in Ranges(quantiles, cdf, bins).named]
     if questions and (given := [name for name, word in of_one if word]):

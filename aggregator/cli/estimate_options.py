@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from aggregator.cli import options
-from aggregator.cli.forms import asked_of_form
+from aggregator.cli.forms import requested_questions
 from aggregator.cli.ranges import Ranges
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.span import Span
@@ -76,7 +76,7 @@ class EstimateOptions:
     @cached_property
     def questions(self) -> tuple[str, ...]:
         """The questions that --question or --cross names; empty without these options."""
-        return asked_of_form(self.question, self.pair)
+        return requested_questions(self.question, self.pair)
 
     @property
     def ranges(self) -> Ranges:

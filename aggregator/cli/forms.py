@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.study import Study
 
 
-def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
+def requested_questions(question: str | None, pair: str | None) -> tuple[str, ...]:
     """Return the questions that --question or --cross names; empty without these options."""
     if question is not None and pair is not None:
         raise click.UsageError("--question and --cross cannot be combined: run the command once for each")

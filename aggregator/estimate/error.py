@@ -149,8 +149,8 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
 
 
 def lip_mse(channel: Channel, prior: Sequence[int], shown_inputs: ShownInputs | None = None) -> float:
-    """Return the expected squared error of the posterior as an estimate of one person's histogram (1 at their value),
-    under the prior.
+    """Return the expected squared error of the posterior as an estimate of one person's value (1 at their value, 0
+    elsewhere), under the prior.
 
         sum over x of (P[x] - sum over y of (P[x] Q(y|x))^2 / P(y))                                   (MATH 2.1)
 
@@ -158,7 +158,7 @@ def lip_mse(channel: Channel, prior: Sequence[int], shown_inputs: ShownInputs | 
 
     Args:
         prior: positive integers; P[x] = prior[x] / sum(prior).
-        shown_inputs: the entries x of the histogram and their factor; all inputs if not given.
+        shown_inputs: the values x and their factor; all inputs if not given.
     """
     shown_inputs = shown_inputs or ShownInputs(channel.inputs)
     decoder = decoder_of(channel)

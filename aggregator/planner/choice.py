@@ -74,14 +74,14 @@ class Candidate:
     """The certified channel of a mechanism for one question, with its expected errors.
 
     Attributes:
-        raw_mse: the expected squared error of the unbiased histogram of one report, summed over the values; for item
-            sets, that of the shares of people who have each item. NaN if the channel has no unbiased estimate.
+        raw_mse: the expected squared error of the unbiased estimate from one report, summed over the values; for
+            item sets, that of the shares of people who have each item. NaN if the channel has no unbiased estimate.
         people_per_report: the largest number of people that one report can count for; NaN if the channel has no
             unbiased estimate.
         mean_variance: for numbers, the variance of one report's contribution to the mean, NaN without an unbiased
             estimate; None for other values.
-        person_mse: for LIP, the expected squared error of one person's histogram if the prior is right; NaN for bit
-            vectors, whose posteriors are not computed; None for other notions.
+        person_mse: for LIP, the expected squared error of the posterior as an estimate of one person's value if the
+            prior is right; NaN for bit vectors, whose posteriors are not computed; None for other notions.
         report_mae: for LIP of two values, the mean absolute error of a report taken as the answer; otherwise None.
     """
 

@@ -30,8 +30,8 @@ class PlanRow:
 
     Attributes:
         candidate: the mechanism's channel and errors; None if the mechanism does not apply to the question.
-        mse: the expected squared error of the unbiased histogram of all reports, summed over the values; for item sets,
-            that of the shares of people who have each item. NaN without an unbiased estimate.
+        mse: the expected squared error of the unbiased estimate from all reports, summed over the values; for item
+            sets, that of the shares of people who have each item. NaN without an unbiased estimate.
         se: the standard error of one value's share, root mean square over the values.
         mean_se: for numbers, the standard error of the mean, NaN without an unbiased estimate; None for other values.
         people_for: the number of people needed for each target standard error.
@@ -148,8 +148,8 @@ def plan(
 def curve(question: PlannedQuestion, levels: Sequence[float] = CURVE) -> Iterator[tuple[float, dict[str, float]]]:
     """Yield each level in nats with the error of one report for every mechanism that applies at this level.
 
-    The error is the squared error of the unbiased histogram, summed over the values; for LIP, that of one person's
-    histogram under the prior.
+    The error is the squared error of the unbiased estimate, summed over the values; for LIP, that of the posterior as
+    an estimate of one person's value.
     """
     for level in levels:
         errors = {}

@@ -1,13 +1,14 @@
-"""The ledger: append-only entries of amounts reserved, charged, released and carried.
+"""The ledger: entries of amounts reserved, charged, released and carried.
 
-Entries are only added, and the amounts of the budget are sums of entries.
+Entries are added and not changed, except that forgetting and adoption (rollback/recovery) replace a campaign's charges
+by one ``carry`` entry. The amounts of the budget are sums of entries.
 
     committed = sum of reserve - sum of release
     spent     = sum of charge + sum of carry
 
-Forgetting, and adoption (rollback/recovery), are the exceptions. The times of a campaign's charges show when an answer
-changed. So both replace its charges by one ``carry`` entry. When a campaign is forgotten, this entry has the cost that
-its answers have if all of them differ; at an adoption, everything that the campaign had reserved.
+The charges are replaced because their times show when an answer changed. When a campaign is forgotten, the ``carry``
+entry has the cost that its answers have if all of them differ; at an adoption, everything that the campaign had
+reserved.
 
 The module policy decides about spending, and rollback/checkpointing detects an old copy of the ledger.
 """

@@ -150,7 +150,8 @@ class Commitments:
     Attributes:
         committed: the amount spent or reserved by all campaigns.
         of_campaign: the part of this amount that counts for the campaign in question; it includes unattributed
-        spending. consented: the commitments of the campaigns with consent.
+            spending.
+        consented: the commitments of the campaigns with consent.
     """
 
     committed: int

@@ -13,8 +13,8 @@ from edge_sdk.rollback.checkpoint import MOST_CHECKPOINT_BYTES, Checkpoint
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, KeyStore, require_later
 from edge_sdk.store.files import write_durably
 
-COPY_BYTES = 4096
-"""Length of one copy of the checkpoint in its file: a page of the disk, so that a torn write damages only one copy."""
+RECORD_BYTES = 4096
+"""Length of one record of the checkpoint in its file: a page of the disk, so that a torn write damages one record."""
 # fdatasync suffices, because the file never grows.
 FLUSH = getattr(os, "fdatasync", os.fsync)
 
@@ -34,7 +34,7 @@ class FileKeyStore(KeyStore):
     name = "file"
 
     def __init__(self, folder: str | os.PathLike[str], outside: str | os.PathLike[str] | None = None) -> None:
-        """Use files in ``folder``, and a second copy of the checkpoint in the file ``outside`` if it is named.
+        """Use files in ``folder``, and a second file with the checkpoint in the file ``outside`` if it is named.
 
         Args:
             folder: the store's folder.
@@ -44,7 +44,7 @@ class FileKeyStore(KeyStore):
         self.outside = None if outside is None else Path(outside).absolute()
         self.files = (self.folder / CHECKPOINT_FILE,)
         self.elsewhere = "" if self.outside is None else f"the checkpoint in {self.outside}"
-        # Each write reads both copies first, which are the last two checkpoints. Their records are compared, which is
+        # Each write reads both records first, which are the last two checkpoints. Their bytes are compared, which is
         # faster than decoding them.
         self._recent: deque[Checkpoint] = deque(maxlen=2)
 
@@ -71,19 +71,19 @@ class FileKeyStore(KeyStore):
         write_durably(self.folder / SECRET_FILE, secret)
 
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """Return the checkpoint of each file: the later one of its two copies.
+        """Return the checkpoint of each file: the later one of its two records.
 
         Returns:
-            The later checkpoint by path; None if no copy can be read.
+            The later checkpoint by path; None if no record can be read.
         """
         return {str(path): self._kept(path) for path in self._paths}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, erase_earlier: bool = False) -> None:
-        """Write the checkpoint over the older copy, or over both copies.
+        """Write the checkpoint over the older record, or over both records.
 
         Args:
             checkpoint: the latest state of the ledger.
-            erase_earlier: overwrite both copies, so that no earlier checkpoint is left.
+            erase_earlier: overwrite both records, so that no earlier checkpoint is left.
         """
         first: OSError | None = None
         # If the second place is not mounted, the first one must still be written, so an error does not end the loop.
@@ -109,52 +109,52 @@ class FileKeyStore(KeyStore):
         return (*self.files, *(() if self.outside is None else (self.outside,)))
 
     def _kept(self, path: Path) -> Checkpoint | None:
-        """Return the checkpoint in a file; None if the file is missing or none of its copies can be decoded."""
+        """Return the checkpoint in a file; None if the file is missing or none of its records can be decoded."""
         try:
             descriptor = _open(path, os.O_RDONLY)
         except FileNotFoundError:
             return None
         try:
-            return _newest(self._copies(descriptor))
+            return _newest(self._records(descriptor))
         finally:
             os.close(descriptor)
 
     def _keep(self, path: Path, checkpoint: Checkpoint, erase_earlier: bool) -> None:
-        copy = checkpoint.record.ljust(COPY_BYTES, b"\0")
+        record = checkpoint.record.ljust(RECORD_BYTES, b"\0")
         if erase_earlier and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_durably(path, 2 * copy)
+            write_durably(path, 2 * record)
             return
         descriptor = _open(path, os.O_RDWR)
         try:
-            copies = self._copies(descriptor)
-            newest = _newest(copies)
+            records = self._records(descriptor)
+            newest = _newest(records)
             require_later(checkpoint, newest, str(path), erase_earlier)
             if newest == checkpoint and not erase_earlier:
                 return
-            older = 0 if newest is None or copies[1] == newest else 1
+            older = 0 if newest is None or records[1] == newest else 1
             for place in (older, 1 - older) if erase_earlier else (older,):
-                os.lseek(descriptor, place * COPY_BYTES, os.SEEK_SET)
-                os.write(descriptor, copy)
+                os.lseek(descriptor, place * RECORD_BYTES, os.SEEK_SET)
+                os.write(descriptor, record)
                 FLUSH(descriptor)
         finally:
             os.close(descriptor)
 
-    def _copies(self, descriptor: int) -> list[Checkpoint | None]:
-        """Return the two copies of the checkpoint in an open file; None for a copy that cannot be decoded."""
-        data = os.read(descriptor, COPY_BYTES + MOST_CHECKPOINT_BYTES)
-        return [self._decoded(data), self._decoded(data[COPY_BYTES:])]
+    def _records(self, descriptor: int) -> list[Checkpoint | None]:
+        """Return the two records of the checkpoint in an open file; None for a record that cannot be decoded."""
+        data = os.read(descriptor, RECORD_BYTES + MOST_CHECKPOINT_BYTES)
+        return [self._decoded(data), self._decoded(data[RECORD_BYTES:])]
 
-    def _decoded(self, copy: bytes) -> Checkpoint | None:
+    def _decoded(self, record: bytes) -> Checkpoint | None:
         for recent in self._recent:
-            if copy.startswith(recent.record):
+            if record.startswith(recent.record):
                 return recent
-        return Checkpoint.decode(copy)
+        return Checkpoint.decode(record)
 
 
-def _newest(copies: list[Checkpoint | None]) -> Checkpoint | None:
-    """Return the later of two copies of a checkpoint; None if both are None."""
-    first, second = copies
+def _newest(records: list[Checkpoint | None]) -> Checkpoint | None:
+    """Return the later of two records of the checkpoint; None if both are None."""
+    first, second = records
     return first if first and (second is None or first.sequence >= second.sequence) else second
 
 

@@ -39,7 +39,7 @@ DEVICE_SECRET_BYTES = 32
 DATABASE_FILE = "store.db"
 WAIT_SECONDS = 10
 PAGE_BYTES = 1024
-CHECKPOINT_PAGES = 256
+WAL_CHECKPOINT_PAGES = 256
 QUICK_PAGES = 512
 """A database with more pages is not checked whenever it is opened, but only by ``doctor`` and ``adopt``."""
 UNATTRIBUTED = 0
@@ -355,7 +355,7 @@ class Store:
         run("PRAGMA secure_delete = ON")
         # VACUUM must write no temporary copy to the disk.
         run("PRAGMA temp_store = MEMORY")
-        run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        run(f"PRAGMA wal_autocheckpoint = {WAL_CHECKPOINT_PAGES}")
 
     def make_tables(self) -> bool:
         """Create missing tables; return whether they were created now.

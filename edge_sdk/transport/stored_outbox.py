@@ -188,8 +188,7 @@ class StoredOutbox:
 
         Args:
             schedule_attempt: function of the upload that returns the time of the next attempt if this attempt fails, or
-            None to
-                make no attempt now.
+                None to make no attempt now.
         Returns:
             (upload, whether it is due); None if no envelope waits.
         """

@@ -4,9 +4,9 @@
  *     committed = sum of reserve - sum of release
  *     spent     = sum of charge + sum of carry
  *
- * Entries are only added. There is one exception: when a campaign is forgotten, one `carry` entry replaces its charges,
- * because their times show when an answer changed. This entry has the cost that the campaign's answers have if all of
- * them differ.
+ * Entries are added and not changed, except that forgetting replaces a campaign's charges by one `carry` entry, because
+ * their times show when an answer changed. This entry has the cost that the campaign's answers have if all of them
+ * differ.
  *
  * caps.js compares the sums with the caps. Levels are nanonats.
  */

@@ -18,7 +18,7 @@ from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import BudgetRefused, StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import MOST_CAPS, Checkpoint
 from edge_sdk.rollback.checkpointing import stored_checkpoint
-from edge_sdk.rollback.file_store import COPY_BYTES, FileKeyStore
+from edge_sdk.rollback.file_store import RECORD_BYTES, FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity, _generation
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.rollback.store_identity import open_store
@@ -379,10 +379,10 @@ def test_a_torn_checkpoint_leaves_the_previous_one(answered, place, copy, kept_b
     is still refused."""
     answered(2)
     path = place / CHECKPOINT_FILE
-    assert path.stat().st_size == 2 * COPY_BYTES
+    assert path.stat().st_size == 2 * RECORD_BYTES
     data = bytearray(path.read_bytes())
-    start = copy * COPY_BYTES
-    data[start + kept_bytes : start + COPY_BYTES] = os.urandom(COPY_BYTES - kept_bytes)
+    start = copy * RECORD_BYTES
+    data[start + kept_bytes : start + RECORD_BYTES] = os.urandom(RECORD_BYTES - kept_bytes)
     path.write_bytes(data)
     assert spent(place) == 2
     held = files(place)
@@ -398,7 +398,7 @@ def test_the_copies_are_written_in_turn(open_device, place) -> None:
         for nats in range(50, 45, -1):
             device.lower_caps(BudgetPolicy(lifetime=nats))
             data = (place / CHECKPOINT_FILE).read_bytes()
-            sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, COPY_BYTES)]
+            sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, RECORD_BYTES)]
             latest = stored_checkpoint(device._store).sequence
             assert sorted(sequences) == [latest - 1, latest]
             # A second process may keep the same checkpoint again, which writes nothing.
@@ -550,13 +550,13 @@ def test_forgetting_leaves_no_old_byte_in_the_checkpoint(answered, open_device, 
     key_store = FileKeyStore(place, elsewhere if outside else None)
     answered(3, key_store=key_store)
     checkpoints = [place / CHECKPOINT_FILE, *([elsewhere] if outside else [])]
-    old = [Checkpoint.decode(path.read_bytes()[start:]) for path in checkpoints for start in (0, COPY_BYTES)]
+    old = [Checkpoint.decode(path.read_bytes()[start:]) for path in checkpoints for start in (0, RECORD_BYTES)]
     with open_device(place) as device:
         device.forget()
         assert device.budget.spent == 3
         for path in checkpoints:
             data = path.read_bytes()
-            assert data[:COPY_BYTES] == data[COPY_BYTES:]
+            assert data[:RECORD_BYTES] == data[RECORD_BYTES:]
             assert not [checkpoint for checkpoint in old if checkpoint.head in data]
     answered()
 
@@ -572,9 +572,8 @@ def test_forgetting_reports_a_checkpoint_that_cannot_be_written(answered, open_d
                 device.forget()
         device.forget()
         data = (place / CHECKPOINT_FILE).read_bytes()
-        assert (
-            data[:COPY_BYTES] == data[COPY_BYTES:] == stored_checkpoint(device._store).record.ljust(COPY_BYTES, b"\0")
-        )
+        record = stored_checkpoint(device._store).record.ljust(RECORD_BYTES, b"\0")
+        assert data[:RECORD_BYTES] == data[RECORD_BYTES:] == record
 
 
 # Adoption
