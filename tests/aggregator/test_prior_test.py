@@ -17,7 +17,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import estimate_csv
 from aggregator.present.shown_shares import prior_comparison
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from protocol.notions import Ldp, Lip, MutualInformation
 
 NAT = 10**9
@@ -29,7 +29,7 @@ PRIOR = np.array(WEIGHTS) / sum(WEIGHTS)
 @cache
 def lip():
     """A LIP campaign with the prior P(x) ~ 1 / rank."""
-    return crowd.campaign(crowd.values(SIZE), Lip(NAT, WEIGHTS), "lip")
+    return simulated_people.campaign(simulated_people.values(SIZE), Lip(NAT, WEIGHTS), "lip")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,9 @@ def wrong():
     generator = np.random.default_rng(1)
     away = generator.permutation(PRIOR) - PRIOR
     truth = PRIOR + away * 0.175 / (np.abs(away).sum() / 2)
-    return truth, [crowd.tally(lip().channel, generator.multinomial(REPORTS, truth), generator) for _ in range(20)]
+    return truth, [
+        simulated_people.tally(lip().channel, generator.multinomial(REPORTS, truth), generator) for _ in range(20)
+    ]
 
 
 def test_a_wrong_prior_warns_and_a_right_one_seldom_does(wrong):
@@ -61,7 +63,9 @@ def test_a_wrong_prior_warns_and_a_right_one_seldom_does(wrong):
 def test_the_statistic_without_rare_outputs_is_that_of_pearson():
     """Without rare outputs the test equals scipy's chi-square test; if a device may have sent m reports, they count
     as one."""
-    decoder = decoder_of(crowd.campaign(crowd.values(4), Lip(NAT, (4, 3, 2, 1)), "lip-response").channel)
+    decoder = decoder_of(
+        simulated_people.campaign(simulated_people.values(4), Lip(NAT, (4, 3, 2, 1)), "lip-response").channel
+    )
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     distribution, counts = decoder.forward(prior), np.array([420, 290, 180, 110])
     found, expected = prior_test(decoder, prior, counts, 1000), stats.chisquare(counts, 1000 * distribution)
@@ -123,10 +127,15 @@ def test_the_change_from_the_prior_is_reported(wrong):
     found = estimate(lip(), surveys[0])
     assert estimate_csv(found).splitlines()[0].endswith(",prior")
     assert "the reports contradict" in prior_comparison(found)
-    right = crowd.tally(lip().channel, np.rint(REPORTS * PRIOR).astype(int), np.random.default_rng(4))
+    right = simulated_people.tally(lip().channel, np.rint(REPORTS * PRIOR).astype(int), np.random.default_rng(4))
     assert "do not contradict" in prior_comparison(estimate(lip(), right))
     assert (
-        prior_comparison(estimate(crowd.campaign(crowd.values(3), Ldp(NAT), "auto"), Tally.of(np.array([50, 60, 70]))))
+        prior_comparison(
+            estimate(
+                simulated_people.campaign(simulated_people.values(3), Ldp(NAT), "auto"),
+                Tally.of(np.array([50, 60, 70])),
+            )
+        )
         == ""
     )
 
@@ -139,8 +148,10 @@ def test_mutual_information_is_estimated_from_its_prior(nats):
     """
     weights = (60, 25, 10, 5)
     truth = np.array(weights) / 100
-    asked = crowd.campaign(crowd.values(4), MutualInformation(round(nats * NAT), weights), "mutual-information")
-    counted = crowd.tally(asked.channel, (200 * np.array(weights)), np.random.default_rng(3))
+    asked = simulated_people.campaign(
+        simulated_people.values(4), MutualInformation(round(nats * NAT), weights), "mutual-information"
+    )
+    counted = simulated_people.tally(asked.channel, (200 * np.array(weights)), np.random.default_rng(3))
     assert estimate(asked, counted).method == "mmse"
     for method, most in ((None, 0.01), ("mmse", 0.01), ("map", 0.05), ("em", 0.1)):
         assert total_variation(estimate(asked, counted, method=method).share, truth) < most

@@ -22,7 +22,7 @@ from aggregator.families.projective.recipe import projective
 from aggregator.families.response.recipe import lip_response, randomized_response
 from aggregator.families.sets.recipe import subset_selection, triples
 from aggregator.families.windows.recipe import windows
-from aggregator.reproduce import PAPERS, crowd, document, experiments, page
+from aggregator.reproduce import PAPERS, document, experiments, page, simulated_people
 from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFolder, MissingData
 from aggregator.reproduce.draw import draw
 from aggregator.reproduce.experiment import STEPS, Curve, Experiment, ExperimentResult, Finding, Panel, Setting, parted
@@ -75,12 +75,12 @@ def test_simulated_people_answer_as_devices(name, written, monkeypatch):
     simulated wrongly.
     """
     channel, generator = CHANNELS[name], np.random.default_rng(7)
-    monkeypatch.setattr(crowd, "_WRITTEN", written)
+    monkeypatch.setattr(simulated_people, "_WRITTEN", written)
     people = MANY if written else FEW
     for x in (0, channel.inputs - 1):
         held = np.zeros(channel.inputs, dtype=np.int64)
         held[x] = people
-        tally = crowd.tally(channel, held, generator)
+        tally = simulated_people.tally(channel, held, generator)
         assert tally.reports == tally.counts.sum() == people
         agrees(tally.counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
 
@@ -89,7 +89,7 @@ def test_a_survey_of_several_values_is_the_sum_of_its_parts():
     """Counts of people with different values have the mean and the variance of independent devices."""
     channel, generator = lip_response((5, 3, 1, 1), NAT), np.random.default_rng(3)
     held, rows = np.array([30, 0, 12, 5]), dense(channel)
-    drawn = np.array([crowd.tally(channel, held, generator).counts for _ in range(4000)])
+    drawn = np.array([simulated_people.tally(channel, held, generator).counts for _ in range(4000)])
     variance = (held[:, None] * rows * (1 - rows)).sum(axis=0)
     # With n = 4000 and 4 means, 4.5 standard errors correspond to alpha = 3e-5.
     assert (np.abs(drawn.mean(axis=0) - held @ rows) < 4.5 * np.sqrt(variance / 4000)).all()
@@ -108,7 +108,9 @@ def test_simulated_people_set_bits_as_devices(channel):
     for x in (0, channel.inputs - 1):
         held = np.zeros(channel.inputs, dtype=np.int64)
         held[x] = 1
-        words = Counter(int("".join(map(str, crowd.tally(channel, held, generator).counts)), 2) for _ in range(people))
+        words = Counter(
+            int("".join(map(str, simulated_people.tally(channel, held, generator).counts)), 2) for _ in range(people)
+        )
         counts = np.array([words[y] for y in range(channel.outputs)])
         agrees(counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
 
@@ -118,8 +120,8 @@ def test_the_estimator_of_the_product_takes_a_simulated_tally():
     the truth."""
     held = np.array([5000, 3000, 1500, 500])
     for notion in (Ldp(2 * NAT), Lip(2 * NAT, (10, 6, 3, 1))):
-        campaign = crowd.campaign(crowd.values(4), notion, "auto")
-        found = estimate(campaign, crowd.tally(campaign.channel, held, np.random.default_rng(1)))
+        campaign = simulated_people.campaign(simulated_people.values(4), notion, "auto")
+        found = estimate(campaign, simulated_people.tally(campaign.channel, held, np.random.default_rng(1)))
         assert total_variation(found.share, held / held.sum()) < 0.03  # its standard error is about 0.01
 
 
@@ -128,7 +130,7 @@ def test_a_survey_needs_a_number_of_people_for_each_value():
     channel = CHANNELS["response"]
     for held, fault in (([1, 2], r"must have shape \(5,\)"), ([1, 1, 1, 1, -1], "must be 0 or more, not -1")):
         with pytest.raises(ValueError, match=fault):
-            crowd.tally(channel, held, np.random.default_rng(1))
+            simulated_people.tally(channel, held, np.random.default_rng(1))
 
 
 # Data sets

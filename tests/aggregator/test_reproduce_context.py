@@ -14,18 +14,18 @@ from aggregator.estimate.error import expected_mse
 from aggregator.estimate.linear import solve
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.sets.recipe import subset_error
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context import EXPERIMENTS, places, reader
 from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, even_blocks, people_needed
 from aggregator.reproduce.context.sensitive import high_low_shares
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, DataFolder
 from aggregator.reproduce.experiment import Setting
+from aggregator.reproduce.simulated_people import level
 from protocol.notions import Block, HighLow, Ldp
 
 
 def read_by(size, notion, mechanism):
-    return CampaignReader(crowd.campaign(crowd.values(size), notion, mechanism))
+    return CampaignReader(simulated_people.campaign(simulated_people.values(size), notion, mechanism))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_the_error_of_hadamard_under_high_low_has_the_stated_ratios(sensitive, p
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
         notion = HighLow(level(eps), 1000, tuple(range(sensitive)))
         channels = [
-            crowd.campaign(crowd.values(1000), notion, *options).channel
+            simulated_people.campaign(simulated_people.values(1000), notion, *options).channel
             for options in (("hadamard",), ("projective", part))
         ]
         hadamard, projective = (expected_mse(channel, distribution) for channel in channels)

@@ -11,7 +11,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.families.bits import idue
 from aggregator.families.registry import decoder_of
 from aggregator.planner.padding import choose_padding
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import Baskets, DataFolder
 from aggregator.reproduce.experiment import Setting
 from aggregator.reproduce.idldp import EXPERIMENTS, mechanisms, points, surveys, table
@@ -337,7 +337,9 @@ def test_every_mechanism_of_the_figures_is_certified():
         campaign = surveys.campaign(40, 2, 1.0, recipe)
         certify(campaign.channel, campaign.notion)
     with pytest.raises(ValueError, match="bit vectors"):
-        mechanisms.bits(crowd.campaign(crowd.values(4), Graded.over([NAT] * 4), "hadamard").channel)
+        mechanisms.bits(
+            simulated_people.campaign(simulated_people.values(4), Graded.over([NAT] * 4), "hadamard").channel
+        )
 
 
 DATA = {"clothing", "retail", "kosarak"}

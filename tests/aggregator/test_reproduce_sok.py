@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aggregator.author.audit import audit, levels_request
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
 from aggregator.reproduce.sok import implications
@@ -29,7 +29,9 @@ def setting(repeats=20):
 
 
 def audited(campaign):
-    return audit(campaign, levels_request(campaign, prior=PRIOR, epsilons=(crowd.level(0.5),), pufferfish=halves()))
+    return audit(
+        campaign, levels_request(campaign, prior=PRIOR, epsilons=(simulated_people.level(0.5),), pufferfish=halves())
+    )
 
 
 @pytest.mark.parametrize("name", ["randomised response", "Hadamard", "geometric noise", "LIP", "mutual information"])

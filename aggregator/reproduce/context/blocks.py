@@ -14,7 +14,7 @@ import numpy as np
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.families.sets.recipe import subset_error
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import (
     BLOCKS,
     DECAY,
@@ -28,8 +28,8 @@ from aggregator.reproduce.context.reader import (
     distributions,
     people_needed,
 )
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
+from aggregator.reproduce.simulated_people import level
 from protocol.notions import Ldp
 
 PEOPLE = tuple(1000 * 2**i for i in range(10))
@@ -45,10 +45,10 @@ class _Last(NamedTuple):
 
 
 def figure_2(setting: Setting) -> ExperimentResult:
-    domain = crowd.values(VALUES)
-    plain = CampaignReader(crowd.campaign(domain, Ldp(level(EPS)), "hadamard"))
-    inside = {m: CampaignReader(crowd.campaign(domain, block(VALUES, m, EPS), "hadamard")) for m in BLOCKS}
-    auto = CampaignReader(crowd.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "auto"))
+    domain = simulated_people.values(VALUES)
+    plain = CampaignReader(simulated_people.campaign(domain, Ldp(level(EPS)), "hadamard"))
+    inside = {m: CampaignReader(simulated_people.campaign(domain, block(VALUES, m, EPS), "hadamard")) for m in BLOCKS}
+    auto = CampaignReader(simulated_people.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "auto"))
     lines = [
         ("LDP, Hadamard", "ldp", plain, "projection"),
         *((f"{m} blocks, Hadamard", "published", inside[m], "projection") for m in BLOCKS),
@@ -155,7 +155,7 @@ def _findings(found: dict[str, list[list[float]]], last: dict[str, _Last], ratio
 
 
 def block_gains(setting: Setting) -> ExperimentResult:
-    domain = crowd.values(VALUES)
+    domain = simulated_people.values(VALUES)
     shown = (1, BLOCKS[0], BLOCKS[-1])
     error: dict[tuple[int, str, float], float] = {}
     bits: dict[tuple[int, str], int] = {}
@@ -164,7 +164,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
     for eps in setting.track(LEVELS):
         for m in (1, *BLOCKS):
             for name in ("hadamard", "auto"):
-                reader = CampaignReader(crowd.campaign(domain, block(VALUES, m, eps), name))
+                reader = CampaignReader(simulated_people.campaign(domain, block(VALUES, m, eps), name))
                 error[m, name, eps] = expected_mse(reader.campaign.channel)
                 bits[m, name] = max(bits.get((m, name), 0), reader.campaign.channel.output_bits)
                 if name == "hadamard" and eps <= 1:

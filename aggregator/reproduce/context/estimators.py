@@ -8,31 +8,31 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.estimate.distribution import total_variation
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, distributions
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.simulated_people import level
 from protocol.notions import HighLow, Ldp
 
-CROWD = 100_000
+PEOPLE = 100_000
 
 
 def estimators(setting: Setting) -> ExperimentResult:
-    domain = crowd.values(VALUES)
+    domain = simulated_people.values(VALUES)
     channels = {
-        "LDP, Hadamard": CampaignReader(crowd.campaign(domain, Ldp(level(EPS)), "hadamard")),
-        "LDP, projective": CampaignReader(crowd.campaign(domain, Ldp(level(EPS)), "projective")),
+        "LDP, Hadamard": CampaignReader(simulated_people.campaign(domain, Ldp(level(EPS)), "hadamard")),
+        "LDP, projective": CampaignReader(simulated_people.campaign(domain, Ldp(level(EPS)), "projective")),
         f"{BLOCKS[-1]} blocks, Hadamard": CampaignReader(
-            crowd.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "hadamard")
+            simulated_people.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "hadamard")
         ),
         "100 sensitive, Hadamard": CampaignReader(
-            crowd.campaign(domain, HighLow(level(EPS), VALUES, tuple(range(100))), "hadamard")
+            simulated_people.campaign(domain, HighLow(level(EPS), VALUES, tuple(range(100))), "hadamard")
         ),
     }
     everything = distributions(setting.generator)
-    crowds = (1000, 10_000, CROWD, 1_000_000)
+    sizes = (1000, 10_000, PEOPLE, 1_000_000)
     zipf = list(everything)[1]
-    work = [(shape, people, name) for shape in everything for people in (crowds if shape == zipf else (CROWD,))
+    work = [(shape, people, name) for shape in everything for people in (sizes if shape == zipf else (PEOPLE,))
             for name in channels]  # fmt: skip
     found: dict[tuple[str, int, str, str], float] = {}
     for shape, people, name in setting.track(work):
@@ -42,12 +42,12 @@ def estimators(setting: Setting) -> ExperimentResult:
             away = [total_variation(reader.shares(tally, method), truth) for tally in tallies]
             found[shape, people, name, method] = float(np.mean(away))
     roles = {"clip": "free", "projection": "published", "empirical-bayes": "ours", "map": "alone"}
-    x = tuple(float(people) for people in crowds)
+    x = tuple(float(people) for people in sizes)
     panels = tuple(
         Panel(
             f"{name}, {zipf}", "people", TV,
             tuple(
-                Curve(title, x, tuple(found[zipf, people, name, method] for people in crowds), roles[method])
+                Curve(title, x, tuple(found[zipf, people, name, method] for people in sizes), roles[method])
                 for method, title in METHODS.items()
             ),
             log_x=True,
@@ -57,7 +57,7 @@ def estimators(setting: Setting) -> ExperimentResult:
 
     def row(shape: str, name: str) -> str:
         return ", ".join(
-            f"{words.removesuffix(', uniform prior')} {found[shape, CROWD, name, method]:.3f}"
+            f"{words.removesuffix(', uniform prior')} {found[shape, PEOPLE, name, method]:.3f}"
             for method, words in METHODS.items()
         )
 
@@ -72,7 +72,7 @@ def estimators(setting: Setting) -> ExperimentResult:
     findings = (
         *(
             Finding(
-                f"(estimates are not compared; {shape}, {CROWD:,} people, 1 nat)",
+                f"(estimates are not compared; {shape}, {PEOPLE:,} people, 1 nat)",
                 "; ".join(f"{name}: {row(shape, name)}" for name in channels),
                 "the numbers are total variation distances from the truth; the prior of the posterior mode is uniform",
             )
@@ -87,10 +87,10 @@ def estimators(setting: Setting) -> ExperimentResult:
             "halftruth offers no posterior mode",
         ),
     )
-    pairs = {name: (found[zipf, CROWD, name, "projection"], found[zipf, CROWD, name, "empirical-bayes"])
+    pairs = {name: (found[zipf, PEOPLE, name, "projection"], found[zipf, PEOPLE, name, "empirical-bayes"])
             for name in channels}  # fmt: skip
     verdict = (
-        f"Use empirical Bayes, the default for many values. For {CROWD:,} people, 1 nat and a Zipf distribution, the "
+        f"Use empirical Bayes, the default for many values. For {PEOPLE:,} people, 1 nat and a Zipf distribution, the "
         "distance from the truth is "
         + "; ".join(
             f"{ours:.3f} with it and {theirs:.3f} with the projection ({name})"

@@ -13,11 +13,11 @@ import numpy as np
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import EPS, TV, CampaignReader
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, SOURCES, CheckIns
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.simulated_people import level
 from protocol.domain import Domain
 from protocol.notions import Block, Ldp, Notion
 
@@ -48,7 +48,7 @@ def grid_blocks(rows: int, columns: int) -> list[int]:
 def _on_grid(domain: Domain, grid: tuple[int, int], mechanism: str) -> CampaignReader:
     parts = grid_blocks(*grid)
     notion: Notion = Block.over(level(EPS), parts) if grid != (1, 1) else Ldp(level(EPS))
-    return CampaignReader(crowd.campaign(domain, notion, mechanism))
+    return CampaignReader(simulated_people.campaign(domain, notion, mechanism))
 
 
 def _named(grid: tuple[int, int]) -> str:
@@ -105,7 +105,7 @@ def table_1(setting: Setting) -> ExperimentResult:
 
 
 def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
-    domain, truth = crowd.values(len(places.counts)), places.counts / places.counts.sum()
+    domain, truth = simulated_people.values(len(places.counts)), places.counts / places.counts.sum()
     work = [(grid, mechanism) for grid in GRIDS for mechanism in ("hadamard", "auto")]
     far: dict[tuple[tuple[int, int], str, str], float] = {}
     error: dict[tuple[tuple[int, int], str], float] = {}
@@ -184,7 +184,7 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
 
 def figure_3(setting: Setting) -> ExperimentResult:
     places = setting.data.check_ins_on_grid()
-    domain, truth = crowd.values(len(places.counts)), places.counts / places.counts.sum()
+    domain, truth = simulated_people.values(len(places.counts)), places.counts / places.counts.sum()
     shown = {"check-ins": truth}
     for grid in setting.track((GRIDS[0], GRIDS[-1])):
         reader = _on_grid(domain, grid, "hadamard")

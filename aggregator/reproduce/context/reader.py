@@ -19,8 +19,8 @@ from aggregator.estimate.linear import solve
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
+from aggregator.reproduce.simulated_people import level
 from protocol.campaign import Campaign
 from protocol.channels import ProjectiveResponse
 from protocol.notions import Block, Ldp, Notion
@@ -82,7 +82,7 @@ class CampaignReader:
         """
         if isinstance(self.campaign.channel, ProjectiveResponse):
             return self.drawn(people / people.sum(), int(people.sum()), generator)
-        return crowd.tally(self.campaign.channel, people, generator)
+        return simulated_people.tally(self.campaign.channel, people, generator)
 
     def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_STEPS) -> Floats:
         """Return the distribution that one of ``METHODS`` estimates from a tally."""

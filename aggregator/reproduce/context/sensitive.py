@@ -9,10 +9,10 @@ import numpy as np
 
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, CampaignReader, people_needed
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
+from aggregator.reproduce.simulated_people import level
 from protocol.notions import HighLow, Ldp
 
 HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
@@ -26,22 +26,25 @@ def high_low_shares(size: int, sensitive: int, share: float) -> Floats:
 
 
 def high_low_gains(setting: Setting) -> ExperimentResult:
-    domain = crowd.values(VALUES)
+    domain = simulated_people.values(VALUES)
     error: dict[tuple[int, float, str, float], float] = {}
     bits: dict[str, int] = {}
     constants = []
     for eps in setting.track(LEVELS):
-        plain = crowd.campaign(domain, Ldp(level(eps)), "projective")
+        plain = simulated_people.campaign(domain, Ldp(level(eps)), "projective")
         for sensitive in sorted({s for s, _ in HIGH_LOW}):
             notion = HighLow(level(eps), VALUES, tuple(range(sensitive)))
-            made = {name: crowd.campaign(domain, notion, name) for name in ("hadamard", "projective", "utility-oue")}
+            made = {
+                name: simulated_people.campaign(domain, notion, name)
+                for name in ("hadamard", "projective", "utility-oue")
+            }
             for share in sorted({p for s, p in HIGH_LOW if s == sensitive}):
                 distribution = high_low_shares(VALUES, sensitive, share)
                 error[sensitive, share, "ldp", eps] = expected_mse(plain.channel, distribution)
                 for name, campaign in made.items():
                     error[sensitive, share, name, eps] = expected_mse(campaign.channel, distribution)
                     bits[name] = max(bits.get(name, 0), campaign.channel.output_bits)
-                of_share = crowd.campaign(domain, notion, "projective", share)
+                of_share = simulated_people.campaign(domain, notion, "projective", share)
                 error[sensitive, share, "order", eps] = expected_mse(of_share.channel, distribution)
                 if eps <= 1:
                     needed = people_needed(CampaignReader(made["hadamard"]), distribution, 0.1)

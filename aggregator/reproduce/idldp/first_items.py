@@ -154,10 +154,10 @@ def _at_level(people: ItemHolders, eps: float, most: int, setting: Setting) -> d
 def figure_4(setting: Setting) -> ExperimentResult:
     """Compute RE(k) by k at 2 nats."""
     eps = 2.0
-    crowds = {label: ItemHolders.first(read(setting.data, label)) for label in ("Retail", "Kosarak")}
+    populations = {label: ItemHolders.first(read(setting.data, label)) for label in ("Retail", "Kosarak")}
     found: dict[str, dict[str, list[float]]] = {}
-    for label in setting.track(crowds):
-        people = crowds[label]
+    for label in setting.track(populations):
+        people = populations[label]
         exact: dict[str, Exact] = {LABEL: of_points(people, eps, setting.generator)}
         estimates: dict[str, list[Floats]] = {}
         for name in COMPARED:
@@ -168,7 +168,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
             found[label][kind] = [mean([relative(each, people, most) for each in every]) for most in BY_K]
     panels = tuple(
         Panel(f"{_title(label, people)}, eps = {eps:g}", "k", "mean relative error, top k", lines(BY_K, found[label]))
-        for label, people in crowds.items()
+        for label, people in populations.items()
     )
     parts = {label: _ratios(each["IDUE"], each["OUE"]) for label, each in found.items()}
     short = {label: max(_ratios(each[LABEL], each["IDUE"])) for label, each in found.items()}
@@ -184,7 +184,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
             + " and ".join(f"{max(each):.0%} ({label})" for label, each in parts.items())
             + " of OUE's",
             f"no difference; the paper does not give the level of this figure, which is {eps:g} nats here"
-            + partly(crowds["Kosarak"]).replace("; only", "; of Kosarak only"),
+            + partly(populations["Kosarak"]).replace("; only", "; of Kosarak only"),
         ),
         Finding(
             "(the estimate is the unbiased one)",
@@ -209,7 +209,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
         f"For the k most frequent items of Retail, IDUE has at most {max(parts['Retail']):.0%} of OUE's relative error "
         f"at {eps:g} nats, for every k from 10 to 100."
     )
-    return ExperimentResult(panels, findings, verdict, "; ".join(people.label for people in crowds.values()))
+    return ExperimentResult(panels, findings, verdict, "; ".join(people.label for people in populations.values()))
 
 
 def figure_5(setting: Setting) -> ExperimentResult:

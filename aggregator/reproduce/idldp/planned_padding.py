@@ -41,13 +41,13 @@ def padding(setting: Setting) -> ExperimentResult:
     """Compare IDUE-PS and OUE-PS on the three data sets, each with the planner's padding for its estimate."""
     levels = (1.0, 2.0, 4.0) if setting.quick else (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
     every = {which.name: which for which in (CLOTHING, RETAIL, KOSARAK)}
-    crowds = {name: which.read(setting.data) for name, which in every.items()}
-    sets = {name: people.sets() for name, people in crowds.items()}
+    populations = {name: which.read(setting.data) for name, which in every.items()}
+    sets = {name: people.sets() for name, people in populations.items()}
     errors: dict[str, list[dict[str, float]]] = {label: [] for label in every}
     chosen: dict[str, list[dict[str, int]]] = {label: [] for label in every}
     for label, eps in setting.track([(label, eps) for label in every for eps in levels]):
         lengths = every[label].lengths(quick=setting.quick)
-        each, used = _padded(crowds[label], sets[label], eps, lengths, setting)
+        each, used = _padded(populations[label], sets[label], eps, lengths, setting)
         errors[label].append(each)
         chosen[label].append(used)
     found = _Paddings(
@@ -70,18 +70,18 @@ def padding(setting: Setting) -> ExperimentResult:
             ),
             log_y=True,
         )
-        for label, people in crowds.items()
+        for label, people in populations.items()
     )  # fmt: skip
     verdict = (
         f"These percentages are for sets at {PADDED:g} nats, and each estimate has the padding that the planner "
         "chooses for it. IDUE-PS has "
-        + ", ".join(f"{part(label, 'IDUE-PS', 'OUE-PS'):.0%} ({label})" for label in crowds)
+        + ", ".join(f"{part(label, 'IDUE-PS', 'OUE-PS'):.0%} ({label})" for label in populations)
         + " of the total error of OUE-PS. For IDUE-PS, empirical Bayes has "
-        + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds)
+        + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in populations)
         + " of the total error of the unbiased estimate."
     )
-    label = "; ".join(people.label for people in crowds.values())
-    return ExperimentResult(panels, _findings_of_padding(crowds, found, setting.repeats), verdict, label)
+    label = "; ".join(people.label for people in populations.values())
+    return ExperimentResult(panels, _findings_of_padding(populations, found, setting.repeats), verdict, label)
 
 
 def _padded(
@@ -111,11 +111,11 @@ def _of_zero(people: ItemHolders) -> float:
     return float((people.counts.astype(np.float64) ** 2).sum() / len(people))
 
 
-def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, repeats: int) -> tuple[Finding, ...]:
+def _findings_of_padding(populations: Mapping[str, ItemHolders], found: _Paddings, repeats: int) -> tuple[Finding, ...]:
     part, chosen = found.part, found.chosen
 
     def to_zero(label: str, name: str) -> float:
-        return found.errors[label][name][found.levels.index(1.0)] / _of_zero(crowds[label])
+        return found.errors[label][name][found.levels.index(1.0)] / _of_zero(populations[label])
 
     return (
         *(
@@ -128,22 +128,23 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
                 "the noise grows with the square of l, and with thousands of items it outweighs the bias"
                 + partly(people),
             )
-            for label, people in crowds.items()
+            for label, people in populations.items()
         ),
         Finding(
             "(the estimate is the unbiased one)",
             f"at {PADDED:g} nats the total error of empirical Bayes, the default, is "
-            + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds)
+            + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in populations)
             + " of that of the unbiased estimate. Each has the l that the planner chooses for it",
             "empirical Bayes reduces the noise of rare items, so for large sets a larger l is better, which leaves out "
-            "fewer items. The planner chooses " + "; ".join(f"{chosen(label, BAYES)} ({label})" for label in crowds),
+            "fewer items. The planner chooses "
+            + "; ".join(f"{chosen(label, BAYES)} ({label})" for label in populations),
         ),
         Finding(
             "(the planner predicts the error of empirical Bayes)",
             "the best padding for empirical Bayes in simulated surveys, among those tried, is "
-            + "; ".join(f"{chosen(label, FURTHER)} ({label})" for label in crowds)
+            + "; ".join(f"{chosen(label, FURTHER)} ({label})" for label in populations)
             + f". At {PADDED:g} nats the total error with this padding is "
-            + ", ".join(f"{part(label, FURTHER, BAYES):.0%} ({label})" for label in crowds)
+            + ", ".join(f"{part(label, FURTHER, BAYES):.0%} ({label})" for label in populations)
             + " of that with the planner's l",
             "the planner uses no survey, only the sets and the expected noise; the least of several simulated errors "
             "is also smaller by chance",
@@ -152,7 +153,7 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
             "IDUE-PS has less error than OUE-PS",
             f"at {PADDED:g} nats, if both are estimated by empirical Bayes with the best padding of IDUE-PS in the "
             "simulated surveys, IDUE-PS has "
-            + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds)
+            + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in populations)
             + " of the total error of OUE-PS",
             f"these are means of {repeats} surveys, and depend on which of the few large counts have the "
             "smallest budget. The padding and the estimate make far larger differences than the mechanism",
@@ -160,9 +161,9 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
         Finding(
             "(the error is not compared with that of an estimate of zero)",
             "total error of IDUE-PS at 1 nat as a multiple of that of estimating every count as 0: unbiased counts "
-            + ", ".join(f"{to_zero(label, 'IDUE-PS'):.2g} ({label})" for label in crowds)
+            + ", ".join(f"{to_zero(label, 'IDUE-PS'):.2g} ({label})" for label in populations)
             + "; empirical Bayes "
-            + ", ".join(f"{to_zero(label, BAYES):.2g} ({label})" for label in crowds)
+            + ", ".join(f"{to_zero(label, BAYES):.2g} ({label})" for label in populations)
             + ". Each has the l that the planner chooses for it",
             "the total over thousands of items is mostly the noise of the many rare items",
         ),

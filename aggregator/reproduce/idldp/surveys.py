@@ -28,7 +28,7 @@ from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.bits.idue import item_budgets
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.registry import decoder_of
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import Baskets
 from protocol import exact
 from protocol.campaign import Campaign
@@ -140,9 +140,9 @@ def campaign(size: int, length: int, eps: float, mechanism: str, parts: Parts = 
     ``length``."""
     levels = budgets(size, eps, parts)
     if not length:
-        return crowd.campaign(crowd.values(size), Graded.over(levels), mechanism)
+        return simulated_people.campaign(simulated_people.values(size), Graded.over(levels), mechanism)
     domain = Items(length, size)
-    return crowd.campaign(domain, Graded.over(item_budgets(domain, levels)), mechanism)
+    return simulated_people.campaign(domain, Graded.over(item_budgets(domain, levels)), mechanism)
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def survey(people: ItemHolders, length: int, campaign: Campaign, generator: np.r
     inputs = reported[: people.size][order]
     if length:
         inputs = np.append(inputs, reported[people.size :])
-    tally = crowd.tally(campaign.channel, inputs, generator)
+    tally = simulated_people.tally(campaign.channel, inputs, generator)
     return Simulated(campaign, solve(decoder_of(campaign.channel).plain, tally), order, len(people))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
-from aggregator.reproduce import crowd
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.idldp.mechanisms import (
     BAYES,
@@ -46,7 +46,7 @@ from protocol import exact
 from protocol.channels.bits.channel import S
 from protocol.notions import Ldp
 
-CROWD = 100_000
+PEOPLE = 100_000
 """Number of people."""
 POWER, EVEN = 100, 1000
 """Numbers of items of the power law and of the uniform distribution."""
@@ -57,20 +57,20 @@ def figure_2(setting: Setting) -> ExperimentResult:
     levels = SPARSE if setting.quick else FULL
     rank = np.arange(1, POWER + 1)
     steep = 1 / rank - 1 / (rank + 1)
-    crowds = {
+    populations = {
         "power law": _drawn(steep / steep.sum(), "power law", setting),
         "uniform": _drawn(np.full(EVEN, 1 / EVEN), "uniform", setting),
     }
-    found: dict[str, list[dict[str, float]]] = {label: [] for label in crowds}
+    found: dict[str, list[dict[str, float]]] = {label: [] for label in populations}
     off: list[float] = []
-    for label, eps in setting.track([(label, eps) for label in crowds for eps in levels]):
-        each, deviations = _errors(crowds[label], eps, setting)
+    for label, eps in setting.track([(label, eps) for label in populations for eps in levels]):
+        each, deviations = _errors(populations[label], eps, setting)
         found[label].append(each)
         off += deviations
     errors = {label: series(each) for label, each in found.items()}
     panels = tuple(
         Panel(
-            f"{label}, {people.size:,} items, {CROWD:,} people", EPSILON, MSE,
+            f"{label}, {people.size:,} items, {PEOPLE:,} people", EPSILON, MSE,
             (
                 *lines(levels, errors[label], ROLES, COMPARED),
                 shown(LABEL + SIMULATED, levels, errors[label][LABEL + SIMULATED], "ours", marks=True),
@@ -78,7 +78,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
             ),
             log_y=True,
         )
-        for label, people in crowds.items()
+        for label, people in populations.items()
     )  # fmt: skip
     even, one, two = errors["uniform"], levels.index(1.0), levels.index(2.0)
     verdict = (
@@ -95,8 +95,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
 def _drawn(distribution: Floats, label: str, setting: Setting) -> ItemHolders:
     """Return simulated people with one item each, drawn from ``distribution``."""
     return ItemHolders(
-        np.arange(CROWD + 1),
-        setting.generator.choice(len(distribution), size=CROWD, p=distribution),
+        np.arange(PEOPLE + 1),
+        setting.generator.choice(len(distribution), size=PEOPLE, p=distribution),
         len(distribution),
         label,
     )
@@ -192,6 +192,6 @@ def _findings(
 
 def _projective(size: int, eps: float) -> tuple[float, int]:
     """Return the error of projective response at uniform shares divided by that of OUE, and its number of bits."""
-    plain = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "projective").channel
-    unary = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "oue").channel
+    plain = simulated_people.campaign(simulated_people.values(size), Ldp(exact.level_from(eps)), "projective").channel
+    unary = simulated_people.campaign(simulated_people.values(size), Ldp(exact.level_from(eps)), "oue").channel
     return expected_mse(plain) / expected_mse(unary), plain.output_bits

@@ -17,8 +17,7 @@ from aggregator.estimate.error import prior_mse
 from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import lip_response, published_lip_response, symmetric_lip
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import SOURCES
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.lip.published import (
@@ -38,6 +37,7 @@ from aggregator.reproduce.lip.published import (
     valid_from,
     warner,
 )  # fmt: skip
+from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
 
 
@@ -109,7 +109,7 @@ def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting
     distribution, decoder = np.array(prior) / sum(prior), decoder_of(channel)
     squares = []
     for yes in setting.generator.binomial(people, distribution[1], size=setting.repeats).tolist():
-        counted = crowd.tally(channel, [people - yes, yes], setting.generator)
+        counted = simulated_people.tally(channel, [people - yes, yes], setting.generator)
         found = posterior_mean(decoder, counted.counts / people, distribution)
         squares.append((people * float(found[1]) - yes) ** 2)
     return np.array(squares)

@@ -11,8 +11,7 @@ from aggregator.estimate.distribution import total_variation
 from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import published_lip_response, randomized_response
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import DISTRICTS
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Setting, series
 from aggregator.reproduce.lip.own_priors import UNIT, own_errors
@@ -27,6 +26,7 @@ from aggregator.reproduce.lip.published import (
     true_level,
     valid_from,
 )
+from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
 from protocol.notions import Ldp, Lip
 
@@ -95,9 +95,9 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     distribution, truth = np.array(prior) / sum(prior), held / held.sum()
     levels = (1.0, 2.0, 4.0, 8.0) if setting.quick else SPARSE
     shown = (levels[0] if setting.quick else 1.0, 4.0)
-    domain = crowd.values(size)
+    domain = simulated_people.values(size)
     made = {
-        eps: crowd.campaign(domain, Lip(level(eps), prior), "lip")
+        eps: simulated_people.campaign(domain, Lip(level(eps), prior), "lip")
         for eps in sorted({*levels, *(eps / 2 for eps in levels)})
     }
     best = [population_error(made[eps].channel, prior, truth) for eps in levels]
@@ -107,10 +107,10 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     for eps in setting.track(levels):
         ldp.append(min(population_error(channel, prior, truth) for channel in ldp_channels(size, eps)))
         if eps in shown:
-            plain = crowd.campaign(domain, Ldp(level(eps)), "auto")
+            plain = simulated_people.campaign(domain, Ldp(level(eps)), "auto")
             methods = {"mmse": made[eps], "map": made[eps], "projection": plain, "empirical-bayes": plain}
             far[eps] = {
-                method: crowd.simulated_variation(campaign, held, method, setting.generator, setting.repeats)
+                method: simulated_people.simulated_variation(campaign, held, method, setting.generator, setting.repeats)
                 for method, campaign in methods.items()
             }
     alone = math.sqrt(1 - 2 * float(truth @ distribution) + float(distribution @ distribution))

@@ -11,9 +11,9 @@ from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.simulated_people import level
 from protocol import personal
 from protocol.campaign import Campaign
 from protocol.notions import Ldp, Lip
@@ -36,34 +36,35 @@ def one_step(setting: Setting) -> ExperimentResult:
     prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
     distribution = np.array(prior) / sum(prior)
     truth = (1 - wrong) * distribution + wrong * setting.generator.permutation(distribution)
-    crowds = tuple(10**power for power in range(3, 8))
-    domain = crowd.values(size)
+    sizes = tuple(10**power for power in range(3, 8))
+    domain = simulated_people.values(size)
     campaigns = {
-        "lip": crowd.campaign(domain, Lip(level(eps), prior), "lip"),
-        "ldp": crowd.campaign(domain, Ldp(level(eps)), "auto"),
+        "lip": simulated_people.campaign(domain, Lip(level(eps), prior), "lip"),
+        "ldp": simulated_people.campaign(domain, Ldp(level(eps)), "auto"),
     }
     # Maximum likelihood takes ten seconds for a survey, so a quick run leaves it out.
     methods = [name for name in METHODS if name != "lip em" or not setting.quick]
     means: list[dict[str, float]] = []
     step = 0.0
-    for people in setting.track(crowds):
+    for people in setting.track(sizes):
         found: dict[str, list[float]] = {name: [] for name in methods}
         for _ in range(setting.repeats):
             held = setting.generator.multinomial(people, truth)
             tallies = {
-                notion: crowd.tally(campaign.channel, held, setting.generator) for notion, campaign in campaigns.items()
+                notion: simulated_people.tally(campaign.channel, held, setting.generator)
+                for notion, campaign in campaigns.items()
             }
             for name in methods:
                 notion, method = name.split()
                 share = estimate(campaigns[notion], tallies[notion], method=method).share
                 found[name].append(total_variation(share, truth))
-            if people == crowds[0]:
+            if people == sizes[0]:
                 step = max(step, _step_apart(campaigns["lip"], prior, tallies["lip"]))
         means.append({name: float(np.mean(each)) for name, each in found.items()})
     far = series(means)
-    x = tuple(float(people) for people in crowds)
+    x = tuple(float(people) for people in sizes)
     right = np.floor(distribution * 10**5).astype(np.int64)
-    near = crowd.simulated_variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)
+    near = simulated_people.simulated_variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)
     mmse, bayes = far["lip mmse"], far["ldp empirical-bayes"]
     panel = Panel(
         f"{size} values, eps = {eps:g}, the prior wrong for {wrong:.0%} of the people", "people",
@@ -74,7 +75,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         ),
         log_x=True, log_y=True,
     )  # fmt: skip
-    better = [people for people, a, b in zip(crowds, bayes, mmse, strict=True) if a < b]
+    better = [people for people, a, b in zip(sizes, bayes, mmse, strict=True) if a < b]
     findings = (
         Finding(
             "the estimate is the sum of E[X_i | Y_i]",
@@ -85,15 +86,15 @@ def one_step(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the more users, the better the estimate",
-            f"the distance of MMSE from the truth is {mmse[0]:.3f} with {crowds[0]:,} people, {mmse[2]:.3f} with "
-            f"{crowds[2]:,} and {mmse[-1]:.3f} with {crowds[-1]:,}; that of the prior alone is "
+            f"the distance of MMSE from the truth is {mmse[0]:.3f} with {sizes[0]:,} people, {mmse[2]:.3f} with "
+            f"{sizes[2]:,} and {mmse[-1]:.3f} with {sizes[-1]:,}; that of the prior alone is "
             f"{total_variation(distribution, truth):.3f}",
             f"the papers assume that the prior is right. If it is, the distance of MMSE is {near:.4f} with "
             f"{int(right.sum()):,} people",
         ),
         Finding(
             "(no other estimate is considered)",
-            f"distances with {crowds[-1]:,} people: posterior mode (map) {far['lip map'][-1]:.3f}, LIP unbiased and "
+            f"distances with {sizes[-1]:,} people: posterior mode (map) {far['lip map'][-1]:.3f}, LIP unbiased and "
             f"projected {far['lip projection'][-1]:.3f}, LDP with empirical Bayes {bayes[-1]:.3f}, which is better "
             "than MMSE " + (f"from {better[0]:,} people on" if better else "nowhere"),
             "if the reports contradict the prior, halftruth warns, and its default is then the posterior mode",
@@ -102,7 +103,7 @@ def one_step(setting: Setting) -> ExperimentResult:
     verdict = (
         f"Do not rely on a prior that may be wrong. If it is wrong for {wrong:.0%} of the people, the distance of MMSE "
         f"from the truth stays near {mmse[-1]:.2f} for any number of people, while that of LDP at the same eps is "
-        f"{bayes[-1]:.2f} with {crowds[-1]:,} people."
+        f"{bayes[-1]:.2f} with {sizes[-1]:,} people."
     )
     return ExperimentResult((panel,), findings, verdict)
 

@@ -13,8 +13,7 @@ import numpy as np
 from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound, prior_mse
 from aggregator.families.bits.recipe import oue
 from aggregator.families.response.recipe import published_lip_response, randomized_response
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     BROKEN,
@@ -28,6 +27,7 @@ from aggregator.reproduce.lip.published import (
     true_level,
     valid_from,
 )
+from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
 from protocol.notions import Ldp, Lip
 
@@ -49,7 +49,7 @@ ESTIMATORS = (
 
 def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
     """Return the squared error of one person's histogram with each channel, and its lower bound."""
-    optimum = crowd.campaign(crowd.values(SIZE), Lip(level(eps), tuple(prior)), "lip")
+    optimum = simulated_people.campaign(simulated_people.values(SIZE), Lip(level(eps), tuple(prior)), "lip")
     distribution = [weight / sum(prior) for weight in prior]
     return {
         "best": lip_mse(optimum.channel, prior),
@@ -102,20 +102,20 @@ def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]])
 
 def _far(setting: Setting) -> dict[str, tuple[float, float]]:
     """Return the total variation distance of each estimator with a correct and with a wrong Zipf prior."""
-    domain, distribution = crowd.values(SIZE), np.array(ZIPF) / sum(ZIPF)
+    domain, distribution = simulated_people.values(SIZE), np.array(ZIPF) / sum(ZIPF)
     campaigns = {
-        "lip": crowd.campaign(domain, Lip(level(NATS), ZIPF), "lip"),
-        "ldp": crowd.campaign(domain, Ldp(level(NATS)), "auto"),
+        "lip": simulated_people.campaign(domain, Lip(level(NATS), ZIPF), "lip"),
+        "ldp": simulated_people.campaign(domain, Ldp(level(NATS)), "auto"),
     }
-    crowds = [
+    populations = [
         np.rint(PEOPLE * share).astype(np.int64)
         for share in (distribution, (1 - WRONG) * distribution + WRONG * setting.generator.permutation(distribution))
     ]
     found = {}
     for name, notion, method in ESTIMATORS:
         right, wrong = (
-            crowd.simulated_variation(campaigns[notion], held, method, setting.generator, setting.repeats)
-            for held in crowds
+            simulated_people.simulated_variation(campaigns[notion], held, method, setting.generator, setting.repeats)
+            for held in populations
         )
         found[name] = (right, wrong)
     return found

@@ -14,7 +14,6 @@ import numpy as np
 from aggregator.estimate.personal import PersonalDecoder
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.response.recipe import lip_response
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     SPARSE,
@@ -27,6 +26,7 @@ from aggregator.reproduce.lip.published import (
     standard_errors,
 )
 from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, central, central_of, trusted_sum
+from aggregator.reproduce.simulated_people import level
 from protocol import personal
 
 UNIT = personal.MAX_DECLARED_WEIGHT
@@ -41,8 +41,8 @@ LEAST_SURVEYS = 20
 LEAST_PLOTTED = 1e-4
 """Errors of the server below this are not plotted, because they would compress the other curves."""
 
-CROWDS = (5, 500, 50_000)
-FEW, SOME, MANY = CROWDS
+PEOPLE = (5, 500, 50_000)
+FEW, SOME, MANY = PEOPLE
 
 
 Errors = Mapping[str, Sequence[float]]
@@ -51,11 +51,11 @@ Errors = Mapping[str, Sequence[float]]
 
 def figure_8(setting: Setting) -> ExperimentResult:
     """Compare devices with declared priors, uniform in 0 .. 1, with a trusted server, for 5, 500 and 50,000 people."""
-    yes = {people: np.clip(np.rint(setting.generator.random(people) * UNIT), 1, UNIT - 1) for people in CROWDS}
-    found: dict[int, list[dict[str, float]]] = {people: [] for people in CROWDS}
-    simulated: dict[int, list[float]] = {people: [] for people in CROWDS}
+    yes = {people: np.clip(np.rint(setting.generator.random(people) * UNIT), 1, UNIT - 1) for people in PEOPLE}
+    found: dict[int, list[dict[str, float]]] = {people: [] for people in PEOPLE}
+    simulated: dict[int, list[float]] = {people: [] for people in PEOPLE}
     off = 0.0
-    for people, eps in setting.track([(people, eps) for people in CROWDS for eps in SPARSE]):
+    for people, eps in setting.track([(people, eps) for people in PEOPLE for eps in SPARSE]):
         each = own_errors(yes[people], eps)
         found[people].append(each | {"server": _of_server(yes[people] / UNIT, eps, each["best"])})
         if eps <= SIMULATED:
@@ -63,7 +63,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
             simulated[people].append(float(squares.mean()))
             off = max(off, standard_errors(squares, each["best"]))
     errors = {people: series(of_level) for people, of_level in found.items()}
-    panels = tuple(_panel(people, errors[people], simulated[people]) for people in CROWDS)
+    panels = tuple(_panel(people, errors[people], simulated[people]) for people in PEOPLE)
     one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors[MANY].items()}
     verdict = (
         f"With people's own priors (uniform), valid LIP at 1 nat has {math.sqrt(one['best'] / one['ldp']):.0%} of "

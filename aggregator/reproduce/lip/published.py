@@ -16,9 +16,9 @@ from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.planner.choice import Candidate, candidates
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, Panel, parted
+from aggregator.reproduce.simulated_people import level
 from protocol import exact
 from protocol.channels import Channel, Table
 from protocol.notions import Ldp
@@ -80,7 +80,7 @@ def warner(eps: float) -> Channel:
 def ldp_channels(size: int, eps: float) -> list[Channel]:
     """Return the channels of all mechanisms for plain LDP at ``eps`` nats over ``size`` values, without bit vectors:
     posteriors are computed from outputs, not from bits."""
-    question = PlannedQuestion(crowd.values(size), Ldp(level(eps)))
+    question = PlannedQuestion(simulated_people.values(size), Ldp(level(eps)))
     return [
         found.channel for _, found in candidates(question) if isinstance(found, Candidate) and not found.channel.unary
     ]

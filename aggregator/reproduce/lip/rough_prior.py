@@ -11,9 +11,9 @@ from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.families.lifts import scaled
 from aggregator.families.response.recipe import lip_response, randomized_response
 from aggregator.families.table.prior_table import optimal_table
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.lip.published import true_level
+from aggregator.reproduce.simulated_people import level
 from protocol import exact, levels
 from protocol.channels import Channel
 from protocol.notions.information import RADIUS_UNITS

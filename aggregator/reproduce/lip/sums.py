@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.families.response.recipe import published_lip_response, randomized_response
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     BROKEN,
@@ -25,6 +24,7 @@ from aggregator.reproduce.lip.published import (
     true_level,
 )
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
+from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
 
 

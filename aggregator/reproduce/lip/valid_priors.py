@@ -12,7 +12,6 @@ import numpy as np
 
 from aggregator.estimate.error import prior_mse
 from aggregator.families.response.recipe import lip_response, published_lip_response
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.lip.published import (
     EPSILON,
@@ -25,6 +24,7 @@ from aggregator.reproduce.lip.published import (
     valid_from,
     warner,
 )
+from aggregator.reproduce.simulated_people import level
 
 
 def validity(setting: Setting) -> ExperimentResult:

@@ -10,9 +10,9 @@ import numpy as np
 
 from aggregator.anonymity import ReleaseError, anonymity_of_reports
 from aggregator.author.audit import MOST_STEPS, Audit, audit, levels_request
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.simulated_people import level
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, halves
 from protocol import levels
 from protocol.campaign import Campaign
@@ -96,7 +96,7 @@ def _released(campaign: Campaign, generator: np.random.Generator) -> str:
     """Return words for k and l of a release of reports, or "-" for reports of bits."""
     held = np.array(PRIOR) * PEOPLE // sum(PRIOR)
     try:
-        one = anonymity_of_reports(campaign.channel, crowd.tally(campaign.channel, held, generator))
+        one = anonymity_of_reports(campaign.channel, simulated_people.tally(campaign.channel, held, generator))
     except ReleaseError:
         return "-"
     return f"k = {one.k:,}, l = {one.l}"
@@ -168,11 +168,11 @@ def sweep(setting: Setting) -> ExperimentResult:
     even = (1,) * len(PRIOR)
     cases: dict[str, tuple[Sequence[int], Callable[[float], Campaign]]] = {
         "randomised response, uniform prior": (
-            even, lambda eps: crowd.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
+            even, lambda eps: simulated_people.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
         "randomised response, skewed prior": (
-            PRIOR, lambda eps: crowd.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
+            PRIOR, lambda eps: simulated_people.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
         "LIP, skewed prior": (
-            PRIOR, lambda eps: crowd.campaign(DOMAIN, Lip(level(eps), PRIOR), "lip-table")),
+            PRIOR, lambda eps: simulated_people.campaign(DOMAIN, Lip(level(eps), PRIOR), "lip-table")),
     }  # fmt: skip
     panels, found = [], {}
     for name, (prior, make) in setting.track(cases.items()):

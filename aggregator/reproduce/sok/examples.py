@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
+from aggregator.reproduce.simulated_people import level
 from protocol.campaign import Campaign
 from protocol.channels import Table
 from protocol.domain import Buckets
@@ -54,7 +54,9 @@ def examples() -> dict[str, Campaign]:
         "OUE-LIP": (Lip(one, PRIOR), "oue-lip"),
         "mutual information": (MutualInformation(one, PRIOR), "mutual-information"),
     }
-    found = {name: crowd.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in settings.items()}
+    found = {
+        name: simulated_people.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in settings.items()
+    }
     notion = MutualInformation(one, PRIOR)
     found["truth once in 100"] = Campaign(
         "Reproduction", "Which?", "", "A paper", DOMAIN, notion, "table", plain_views(rarely()), 0, 1, 1, 1, 1, "open"

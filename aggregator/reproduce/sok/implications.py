@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from aggregator.families.response.recipe import random_sampling
-from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import ExperimentResult, Finding, Setting
+from aggregator.reproduce.simulated_people import level
 from protocol import levels
 from protocol.channels import Table
 from protocol.levels import Pufferfish, Scenario

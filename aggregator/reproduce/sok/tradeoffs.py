@@ -10,9 +10,9 @@ import numpy as np
 
 from aggregator.author.audit import MOST_STEPS
 from aggregator.estimate.error import lip_mse, prior_mse
-from aggregator.reproduce import crowd
-from aggregator.reproduce.crowd import level
+from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.simulated_people import level
 from aggregator.reproduce.sok.audits import LEVELS
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR
 from protocol import levels
@@ -45,7 +45,7 @@ def utility(setting: Setting) -> ExperimentResult:
         found[name] = []
         for eps in CAPS if name == "mutual information" else LEVELS:
             try:
-                campaign = crowd.campaign(DOMAIN, notion(eps), mechanism)
+                campaign = simulated_people.campaign(DOMAIN, notion(eps), mechanism)
             except BadData:  # with this cap, every channel is allowed
                 continue
             structure = levels.structure_of(campaign.channel, MOST_STEPS)
