@@ -138,11 +138,13 @@ def test_errors_of_single_items_equal_eq_7():
 
 
 def test_oue_and_rappor_do_not_depend_on_dummies():
-    """OUE and RAPPOR have the same error with and without dummies, which ``exactly`` relies on."""
+    """OUE and RAPPOR have the same error with and without dummies, which ``exact_errors`` relies on."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(1), 50, 30, 4)))
     for name in ("OUE", "RAPPOR"):
         channel = surveys.campaign(people.size, 3, 1.0, mechanisms.RECIPES[name]).channel
-        assert mechanisms.exactly(people, 3, 1.0, name).mse == pytest.approx(surveys.expected(people, 3, channel).mse)
+        assert mechanisms.exact_errors(people, 3, 1.0, name).mse == pytest.approx(
+            surveys.expected(people, 3, channel).mse
+        )
 
 
 @pytest.mark.parametrize(("length", "name"), [(0, "IDUE"), (0, "OUE"), (2, "IDUE")])
@@ -155,7 +157,7 @@ def test_simulated_surveys_have_the_exact_error(length, name):
     """
     lists = random_lists(np.random.default_rng(1), 2000, 40, 3)
     people = ItemHolders.of(baskets(lists)) if length else ItemHolders.first(baskets(lists))
-    truth = mechanisms.exactly(people, length, 1.0, name)
+    truth = mechanisms.exact_errors(people, length, 1.0, name)
     found = mechanisms.repeated(people, length, 1.0, name, setting(repeats=400))
     squares = np.array([surveys.squared(each.raw, people) for each in found])
     assert abs(squares.mean() - truth.mse) < 4 * squares.std() / math.sqrt(len(squares))
@@ -198,7 +200,7 @@ def test_the_relative_error_is_that_of_normal_errors():
     truth = np.array([50, 400, 9])
     bias, deviation = np.array([-20.0, -100.0, 0.0]), np.array([[30.0, 10.0, 1.0], [60.0, 90.0, 1.0]])
     parts = np.array([0.25, 0.75])
-    found = surveys.Exact(truth, bias, deviation, parts, 1000).relative(2)
+    found = surveys.ExactErrors(truth, bias, deviation, parts, 1000).relative(2)
     draws = np.random.default_rng(1).normal(size=400_000)
     by_draws = np.mean(
         [parts @ [np.abs(bias[x] + deviation[c, x] * draws).mean() for c in range(2)] / truth[x] for x in (0, 1)]
@@ -257,7 +259,7 @@ def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
     chosen = set()
     for name in ("OUE", "IDUE"):
         for eps in (0.5, 5.0):
-            errors = [mechanisms.exactly(people, length, eps, name).mse for length in lengths]
+            errors = [mechanisms.exact_errors(people, length, eps, name).mse for length in lengths]
             length = planned(people, people.sets(), eps, name, lengths, unbiased=True).length
             assert errors[lengths.index(length)] == pytest.approx(min(errors), rel=1e-3)
             chosen.add(length)
@@ -375,7 +377,7 @@ def test_errors_of_points_are_those_of_surveys():
     frequent items, RE(5), is within 5% of the exact one. A failure means that the exact error is wrong.
     """
     people = ItemHolders.first(baskets(random_lists(np.random.default_rng(1), 2000, 40, 3)))
-    truth = points.of_points(people, 1.0, np.random.default_rng(2))
+    truth = points.point_errors(people, 1.0, np.random.default_rng(2))
     found = mechanisms.repeated(people, 0, 1.0, points.LABEL, setting(repeats=150))
     squares = np.array([surveys.squared(each.raw, people) for each in found])
     assert abs(squares.mean() - truth.mse) < 4 * squares.std() / math.sqrt(len(squares))

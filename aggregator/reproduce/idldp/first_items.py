@@ -16,21 +16,21 @@ from aggregator.reproduce.idldp.mechanisms import (
     FLOOR,
     PLAIN_BAYES,
     SHRUNK,
+    curve,
     estimated,
-    exactly,
-    lines,
+    exact_errors,
+    method_curves,
     partly,
     read,
     repeated,
-    shown,
 )
-from aggregator.reproduce.idldp.points import LABEL, in_few_bits, of_points
+from aggregator.reproduce.idldp.points import LABEL, in_few_bits, point_errors
 from aggregator.reproduce.idldp.surveys import (
     EPSILON,
     FULL,
     MSE,
     SPARSE,
-    Exact,
+    ExactErrors,
     ItemHolders,
     Parts,
     count_variation,
@@ -49,7 +49,7 @@ def _title(label: str, people: ItemHolders) -> str:
 
 
 def _measured(
-    exact: Mapping[str, Exact], estimates: Mapping[str, Sequence[Floats]], people: ItemHolders, most: int
+    exact: Mapping[str, ExactErrors], estimates: Mapping[str, Sequence[Floats]], people: ItemHolders, most: int
 ) -> dict[tuple[str, str], float]:
     """Return the total error, "mse", and RE(k), "re", of each name in ``exact`` and in ``estimates``."""
     found = {}
@@ -79,12 +79,12 @@ def figure_3(label: str, setting: Setting) -> ExperimentResult:
     squares, relatives = (
         {name: numbers for (measure, name), numbers in found.items() if measure == what} for what in ("mse", "re")
     )
-    bound = shown(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound")
+    bound = curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound")
     panels = tuple(
         Panel(_title(label, people), EPSILON, y_label, curves, log_y=True)
         for y_label, curves in (
-            (MSE, (*lines(levels, squares), bound)),
-            (f"mean relative error, top {most}", lines(levels, relatives)),
+            (MSE, (*method_curves(levels, squares), bound)),
+            (f"mean relative error, top {most}", method_curves(levels, relatives)),
         )
     )
     one, two, four = (levels.index(eps) for eps in (1.0, 2.0, 4.0))
@@ -140,9 +140,9 @@ def figure_3(label: str, setting: Setting) -> ExperimentResult:
 def _at_level(people: ItemHolders, eps: float, most: int, setting: Setting) -> dict[tuple[str, str], float]:
     """Return the errors of ``_measured``, the total variation, "tv", of two distributions, and the "bits" of a report
     of graded projective response."""
-    points = of_points(people, eps, setting.generator)
+    points = point_errors(people, eps, setting.generator)
     surveys = {name: repeated(people, 0, eps, name, setting) for name in SHRUNK}
-    exact = {LABEL: points, **{name: exactly(people, 0, eps, name) for name in COMPARED}}
+    exact = {LABEL: points, **{name: exact_errors(people, 0, eps, name) for name in COMPARED}}
     estimates = {kind: each for name in SHRUNK for kind, each in estimated(name, surveys[name]).items()}
     return _measured(exact, estimates, people, most) | {
         ("mse", "bits"): points.bits,
@@ -158,16 +158,21 @@ def figure_4(setting: Setting) -> ExperimentResult:
     found: dict[str, dict[str, list[float]]] = {}
     for label in setting.track(populations):
         people = populations[label]
-        exact: dict[str, Exact] = {LABEL: of_points(people, eps, setting.generator)}
+        exact: dict[str, ExactErrors] = {LABEL: point_errors(people, eps, setting.generator)}
         estimates: dict[str, list[Floats]] = {}
         for name in COMPARED:
-            exact[name] = exactly(people, 0, eps, name)
+            exact[name] = exact_errors(people, 0, eps, name)
             estimates |= estimated(name, repeated(people, 0, eps, name, setting))
         found[label] = {name: [one.relative(most) for most in BY_K] for name, one in exact.items()}
         for kind, every in estimates.items():
             found[label][kind] = [mean([relative(each, people, most) for each in every]) for most in BY_K]
     panels = tuple(
-        Panel(f"{_title(label, people)}, eps = {eps:g}", "k", "mean relative error, top k", lines(BY_K, found[label]))
+        Panel(
+            f"{_title(label, people)}, eps = {eps:g}",
+            "k",
+            "mean relative error, top k",
+            method_curves(BY_K, found[label]),
+        )
         for label, people in populations.items()
     )
     parts = {label: _ratios(each["IDUE"], each["OUE"]) for label, each in found.items()}
@@ -221,10 +226,10 @@ def figure_5(setting: Setting) -> ExperimentResult:
     each = []
     for share in setting.track(shares):
         parts: Parts = ((share, 1.0), (1 - share, 2.0))
-        points = of_points(people, eps, setting.generator, parts)
-        exact: dict[str, Exact] = {LABEL: points, main: exactly(people, 0, eps, "IDUE", parts)}
-        exact |= {name: exactly(people, 0, eps, name, parts) for name in ("RAPPOR", "OUE")}
-        exact[little] = exactly(people, 0, eps, "IDUE", ((share, 1.0), (1 - share, 1.2)))
+        points = point_errors(people, eps, setting.generator, parts)
+        exact: dict[str, ExactErrors] = {LABEL: points, main: exact_errors(people, 0, eps, "IDUE", parts)}
+        exact |= {name: exact_errors(people, 0, eps, name, parts) for name in ("RAPPOR", "OUE")}
+        exact[little] = exact_errors(people, 0, eps, "IDUE", ((share, 1.0), (1 - share, 1.2)))
         surveys = repeated(people, 0, eps, "IDUE", setting, parts)
         each.append(_measured(exact, {BAYES: [one.shrunk for one in surveys]}, people, most))
     found = series(each)
@@ -232,9 +237,9 @@ def figure_5(setting: Setting) -> ExperimentResult:
     names = {"RAPPOR": "free", "OUE": "ldp", main: "published", little: "other", BAYES: "ours", LABEL: "ours"}
     panels = []
     for what, y_label in (("mse", MSE), ("re", f"mean relative error, top {most}")):
-        curves = [shown(name, percent, found[what, name], role) for name, role in names.items()]
+        curves = [curve(name, percent, found[what, name], role) for name, role in names.items()]
         if what == "mse":
-            curves.append(shown(FLOOR, percent, [floor(people.size, eps)] * len(percent), "bound"))
+            curves.append(curve(FLOOR, percent, [floor(people.size, eps)] * len(percent), "bound"))
         panels.append(
             Panel(
                 f"{_title('Retail', people)}, eps = {eps:g}", "items of the smaller budget, percent", y_label,

@@ -22,11 +22,11 @@ from aggregator.reproduce.idldp.mechanisms import (
     COMPARED,
     RECIPES,
     ROLES,
-    exactly,
+    curve,
+    exact_errors,
     partly,
     read,
     repeated,
-    shown,
 )
 from aggregator.reproduce.idldp.surveys import (
     ItemHolders,
@@ -135,9 +135,9 @@ def by_length(which: ItemSetData, setting: Setting) -> ExperimentResult:
             f"{which.name}{', a part' if partly(people) else ''}, eps = {eps:g}", "padding l",
             f"mean relative error, top {most}",
             (
-                *(shown(f"{name}-PS", found.lengths, found.errors[name][eps], ROLES[name]) for name in COMPARED),
-                shown("IDUE-PS, simulated", found.lengths, found.simulated[eps], "published", marks=True),
-                shown("the planner's l for IDUE-PS (least total error)", [found.plan["IDUE"][eps]],
+                *(curve(f"{name}-PS", found.lengths, found.errors[name][eps], ROLES[name]) for name in COMPARED),
+                curve("IDUE-PS, simulated", found.lengths, found.simulated[eps], "published", marks=True),
+                curve("the planner's l for IDUE-PS (least total error)", [found.plan["IDUE"][eps]],
                       [found.error(eps, found.plan["IDUE"][eps])], "optimum", marks=True),
             ),
         )
@@ -160,7 +160,7 @@ def _of_lengths(which: ItemSetData, people: ItemHolders, setting: Setting) -> _E
     best_total: dict[float, int] = {}
     for eps in setting.track(LEVELS):
         for name in COMPARED:
-            found = [exactly(people, length, eps, name) for length in lengths]
+            found = [exact_errors(people, length, eps, name) for length in lengths]
             errors[name][eps] = [one.relative(which.most) for one in found]
             if name == "IDUE":
                 best_total[eps] = lengths[int(np.argmin([one.mse for one in found]))]
@@ -177,7 +177,7 @@ def _findings_by_length(which: ItemSetData, people: ItemHolders, found: _ErrorsB
     most, least, plan = which.most, found.best, found.plan
     average, upper = people.sizes.mean(), np.percentile(people.sizes, 90)
     chosen = {eps: found.error(eps, length) for eps, length in plan["IDUE"].items()}
-    cut = exactly(people, which.small, LEVELS[-1], "IDUE").relative_bias(most)
+    cut = exact_errors(people, which.small, LEVELS[-1], "IDUE").relative_bias(most)
 
     def words(errors: Mapping[float, float]) -> str:
         return by_level((f"{error:.2f}" for error in errors.values()), errors)

@@ -8,7 +8,16 @@ from aggregator.families.decoder import Floats
 from aggregator.reproduce.data import Baskets, DataFolder
 from aggregator.reproduce.experiment import Curve, Setting
 from aggregator.reproduce.idldp.points import GRADED, LABEL
-from aggregator.reproduce.idldp.surveys import USUAL, Exact, ItemHolders, Parts, Simulated, campaign, expected, survey
+from aggregator.reproduce.idldp.surveys import (
+    USUAL,
+    ExactErrors,
+    ItemHolders,
+    ItemSurvey,
+    Parts,
+    campaign,
+    expected,
+    survey,
+)
 from protocol.channels import Bits, Channel
 
 ROLES = {"RAPPOR": "free", "OUE": "ldp", "IDUE": "published", "IDUE opt1": "other", "IDUE opt2": "other"}
@@ -51,31 +60,31 @@ def bits(channel: Channel) -> Bits:
 
 def repeated(
     people: ItemHolders, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
-) -> list[Simulated]:
+) -> list[ItemSurvey]:
     """Return simulated surveys, one for each repetition of the setting."""
     made = campaign(people.size, length, eps, RECIPES[name], parts)
     return [survey(people, length, made, setting.generator) for _ in range(setting.repeats)]
 
 
-def exactly(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> Exact:
+def exact_errors(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> ExactErrors:
     """Return the exact errors of a mechanism. OUE and RAPPOR have the same integers with and without dummies."""
     padded = 0 if name in ("RAPPOR", "OUE") else length
     return expected(people, length, bits(campaign(people.size, padded, eps, RECIPES[name], parts).channel))
 
 
-def estimated(name: str, surveys: Sequence[Simulated]) -> dict[str, list[Floats]]:
+def estimated(name: str, surveys: Sequence[ItemSurvey]) -> dict[str, list[Floats]]:
     """Return the unbiased estimates of surveys and, for the mechanisms in ``SHRUNK``, those of empirical Bayes, by name
     of their curve."""
     found = {name + SIMULATED: [each.raw for each in surveys]}
     return found | ({SHRUNK[name]: [each.shrunk for each in surveys]} if name in SHRUNK else {})
 
 
-def shown(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks: bool = False) -> Curve:
+def curve(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks: bool = False) -> Curve:
     """Return a curve with the points (x, y)."""
     return Curve(name, tuple(map(float, x)), tuple(map(float, y)), role, marks)
 
 
-def lines(
+def method_curves(
     x: Sequence[float],
     found: Mapping[str, Sequence[float]],
     exact: Iterable[str] = COMPARED,
@@ -89,9 +98,9 @@ def lines(
         simulated: the mechanisms whose simulated errors are shown.
     """
     return (
-        *(shown(name, x, found[name], ROLES[name]) for name in exact),
-        *(shown(name + SIMULATED, x, found[name + SIMULATED], ROLES[name], marks=True) for name in simulated),
-        shown(PLAIN_BAYES, x, found[PLAIN_BAYES], "server"),
-        shown(BAYES, x, found[BAYES], "ours"),
-        shown(LABEL, x, found[LABEL], "ours"),
+        *(curve(name, x, found[name], ROLES[name]) for name in exact),
+        *(curve(name + SIMULATED, x, found[name + SIMULATED], ROLES[name], marks=True) for name in simulated),
+        curve(PLAIN_BAYES, x, found[PLAIN_BAYES], "server"),
+        curve(BAYES, x, found[BAYES], "ours"),
+        curve(LABEL, x, found[LABEL], "ours"),
     )

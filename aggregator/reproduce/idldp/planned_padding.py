@@ -9,7 +9,7 @@ import numpy as np
 
 from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.idldp.lengths import CLOTHING, KOSARAK, RETAIL, paddings, planned
-from aggregator.reproduce.idldp.mechanisms import exactly, partly, repeated, shown
+from aggregator.reproduce.idldp.mechanisms import curve, exact_errors, partly, repeated
 from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, mean, squared
 
 PADDED = 2.0
@@ -60,13 +60,13 @@ def padding(setting: Setting) -> ExperimentResult:
         Panel(
             f"{label}{', a part' if partly(people) else ''}, {people.size:,} items", EPSILON, MSE,
             (
-                shown("IDUE-PS, l of the 90th percentile", levels, found.errors[label]["percentile"], "other"),
-                shown("OUE-PS, planner's l", levels, found.errors[label]["OUE-PS"], "ldp"),
-                shown("IDUE-PS, planner's l", levels, found.errors[label]["IDUE-PS"], "published"),
-                shown(f"{BAYES}, planner's l", levels, found.errors[label][BAYES], "ours"),
-                shown(FURTHER, levels, found.errors[label][FURTHER], "optimum"),
-                shown(f"{PLAIN_FURTHER}, same l", levels, found.errors[label][PLAIN_FURTHER], "server"),
-                shown("every count estimated as 0", levels, [_of_zero(people)] * len(levels), "alone"),
+                curve("IDUE-PS, l of the 90th percentile", levels, found.errors[label]["percentile"], "other"),
+                curve("OUE-PS, planner's l", levels, found.errors[label]["OUE-PS"], "ldp"),
+                curve("IDUE-PS, planner's l", levels, found.errors[label]["IDUE-PS"], "published"),
+                curve(f"{BAYES}, planner's l", levels, found.errors[label][BAYES], "ours"),
+                curve(FURTHER, levels, found.errors[label][FURTHER], "optimum"),
+                curve(f"{PLAIN_FURTHER}, same l", levels, found.errors[label][PLAIN_FURTHER], "server"),
+                curve("every count estimated as 0", levels, [_of_zero(people)] * len(levels), "alone"),
             ),
             log_y=True,
         )
@@ -91,8 +91,8 @@ def _padded(
     errors, chosen = {}, {"percentile": _percentile(people)}
     for name in ("OUE", "IDUE"):
         length = planned(people, sets, eps, name, lengths, unbiased=True).length
-        errors[f"{name}-PS"], chosen[f"{name}-PS"] = exactly(people, length, eps, name).mse, length
-    errors["percentile"] = exactly(people, chosen["percentile"], eps, "IDUE").mse
+        errors[f"{name}-PS"], chosen[f"{name}-PS"] = exact_errors(people, length, eps, name).mse, length
+    errors["percentile"] = exact_errors(people, chosen["percentile"], eps, "IDUE").mse
     shrunk = {length: _shrunk(people, length, eps, "IDUE", setting) for length in lengths}
     furthest = min(shrunk, key=shrunk.__getitem__)
     length = planned(people, sets, eps, "IDUE", lengths, unbiased=False).length

@@ -18,7 +18,7 @@ import numpy as np
 
 from aggregator.families.registry import decoder_of
 from aggregator.reproduce.experiment import Finding, by_level
-from aggregator.reproduce.idldp.surveys import USUAL, Exact, ItemHolders, Parts, campaign
+from aggregator.reproduce.idldp.surveys import USUAL, ExactErrors, ItemHolders, Parts, campaign
 
 GRADED = "graded"
 """Name of the mechanism in drafts."""
@@ -31,7 +31,7 @@ items."""
 
 
 @dataclass(frozen=True)
-class OfPoints(Exact):
+class PointErrors(ExactErrors):
     """Expected errors of graded projective response. ``deviation`` has a row, and ``parts`` an entry, for each of
     ``ASSIGNMENTS`` random assignments of the budgets to items, and not for each class of budgets. All entries of
     ``parts`` are equal.
@@ -43,7 +43,7 @@ class OfPoints(Exact):
     bits: int
 
 
-def of_points(people: ItemHolders, eps: float, generator: np.random.Generator, parts: Parts = USUAL) -> OfPoints:
+def point_errors(people: ItemHolders, eps: float, generator: np.random.Generator, parts: Parts = USUAL) -> PointErrors:
     """Return the errors of graded projective response if each person has one item.
 
     Args:
@@ -58,7 +58,7 @@ def of_points(people: ItemHolders, eps: float, generator: np.random.Generator, p
         variances = decoder.variances(decoder.forward(p)) + p**2 - p
         deviation[order] = np.sqrt(len(people) * np.maximum(variances, 0))
     even = np.full(ASSIGNMENTS, 1 / ASSIGNMENTS)
-    return OfPoints(people.counts, np.zeros(people.size), found, even, len(people), channel.output_bits)
+    return PointErrors(people.counts, np.zeros(people.size), found, even, len(people), channel.output_bits)
 
 
 def in_few_bits(errors: Mapping[str, Sequence[float]], size: int, levels: Sequence[float]) -> Finding:

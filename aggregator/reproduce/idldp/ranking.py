@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from aggregator.families.decoder import Floats
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
-from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, exactly, read, repeated, shown
+from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, curve, exact_errors, read, repeated
 from aggregator.reproduce.idldp.surveys import EPSILON, ItemHolders, mean, precision, relative
 
 BAYES = "IDUE-PS, empirical Bayes"
@@ -34,9 +34,9 @@ def _curves(
 ) -> tuple[tuple[Curve, ...], tuple[Curve, ...]]:
     """Return the curves of the simulated precision, and the curves of RE, which is exact except for empirical Bayes."""
     roles = {f"{name}-PS": ROLES[name] for name in COMPARED} | {PLAIN_BAYES: "server", BAYES: "ours"}
-    precise = [shown(name, x, [one for one, _ in found[name]], role) for name, role in roles.items()]
-    relatives = [shown(name, x, true.get(name, [two for _, two in found[name]]), role) for name, role in roles.items()]
-    marks = shown("IDUE-PS, simulated", x, [two for _, two in found["IDUE-PS"]], "published", marks=True)
+    precise = [curve(name, x, [one for one, _ in found[name]], role) for name, role in roles.items()]
+    relatives = [curve(name, x, true.get(name, [two for _, two in found[name]]), role) for name, role in roles.items()]
+    marks = curve("IDUE-PS, simulated", x, [two for _, two in found["IDUE-PS"]], "published", marks=True)
     return tuple(precise), (*relatives, marks)
 
 
@@ -48,7 +48,7 @@ def _measured(
     found: dict[str, list[tuple[float, float]]] = {}
     true: dict[str, list[float]] = {}
     for name in COMPARED:
-        true[f"{name}-PS"] = [exactly(people, length, eps, name).relative(k) for k in ks]
+        true[f"{name}-PS"] = [exact_errors(people, length, eps, name).relative(k) for k in ks]
         surveys = repeated(people, length, eps, name, setting)
         found[f"{name}-PS"] = _by_k([each.raw for each in surveys], people, ks)
         if name != "RAPPOR":

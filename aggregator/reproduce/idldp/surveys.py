@@ -146,7 +146,7 @@ def campaign(size: int, length: int, eps: float, mechanism: str, parts: Parts = 
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactErrors:
     """The expected errors of the items' counts, over reports and over the random assignment of the budgets.
 
     Attributes:
@@ -190,7 +190,7 @@ class Exact:
         return float((self.parts @ each / self.counts[top]).mean())
 
 
-def expected(people: ItemHolders, length: int, channel: Bits) -> Exact:
+def expected(people: ItemHolders, length: int, channel: Bits) -> ExactErrors:
     """Return the exact errors of a survey; ``length`` is 0 if each person has one item, without padding."""
     chance, square = chances(people, max(length, 1))
     own, other = np.array(channel.own) / S, np.array(channel.other) / S
@@ -199,14 +199,14 @@ def expected(people: ItemHolders, length: int, channel: Bits) -> Exact:
     each = (b * (1 - b) + gap * (1 - 2 * b) * chance - gap**2 * square) / gap**2
     n, scale = len(people), max(length, 1)
     of_items = np.bincount(np.asarray(channel.class_of)[: people.size], minlength=len(own)) / people.size
-    return Exact(
+    return ExactErrors(
         people.counts, n * scale * chance - people.counts, scale * np.sqrt(n * np.maximum(each, 0)), of_items, n
     )
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """Reports of a survey, and estimates of the items' counts from these reports.
+class ItemSurvey:
+    """A simulated survey on items: its reports, and the estimates of the items' counts from these reports.
 
     Attributes:
         campaign: the campaign of the survey.
@@ -246,7 +246,7 @@ class Simulated:
         return found
 
 
-def survey(people: ItemHolders, length: int, campaign: Campaign, generator: np.random.Generator) -> Simulated:
+def survey(people: ItemHolders, length: int, campaign: Campaign, generator: np.random.Generator) -> ItemSurvey:
     """Return a simulated survey with one report of each person, and a new assignment of the budgets to the items."""
     order = generator.permutation(people.size)
     reported = people.reported(max(length, 1), generator)
@@ -254,7 +254,7 @@ def survey(people: ItemHolders, length: int, campaign: Campaign, generator: np.r
     if length:
         inputs = np.append(inputs, reported[people.size :])
     tally = simulated_people.tally(campaign.channel, inputs, generator)
-    return Simulated(campaign, solve(decoder_of(campaign.channel).plain, tally), order, len(people))
+    return ItemSurvey(campaign, solve(decoder_of(campaign.channel).plain, tally), order, len(people))
 
 
 def frequent(counts: Integers | Floats, most: int) -> Integers:

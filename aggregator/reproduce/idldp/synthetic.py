@@ -24,13 +24,13 @@ from aggregator.reproduce.idldp.mechanisms import (
     ROLES,
     SIMULATED,
     bits,
+    curve,
     estimated,
-    exactly,
-    lines,
+    exact_errors,
+    method_curves,
     repeated,
-    shown,
 )
-from aggregator.reproduce.idldp.points import LABEL, in_few_bits, of_points
+from aggregator.reproduce.idldp.points import LABEL, in_few_bits, point_errors
 from aggregator.reproduce.idldp.surveys import (
     EPSILON,
     FULL,
@@ -72,9 +72,9 @@ def figure_2(setting: Setting) -> ExperimentResult:
         Panel(
             f"{label}, {people.size:,} items, {PEOPLE:,} people", EPSILON, MSE,
             (
-                *lines(levels, errors[label], ROLES, COMPARED),
-                shown(LABEL + SIMULATED, levels, errors[label][LABEL + SIMULATED], "ours", marks=True),
-                shown(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound"),
+                *method_curves(levels, errors[label], ROLES, COMPARED),
+                curve(LABEL + SIMULATED, levels, errors[label][LABEL + SIMULATED], "ours", marks=True),
+                curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound"),
             ),
             log_y=True,
         )
@@ -105,11 +105,11 @@ def _drawn(distribution: Floats, label: str, setting: Setting) -> ItemHolders:
 def _errors(people: ItemHolders, eps: float, setting: Setting) -> tuple[dict[str, float], list[float]]:
     """Return the total errors by name of the curve, with the "bits" of a report of graded projective response; and
     the distances of the simulated errors from the exact ones, in standard errors."""
-    points = of_points(people, eps, setting.generator)
+    points = point_errors(people, eps, setting.generator)
     short = [squared(each.raw, people) for each in repeated(people, 0, eps, LABEL, setting)]
     found, off = {LABEL: points.mse, "bits": points.bits, LABEL + SIMULATED: mean(short)}, []
     for name in ROLES:
-        true = exactly(people, 0, eps, name)
+        true = exact_errors(people, 0, eps, name)
         found[name] = true.mse
         for kind, estimates in estimated(name, repeated(people, 0, eps, name, setting)).items():
             found[kind] = mean([squared(each, people) for each in estimates])
