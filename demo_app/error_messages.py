@@ -22,6 +22,7 @@ KEYS = {
     "ConsentMissing": "consent",
     "QuotaReached": "quota",
     "NotJoined": "unknown",
+    "AmbiguousCampaign": "unknown",
     "NothingWaiting": "nothing",
     "OutboxFull": "full",
     "AddressRefused": "address",

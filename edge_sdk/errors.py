@@ -24,7 +24,11 @@ class QuotaReached(HalftruthError):
 
 
 class NotJoined(HalftruthError):
-    """The campaign is not joined, or it is not clear which campaign is meant."""
+    """This device has not joined the campaign."""
+
+
+class AmbiguousCampaign(HalftruthError):
+    """No campaign was named, or the given text fits more than one."""
 
 
 class NothingWaiting(HalftruthError):

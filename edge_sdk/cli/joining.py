@@ -19,7 +19,7 @@ from edge_sdk.campaigns.files import campaign_file, closing_file, key_file, nami
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
 from edge_sdk.cli.output import Incomplete, Printed, Usage
 from edge_sdk.device import Device
-from edge_sdk.errors import NotJoined
+from edge_sdk.errors import AmbiguousCampaign, NotJoined
 from protocol import keys
 
 # At run time, these are imported only by the commands that need them.
@@ -183,17 +183,19 @@ def find(device: Device, beginning: str) -> bytes:
     """Return the id of the joined campaign that begins with the hex digits ``beginning``.
 
     Raises:
-        NotJoined: no id or more than one begins with these digits, or ``beginning`` is empty, for example because
-            a variable of a script is not set.
+        NotJoined: no id begins with these digits.
+        AmbiguousCampaign: more than one id begins with them, or ``beginning`` is empty, for example because a variable
+            of a script is not set.
     """
     if not beginning:
-        raise NotJoined(
+        raise AmbiguousCampaign(
             "the id is empty: name the campaign by the beginning of its id, as the command 'ledger' lists it"
         )
     found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
     if len(found) != 1:
         which = "more than one joined campaign begins" if found else "no joined campaign begins"
-        raise NotJoined(
+        refusal = AmbiguousCampaign if found else NotJoined
+        raise refusal(
             f"the id of {which} with the given digits: give more or other digits; the command 'ledger' lists the ids"
         )
     return found[0]

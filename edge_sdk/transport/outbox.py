@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.known import Campaigns, require_id
-from edge_sdk.errors import NothingWaiting, NotJoined, StoreError
+from edge_sdk.errors import AmbiguousCampaign, NothingWaiting, StoreError
 from edge_sdk.store.files import write_durably
 from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.stored_outbox import CampaignId, Randomness, StoredOutbox
@@ -46,7 +46,7 @@ class Outbox(StoredOutbox):
             The number of envelopes.
         Raises:
             NothingWaiting: the campaign has no envelopes.
-            NotJoined: more than one campaign has envelopes, but a file may contain the envelopes of only one.
+            AmbiguousCampaign: more than one campaign has envelopes, but a file may contain the envelopes of only one.
             StoreError: the file exists or cannot be written; the outbox is unchanged.
         """
         target = Path(path)
@@ -60,7 +60,7 @@ class Outbox(StoredOutbox):
                     f"no envelope{whose} waits in the outbox: answer a campaign, or bundle its collected readings"
                 )
             if len(waiting) > 1:
-                raise NotJoined(
+                raise AmbiguousCampaign(
                     f"envelopes of {len(waiting)} campaigns wait, but a file is for one study: name the campaign, one "
                     f"of {', '.join(one.campaign_id.hex() for one in waiting)}"
                 )

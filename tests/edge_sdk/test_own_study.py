@@ -16,7 +16,7 @@ from aggregator.receive import inbox
 from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
-from edge_sdk.errors import AddressRefused, NotJoined
+from edge_sdk.errors import AddressRefused, AmbiguousCampaign
 from edge_sdk.transport.upload import MOST_SECONDS, Outcome
 from edge_sdk.transport.waiting import waiting as shown
 from protocol.campaign import open_campaign
@@ -195,7 +195,7 @@ def test_an_export_has_the_envelopes_of_one_campaign(open_device, tmp_path):
     """Waiting envelopes of two campaigns are not written to one file; those of a named campaign are."""
     device = open_device()
     first, second = agreed(device), agreed(device, SECOND)
-    with pytest.raises(NotJoined, match=second.hex()):
+    with pytest.raises(AmbiguousCampaign, match=second.hex()):
         device.outbox.export(tmp_path / "both.htr")
     assert not (tmp_path / "both.htr").exists()
     assert device.outbox.export(tmp_path / "first.htr", first) == 1
