@@ -124,7 +124,7 @@ class Estimates(Holdings):
             NotEnough: fewer devices have answered than the campaign's minimum.
             MethodRefused: an unknown method, or one that the campaign does not support; or the campaign is a form: use
                 ``question`` or ``cross``.
-            NotShared: the classes cannot be pooled by precision.
+            PoolingRefused: the classes cannot be pooled by precision.
             NotInvertible: no unbiased estimate exists, and the method needs one.
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """

@@ -24,9 +24,9 @@ from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.linear import solve
 from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
 from aggregator.estimate.names import POOLS, VIEW_METHODS
+from aggregator.estimate.precision_pooling import PoolingRefused, precision_pooled
 from aggregator.estimate.prior_test import prior_test
 from aggregator.estimate.result import Estimate, Influence, unsigned_and_id
-from aggregator.estimate.shared import NotShared, shared
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tally_decoder import decoder_and_prior
@@ -66,7 +66,7 @@ def estimate(
         margins: the known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
-        NotShared: classes cannot be pooled by precision.
+        PoolingRefused: classes cannot be pooled by precision.
         NotEnough: fewer devices than the campaign's minimum.
         MethodRefused: the method is unknown, the campaign does not support it, or the campaign is a form.
         NotInvertible: no unbiased estimate exists and the method needs one.
@@ -82,7 +82,7 @@ def estimate(
     if not is_plain(unsigned.views):
         require_unweighted(margins)
         if pool != POOLS[0]:
-            raise NotShared(
+            raise PoolingRefused(
                 "the classes of a campaign with views can only be pooled with equal weight for every report: leave out "
                 "--pool"
             )
@@ -95,7 +95,7 @@ def estimate(
     if method is not None:
         require_method(method, prior, decoder)
     if pool == "precision":
-        decoder = shared(decoder, share, n, dependent=groups is not None)
+        decoder = precision_pooled(decoder, share, n, dependent=groups is not None)
         method = method or "projection"
     weighting = None
     if margins:

@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from aggregator.estimate.precision_pooling import expected_errors
 from aggregator.estimate.query import unit_of
-from aggregator.estimate.shared import expected_errors
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of

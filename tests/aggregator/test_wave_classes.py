@@ -17,8 +17,8 @@ from aggregator.estimate.classes import within
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.ordered import ordered, summary
+from aggregator.estimate.precision_pooling import PoolingRefused
 from aggregator.estimate.profile import CONVERGED_NATS, Profile
-from aggregator.estimate.shared import NotShared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin
 from aggregator.families.registry import decoder_of
@@ -223,7 +223,7 @@ def test_a_class_without_reports_does_not_change_the_estimate():
     assert ordered(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
     with pytest.raises(HalftruthError, match="nobody in group 'b'"):
         ordered(signed, tally, quantiles=PARTS, margins=[margin((0.5, 0.5))])
-    with pytest.raises(NotShared, match="use --pool equal"):
+    with pytest.raises(PoolingRefused, match="use --pool equal"):
         estimate(signed, tally, pool="precision")
 
 

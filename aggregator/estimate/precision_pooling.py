@@ -30,11 +30,11 @@ ALPHA = 0.05
 """Significance level of the test for different shares of the classes."""
 
 
-class NotShared(HalftruthError, ValueError):
+class PoolingRefused(HalftruthError, ValueError):
     """The classes of a campaign cannot be pooled as if they had the same shares."""
 
 
-class SharedDecoder(ReweighedDecoder):
+class PrecisionDecoder(ReweighedDecoder):
     """A ``ClassesDecoder`` for classes with the same shares, which weights each class by its precision."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
@@ -76,7 +76,7 @@ class SharedDecoder(ReweighedDecoder):
         return float(min(1.0, comparisons * 2 * tail))
 
 
-def shared(decoder: Decoder, mean_features: Floats, reports: int, *, dependent: bool) -> SharedDecoder:
+def precision_pooled(decoder: Decoder, mean_features: Floats, reports: int, *, dependent: bool) -> PrecisionDecoder:
     """Return the decoder that assumes that all classes have the same shares.
 
     Args:
@@ -85,24 +85,24 @@ def shared(decoder: Decoder, mean_features: Floats, reports: int, *, dependent: 
         reports: n, the number of reports.
         dependent: whether a device has several reports.
     Raises:
-        NotShared: the campaign has no classes, the classes differ, or the difference cannot be tested.
+        PoolingRefused: the campaign has no classes, the classes differ, or the difference cannot be tested.
     """
     if not isinstance(decoder, ClassesDecoder):
-        raise NotShared("pooling by precision needs classes, and this campaign has none: use --pool equal")
+        raise PoolingRefused("pooling by precision needs classes, and this campaign has none: use --pool equal")
     if not decoder.by_value:
-        raise NotShared(
+        raise PoolingRefused(
             "pooling by precision needs estimates of single values, which the wave mechanism does not give: use "
             "--pool equal, or --where class=NAME for one class"
         )
     if dependent:
-        raise NotShared(
+        raise PoolingRefused(
             "pooling by precision needs one report from each device, and here devices have several: select one "
             "--period, or use --pool equal"
         )
-    found = SharedDecoder(decoder.decoders, decoder.members, decoder.priors)
+    found = PrecisionDecoder(decoder.decoders, decoder.members, decoder.priors)
     p = found.p_value(mean_features, reports)
     if p < ALPHA:
-        raise NotShared(
+        raise PoolingRefused(
             f"the classes have different shares (p = {max(p, 1e-6):.2g} at most): an average weighted by precision "
             "would not be the distribution of any population. Use --pool equal, or --where class=NAME for one class"
         )
@@ -121,7 +121,7 @@ def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
     """
     members = np.full(len(decoders), 1 / len(decoders))
     even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
-    equal, by_precision = (made(decoders, members, None) for made in (ClassesDecoder, SharedDecoder))
+    equal, by_precision = (made(decoders, members, None) for made in (ClassesDecoder, PrecisionDecoder))
     distribution = equal.forward(even)
     return (
         math.sqrt(float(equal.variances(distribution).mean())),

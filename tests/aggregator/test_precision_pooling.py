@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.shared import NotShared, SharedDecoder, expected_errors
+from aggregator.estimate.precision_pooling import PoolingRefused, PrecisionDecoder, expected_errors
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
@@ -47,7 +47,7 @@ def test_precision_weights_are_generalised_least_squares():
 
     Its variance is that of independent classes.
     """
-    decoder = SharedDecoder(DECODERS, SIZES / SIZES.sum(), None)
+    decoder = PrecisionDecoder(DECODERS, SIZES / SIZES.sum(), None)
     counts = counts_of((P, P), SIZES, np.random.default_rng(3))
     share, n = counts / counts.sum(), counts.sum()
     parts = np.split(counts, 2)
@@ -78,7 +78,7 @@ def test_classes_with_equal_shares_have_less_error_and_their_coverage():
         tally = Tally.of(counts_of((P, P), SIZES, generator))
         try:
             found = estimate(CAMPAIGN, tally, method="linear", pool="precision")
-        except NotShared:
+        except PoolingRefused:
             refused += 1
             continue
         used += 1
@@ -94,10 +94,10 @@ def test_classes_with_equal_shares_have_less_error_and_their_coverage():
 def test_classes_that_differ_are_not_pooled_by_precision():
     """Pooling by precision is refused if the classes have different shares, and for campaigns without classes."""
     tally = Tally.of(counts_of((P, P[::-1]), 10 * SIZES, np.random.default_rng(1)))
-    with pytest.raises(NotShared, match="different shares"):
+    with pytest.raises(PoolingRefused, match="different shares"):
         estimate(CAMPAIGN, tally, pool="precision")
     plain = unsigned_campaign(CAMPAIGN.domain, CHANNELS[0], LEVELS[0])
-    with pytest.raises(NotShared, match="this campaign has none"):
+    with pytest.raises(PoolingRefused, match="this campaign has none"):
         estimate(plain, Tally.of(np.full(K, 100)), pool="precision")
 
 
