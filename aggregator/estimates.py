@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aggregator.estimate.ordered_course import OrderedCourse
-    from aggregator.estimate.ordered_result import Ordered
+    from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.weighting import KnownMargin
     from aggregator.present.form_notebook import NotebookForm
     from aggregator.present.notebook import NotebookEstimate
@@ -235,7 +235,7 @@ class Estimates(Holdings):
         method: str | None = None,
         confidence: float = 0.95,
         margins: Path | None = None,
-    ) -> Ordered:
+    ) -> OrderedStatistics:
         """Estimate quantiles, the distribution function and shares of ranges of numbers, dates or ordered values.
 
         Args:
@@ -261,10 +261,10 @@ class Estimates(Holdings):
             StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
-        from aggregator.estimate.ordered import ordered
+        from aggregator.estimate.ordered import ordered_statistics
 
         signed, tally = self._campaign_and_tally(campaign, period, where)
-        return ordered(
+        return ordered_statistics(
             signed,
             tally,
             quantiles=quantiles,
@@ -305,11 +305,11 @@ class Estimates(Holdings):
             NotOrdered: the campaign has no classes, or as in ``ordered``.
             NotInDomain, NotANumber, StudyError, NotEnough, MethodRefused, NotInvertible: as in ``ordered``.
         """
-        from aggregator.estimate.ordered import ordered
+        from aggregator.estimate.ordered import ordered_statistics
         from aggregator.estimate.ordered_course import by_class
 
-        def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-            return ordered(
+        def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
+            return ordered_statistics(
                 signed,
                 tally,
                 quantiles=quantiles,

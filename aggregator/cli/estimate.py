@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.estimate.form_course import FormClasses, FormCourse
     from aggregator.estimate.form_result import FormEstimate
     from aggregator.estimate.ordered_course import OrderedCourse
-    from aggregator.estimate.ordered_result import Ordered
+    from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.result import Estimate
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.trend import Trend
@@ -156,7 +156,17 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @shell.in_study
 def estimate(
     ctx: click.Context, campaign: str, output_format: str, as_json: bool, **typed: Any
-) -> Estimate | Trend | query.QueryResult | Ordered | OrderedCourse | FormEstimate | FormCourse | FormClasses | None:
+) -> (
+    Estimate
+    | Trend
+    | query.QueryResult
+    | OrderedStatistics
+    | OrderedCourse
+    | FormEstimate
+    | FormCourse
+    | FormClasses
+    | None
+):
     """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
     If the channel has an unbiased estimate, each share has a confidence interval, and a simultaneous interval for all
@@ -282,7 +292,7 @@ def _in_order(
     tally: Tally,
     margins: tuple[KnownMargin, ...],
     closed_early: int | None,
-) -> Ordered:
+) -> OrderedStatistics:
     """Print and return the requested quantiles and ranges; with --report, also write the page."""
     ranges = chosen.ranges
     found = estimate_ranges(
@@ -402,7 +412,7 @@ def _write_page(
     closed_early: int | None,
     *,
     truth: Floats | None = None,
-    ordered: Ordered | None = None,
+    ordered: OrderedStatistics | None = None,
     course: Trend | OrderedCourse | None = None,
 ) -> None:
     from aggregator.author.audit import audit, levels_request

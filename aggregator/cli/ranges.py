@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.engines import Engine
     from aggregator.estimate.change import Side
     from aggregator.estimate.ordered_course import OrderedCourse
-    from aggregator.estimate.ordered_result import Ordered
+    from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.weighting import KnownMargin
@@ -105,9 +105,9 @@ def estimate_ranges(
     confidence: float,
     where: str | None,
     margins: Sequence[KnownMargin] = (),
-) -> Ordered:
+) -> OrderedStatistics:
     """Estimate the requested quantiles and ranges of one tally."""
-    from aggregator.estimate.ordered import ordered
+    from aggregator.estimate.ordered import ordered_statistics
     from aggregator.estimate.ordered_result import NotOrdered
 
     domain, parts = signed.campaign.domain, ranges.require_parts()
@@ -115,7 +115,7 @@ def estimate_ranges(
     if len(between) not in (0, 2):
         raise click.UsageError(f"--between must be the two ends of a range, as in 30,40, not {ranges.between!r}")
     try:
-        return ordered(
+        return ordered_statistics(
             signed,
             tally,
             quantiles=parts,
@@ -148,7 +148,7 @@ def estimate_course(
     from aggregator.estimate.ordered_course import by_class, by_period
     from aggregator.estimate.ordered_result import NotOrdered
 
-    def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
+    def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
         return estimate_ranges(ranges, signed, tally, method, confidence, name)
 
     try:
@@ -166,7 +166,7 @@ def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, co
     """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
     from aggregator.estimate.ordered_course import of_sides
 
-    def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
+    def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
         return estimate_ranges(ranges, signed, tally, method, confidence, name)
 
     return of_sides(sides, ask)
@@ -199,7 +199,7 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
         shell.note(f"{plot}  drawn")
 
 
-def print_ranges(found: Ordered, ranges: Ranges, output_format: str, plot: Path | None) -> None:
+def print_ranges(found: OrderedStatistics, ranges: Ranges, output_format: str, plot: Path | None) -> None:
     """Print the requested quantiles and ranges; if ``plot`` is given, draw them with the distribution function."""
     from aggregator.present.ordered import ordered_csv, ordered_table
 

@@ -140,7 +140,7 @@ class PooledQuestion(SharesEstimate):
     def share(self) -> Floats:
         """Consistent distribution, shape (a,), of empirical Bayes for many unordered values with much noise, else
         of the projection."""
-        shrunk = needs_shrinkage(self.se) and not any(self.place in view.ordered for view in self.views)
+        shrunk = needs_shrinkage(self.se) and not any(self.place in view.ordered_questions for view in self.views)
         return empirical_bayes(self.raw, self.se) if shrunk else project(self.raw)
 
     @cached_property

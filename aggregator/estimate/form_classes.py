@@ -34,8 +34,8 @@ def form_views(campaign: Campaign, tally: Tally) -> list[FormView]:
             questions = view.map.asked(campaign.domain)
             shape = tuple(question.size for question in questions)
             pairs = zip(view.map.places, questions, strict=True)
-            ordered = frozenset(number for number, question in pairs if question.domain.ordered)
-            found.append(FormView(view.map.places, shape, view_decoder(campaign, place, part), part, ordered))
+            ordered_questions = frozenset(number for number, question in pairs if question.domain.ordered)
+            found.append(FormView(view.map.places, shape, view_decoder(campaign, place, part), part, ordered_questions))
     return found
 
 

@@ -66,14 +66,14 @@ class FormView:
         shape: the number of values of each question, including "skipped" if a person may skip.
         decoder: the decoder of the view's channel.
         tally: the counts of the devices with this view; at least one report.
-        ordered: the positions, in the form, of its questions with ordered values.
+        ordered_questions: the positions, in the form, of its questions with ordered values.
     """
 
     questions: tuple[int, ...]
     shape: tuple[int, ...]
     decoder: Decoder
     tally: Tally
-    ordered: frozenset[int] = frozenset()
+    ordered_questions: frozenset[int] = frozenset()
 
     @cached_property
     def linear(self) -> Linear:

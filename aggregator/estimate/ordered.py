@@ -12,7 +12,7 @@ from aggregator.estimate import query
 from aggregator.estimate.bins import bin_starts, fewer_bins
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.ordered_campaign import has_mean, is_wave
-from aggregator.estimate.ordered_result import NotOrdered, Ordered
+from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics
 from aggregator.estimate.range_statistics import RangeStatistics
 from aggregator.estimate.result import Estimate, unsigned_and_id
 from aggregator.estimate.tally import Tally
@@ -23,7 +23,7 @@ from protocol.domain import Answer
 DECILES = tuple(part / 10 for part in range(1, 10))
 
 
-def ordered(
+def ordered_statistics(
     campaign: Campaign | SignedCampaign,
     tally: Tally,
     *,
@@ -37,7 +37,7 @@ def ordered(
     confidence: float = 0.95,
     where: str | None = None,
     margins: Sequence[KnownMargin] = (),
-) -> Ordered:
+) -> OrderedStatistics:
     """Return the requested quantiles, distribution function, shares of ranges and mean, each with its interval.
 
     Args:
@@ -67,10 +67,10 @@ def ordered(
     found = estimate(campaign, tally, method=method, confidence=confidence, where=where, margins=margins)
     average = query.mean(unsigned, tally, confidence=confidence, margins=margins) if mean else None
     if not (quantiles or cdf or bins) and above is None and between is None:
-        return Ordered(found, (), (), (), None, None, average)
+        return OrderedStatistics(found, (), (), (), None, None, average)
     ranges = RangeStatistics(tally, found)
     edges = [ranges.first(edge) for edge in sorted(bins, key=ranges.first)]
-    return Ordered(
+    return OrderedStatistics(
         found,
         tuple(ranges.quantile(p) for p in sorted(quantiles)),
         ranges.cdf() if cdf else (),
@@ -81,7 +81,7 @@ def ordered(
     )
 
 
-def summary(tally: Tally, found: Estimate) -> Ordered:
+def summary(tally: Tally, found: Estimate) -> OrderedStatistics:
     """Return the mean, if it has an unbiased estimate, and for the wave mechanism also the nine deciles and the shares
     of bins.
 
@@ -95,8 +95,8 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
     margins = () if found.weighting is None else found.weighting.margins
     mean = query.mean(campaign, tally, confidence=found.confidence, margins=margins) if has_mean(campaign) else None
     if not is_wave(campaign):
-        return Ordered(found, (), (), (), None, None, mean)
+        return OrderedStatistics(found, (), (), (), None, None, mean)
     ranges = RangeStatistics(tally, found)
     deciles = tuple(ranges.quantile(p) for p in DECILES)
     bins = ranges.bins(bin_starts(campaign.domain, fewer_bins(found.reports)))
-    return Ordered(found, deciles, (), bins, None, None, mean)
+    return OrderedStatistics(found, deciles, (), bins, None, None, mean)

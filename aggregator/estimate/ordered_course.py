@@ -22,14 +22,14 @@ from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import is_enough, none_enough, too_few
-from aggregator.estimate.ordered_result import NotOrdered, Ordered, ShownValue, Statistic
+from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics, ShownValue, Statistic
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
 from protocol.campaign import SignedCampaign
 from protocol.domain import DITHER_BYTES, Domain, Line
 
-Ask = Callable[[SignedCampaign, Tally, str | None], Ordered]
+Ask = Callable[[SignedCampaign, Tally, str | None], OrderedStatistics]
 """A function that returns the quantiles and ranges of a campaign's tally; its last argument is the name of a class, or
 None."""
 
@@ -48,7 +48,7 @@ class OrderedSide:
     name: str
     name_in_text: str
     reports: int
-    found: Ordered | None
+    found: OrderedStatistics | None
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class OrderedCourse:
     differences: tuple[OrderedDifference, ...]
 
     @property
-    def known(self) -> list[tuple[OrderedSide, Ordered]]:
+    def known(self) -> list[tuple[OrderedSide, OrderedStatistics]]:
         """The sides with statistics."""
         return [(side, side.found) for side in self.sides if side.found is not None]
 
@@ -151,8 +151,8 @@ class OrderedCourse:
         }
 
 
-def _numbers(found: Ordered) -> dict[str, Any]:
-    """Return the part of ``Ordered.as_json`` that concerns one side, not the campaign."""
+def _numbers(found: OrderedStatistics) -> dict[str, Any]:
+    """Return the part of ``OrderedStatistics.as_json`` that concerns one side, not the campaign."""
     return {name: one for name, one in found.as_json().items() if name not in _OF_ALL}
 
 

@@ -109,7 +109,7 @@ class Statistic(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ordered:
+class OrderedStatistics:
     """Statistics of the distribution of ordered values; statistics that were not requested are empty or None.
 
     Attributes:

@@ -5,8 +5,8 @@
 The weights w are known beforehand, or follow from the number of reports of each class, which is public. So the class
 sizes are taken as fixed, and only the variation within classes is random.
 
-``class_weights`` computes weights from known shares of the population; ``shared`` computes weights by precision, for
-classes with the same shares.
+``class_weights`` computes weights from known shares of the population; ``precision_pooling`` computes weights by
+precision, for classes with the same shares.
 """
 
 from __future__ import annotations

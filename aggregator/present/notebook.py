@@ -15,7 +15,7 @@ from rich.table import Table
 
 from aggregator.estimate.ordered import summary
 from aggregator.estimate.ordered_campaign import has_summary
-from aggregator.estimate.ordered_result import Ordered
+from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
@@ -43,7 +43,7 @@ class NotebookEstimate(Estimate):
     tally: Tally | None = None
 
     @cached_property
-    def _summary(self) -> Ordered | None:
+    def _summary(self) -> OrderedStatistics | None:
         return summary(self.tally, self) if self.tally is not None and has_summary(self.campaign) else None
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.ordered_result import Ordered, RangeShare, ShownValue, value_of
+from aggregator.estimate.ordered_result import OrderedStatistics, RangeShare, ShownValue, value_of
 from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
@@ -26,7 +26,7 @@ from protocol.domain import Line, NumberRange
 COLUMNS = ("what", "p", "from", "to", "estimate", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
-def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
+def ordered_table(found: OrderedStatistics, truth: Floats | None = None) -> Table:
     """Return a table with a row for each statistic and its interval; bins also have bars.
 
     Args:
@@ -85,7 +85,7 @@ class TrueOrdered:
         share: (k,) the true shares.
     """
 
-    def __init__(self, found: Ordered, share: Floats) -> None:
+    def __init__(self, found: OrderedStatistics, share: Floats) -> None:
         self._found, self._share = found, share
 
     def quantile(self, p: float) -> ShownValue:
@@ -109,7 +109,7 @@ class TrueOrdered:
         return float(self._share[: self._found.place(value) + 1].sum())
 
 
-def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
+def summary_table(found: OrderedStatistics, truth: Floats | None = None) -> Table:
     """Return the table of the default summary; its caption says how to get the shares of single values."""
     table = ordered_table(found, truth)
     more = "the campaign is made for the mean only"
@@ -141,12 +141,12 @@ def value_text(value: ShownValue) -> str:
     return value if isinstance(value, str) else f"{value:,.10g}"
 
 
-def ordered_csv(found: Ordered) -> str:
+def ordered_csv(found: OrderedStatistics) -> str:
     """Return CSV with a row for each statistic, in the order of the JSON."""
     return csv_text(COLUMNS, rows_of(found))
 
 
-def rows_of(found: Ordered) -> Iterator[dict[str, Any]]:
+def rows_of(found: OrderedStatistics) -> Iterator[dict[str, Any]]:
     """Yield a row with the columns ``COLUMNS`` for each statistic, in the order of the JSON."""
     empty = dict.fromkeys(COLUMNS)
     for quantile in found.quantiles:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.estimate.ordered_course import OrderedCourse, Shift
-from aggregator.estimate.ordered_result import Ordered
+from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, rows_of, value_text
@@ -47,7 +47,7 @@ def _sides(course: OrderedCourse) -> Table:
     return table
 
 
-def side_cells(found: Ordered) -> dict[str, str]:
+def side_cells(found: OrderedStatistics) -> dict[str, str]:
     """Return each statistic with its interval as text, keyed by the statistic's name."""
     texts: dict[str, str] = {}
     # The shares up to a number, and the mean, come last.

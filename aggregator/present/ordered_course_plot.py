@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from aggregator.estimate.ordered_course import OrderedCourse, Shift
-from aggregator.estimate.ordered_result import Ordered
+from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.present.ordered_plot import FAINT, INK, SHARE
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.quantity import quantity
@@ -88,7 +88,7 @@ def course_figure(course: OrderedCourse) -> Figure:
     return figure
 
 
-def _draw_shifts(axes: Axes, found: Ordered, points: Sequence[Shift], name: str) -> None:
+def _draw_shifts(axes: Axes, found: OrderedStatistics, points: Sequence[Shift], name: str) -> None:
     """Draw the difference of a distribution function from the one of the side ``name``."""
     places = [found.place(point.parameters["value"]) for point in points]
     axes.fill_between(places, [point.low for point in points], [point.high for point in points], color=SHARE, lw=0)
@@ -99,7 +99,7 @@ def _draw_shifts(axes: Axes, found: Ordered, points: Sequence[Shift], name: str)
     _finish(axes, found)
 
 
-def _finish(axes: Axes, found: Ordered) -> None:
+def _finish(axes: Axes, found: OrderedStatistics) -> None:
     """Label the axis of values of a panel, and draw its grid lines."""
     domain = found.found.campaign.domain
     few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
@@ -111,7 +111,7 @@ def _finish(axes: Axes, found: Ordered) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _draw(axes: Axes, found: Ordered, reference: Ordered | None, name: str) -> None:
+def _draw(axes: Axes, found: OrderedStatistics, reference: OrderedStatistics | None, name: str) -> None:
     confidence = f"{100 * found.found.confidence:.4g}%"
     places = [found.place(point.value) for point in found.cdf]
     band = [point.simultaneous_low for point in found.cdf], [point.simultaneous_high for point in found.cdf]

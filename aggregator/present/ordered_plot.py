@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from aggregator.estimate.ordered_result import Ordered, ShownValue
+from aggregator.estimate.ordered_result import OrderedStatistics, ShownValue
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
@@ -21,17 +21,17 @@ from protocol.domain import Dates, Line, NumberRange
 INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"
 
 
-def draw_ordered(found: Ordered, path: Path) -> None:
+def draw_ordered(found: OrderedStatistics, path: Path) -> None:
     """Draw the distribution function with its confidence band, and the quantiles, to a PNG file."""
     save(ordered_figure(found), path)
 
 
-def draw_histogram(found: Ordered, path: Path, truth: Floats | None = None) -> None:
+def draw_histogram(found: OrderedStatistics, path: Path, truth: Floats | None = None) -> None:
     """Draw the shares of bins and the deciles to a PNG file."""
     save(histogram_figure(found, truth), path)
 
 
-def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
+def histogram_figure(found: OrderedStatistics, truth: Floats | None = None) -> Figure:
     """Return a figure with the shares of bins above the deciles, both with their intervals.
 
     Args:
@@ -76,7 +76,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
     return figure
 
 
-def ordered_figure(found: Ordered) -> Figure:
+def ordered_figure(found: OrderedStatistics) -> Figure:
     """Return a figure of the distribution function with its confidence band, and the quantiles with their intervals."""
     domain, whole = found.found.campaign.domain, found.found
     figure = Figure(figsize=(8, 4.8), dpi=DOTS_PER_INCH, layout="constrained")

@@ -22,7 +22,7 @@ from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.ordered import summary
 from aggregator.estimate.ordered_campaign import has_summary, is_wave
 from aggregator.estimate.ordered_course import OrderedCourse
-from aggregator.estimate.ordered_result import Ordered
+from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally, ViewsTally
@@ -54,7 +54,7 @@ def page(
     *,
     period: int | None = None,
     truth: Floats | None = None,
-    ordered: Ordered | None = None,
+    ordered: OrderedStatistics | None = None,
     course: Trend | OrderedCourse | None = None,
     closed_early: int | None = None,
 ) -> str:
@@ -99,13 +99,13 @@ def page(
     return html_page(campaign, facts, _warnings(found, truth, read), sections)
 
 
-def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
+def _numbers(found: Estimate, truth: Floats | None, read: OrderedStatistics | None) -> list[Html]:
     """Return the tables of quantiles and ranges, and of single values if their shares are estimated."""
     ranges = [] if read is None or not (read.bins or read.cdf) else numbers_section(read, truth)
     return [*ranges, *(values_section(found, truth) if _with_values(found, read) else [])]
 
 
-def _with_values(found: Estimate, read: Ordered | None) -> bool:
+def _with_values(found: Estimate, read: OrderedStatistics | None) -> bool:
     """Return whether the page has the table of single values. For the wave mechanism, the table of ranges takes its
     place."""
     return read is None or not (read.bins or read.cdf) or not is_wave(found.campaign)
@@ -204,7 +204,7 @@ def _counts(tally: Tally) -> dict[str, Any]:
     return found
 
 
-def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
+def _warnings(found: Estimate, truth: Floats | None, read: OrderedStatistics | None) -> list[Html]:
     boxes = warning_boxes(found.warnings if read is None else read.warnings)
     if truth is not None:
         words = "This is a rehearsal with simulated reports: the true shares are known and shown beside the estimate."

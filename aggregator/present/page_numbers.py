@@ -9,7 +9,7 @@ import numpy as np
 
 from aggregator.campaign_facts import counted_text
 from aggregator.estimate.ordered import DECILES
-from aggregator.estimate.ordered_result import Ordered
+from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
@@ -35,7 +35,7 @@ ROWS = 200
 """Maximum number of values in the table."""
 
 
-def results_section(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
+def results_section(found: Estimate, truth: Floats | None, read: OrderedStatistics | None) -> list[Html]:
     """Return the section with the picture of an estimate, or with its table if only the mean is known."""
     if read is not None and read.cdf:
         from aggregator.present.ordered_plot import ordered_figure  # matplotlib takes a second to load
@@ -77,7 +77,7 @@ def coverage_sentence(found: Estimate, truth: Floats) -> str:
     return f"{within}; {distance(found, truth)}."
 
 
-def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
+def numbers_section(read: OrderedStatistics, truth: Floats | None) -> list[Html]:
     """Return the tables of the mean, the quantiles and the shares of ranges; those that were not requested are left
     out."""
     confidence = f"{100 * read.found.confidence:.4g}% interval"

@@ -142,7 +142,7 @@ def test_an_ordered_question_is_estimated_by_the_projection() -> None:
     for _ in range(20):
         counts = rng.multinomial(4_000, decoder.forward(distribution.ravel()))
         view = FormView((0, 1), distribution.shape, decoder, Tally(counts, 4_000))
-        found = [pooled_question([one], 0).share for one in (replace(view, ordered=frozenset({0})), view)]
+        found = [pooled_question([one], 0).share for one in (replace(view, ordered_questions=frozenset({0})), view)]
         off.append([np.abs(np.cumsum(share - distribution.sum(axis=1))).sum() for share in found])
     by_projection, by_empirical_bayes = np.mean(off, axis=0)
     assert by_projection < 0.8 * by_empirical_bayes

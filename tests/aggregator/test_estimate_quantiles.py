@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from aggregator.estimate.merged import Merged
-from aggregator.estimate.ordered import ordered
-from aggregator.estimate.ordered_result import NotOrdered, Ordered
+from aggregator.estimate.ordered import ordered_statistics
+from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics
 from aggregator.estimate.profile import CONVERGED_NATS, SHORTER, Profile
 from aggregator.estimate.range_statistics import INTERVAL_BLOCKS
 from aggregator.estimate.tally import Tally, ViewsTally
@@ -78,7 +78,7 @@ def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -
     counts = reports(shapes(20)["smooth"], 4000, 3)
     profile, places = Profile(Merged.of(decoder_of(channel), counts)), np.arange(20)
     z = Z * math.sqrt(SHORTER)
-    for found in ordered(
+    for found in ordered_statistics(
         unsigned_campaign(domain, channel), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), confidence=0.9
     ).quantiles:
         held = [
@@ -131,10 +131,10 @@ def test_intervals_have_their_coverage_long() -> None:
     assert max(found[name][0] for name in ("smooth", "bimodal", "uniform")) <= 0.97, found
 
 
-def estimated(domain: Domain, **wanted: Any) -> Ordered:
+def estimated(domain: Domain, **wanted: Any) -> OrderedStatistics:
     channel = wave(domain.size, NANONATS)
     counts = reports(shapes(domain.size)["smooth"], 20_000, 5)
-    return ordered(unsigned_campaign(domain, channel), Tally.of(counts), confidence=0.9, **wanted)
+    return ordered_statistics(unsigned_campaign(domain, channel), Tally.of(counts), confidence=0.9, **wanted)
 
 
 def test_ranges_add_up_and_lie_in_their_intervals() -> None:
@@ -187,7 +187,9 @@ def test_invalid_orders_fractions_and_ranges_are_refused() -> None:
     """Values without an order, fractions outside 0 to 1, edges outside the range, and empty ranges are refused."""
     labels, ages = Values(tuple("abcdefgh")), NumberRange.of(17, 90)
     with pytest.raises(NotOrdered, match="have no order"):
-        ordered(unsigned_campaign(labels, randomized_response(8, NANONATS)), Tally.of(np.full(8, 50)), quantiles=(0.5,))
+        ordered_statistics(
+            unsigned_campaign(labels, randomized_response(8, NANONATS)), Tally.of(np.full(8, 50)), quantiles=(0.5,)
+        )
     with pytest.raises(NotOrdered, match="between 0 and 1"):
         estimated(ages, quantiles=(50,))
     with pytest.raises(NotInDomain):
@@ -204,8 +206,8 @@ def test_quantiles_of_bits_and_views_are_refused_with_a_reason() -> None:
     bits = oue(8, NANONATS)
     counts = Tally(np.full(8, 40), 100)
     with pytest.raises(NotOrdered, match="counted bit by bit"):
-        ordered(unsigned_campaign(line, bits), counts, quantiles=(0.5,))
-    assert ordered(unsigned_campaign(line, bits), counts, mean=True).mean is not None
+        ordered_statistics(unsigned_campaign(line, bits), counts, quantiles=(0.5,))
+    assert ordered_statistics(unsigned_campaign(line, bits), counts, mean=True).mean is not None
     halves = (
         View(1, Coarse(4), randomized_response(2, NANONATS)),
         View(1, Identity(), randomized_response(8, NANONATS)),
@@ -213,4 +215,4 @@ def test_quantiles_of_bits_and_views_are_refused_with_a_reason() -> None:
     campaign = replace(unsigned_campaign(line, bits), views=halves)
     parts = tuple(Tally.of(np.full(size, 50)) for size in (2, 8))
     with pytest.raises(NotOrdered, match="this is a campaign with views: estimate the shares"):
-        ordered(campaign, ViewsTally.of_parts(parts, {}, None), quantiles=(0.5,))
+        ordered_statistics(campaign, ViewsTally.of_parts(parts, {}, None), quantiles=(0.5,))

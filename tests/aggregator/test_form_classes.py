@@ -116,11 +116,11 @@ def counted(campaign: Campaign, seed: int, reports: int = 400) -> ViewsTally:
 
 
 def test_a_view_contains_the_ordered_questions() -> None:
-    """``ordered`` of each view contains the number question if the view asks it, and no other question."""
+    """``ordered_questions`` of each view contains the number question if the view asks it, and no other question."""
     campaign = read(FORM)
     views = form_views(campaign, counted(campaign, 1))
     assert {view.questions for view in views} == {(0, 1), (0, 2), (1, 2)}
-    assert all(view.ordered == {0} & set(view.questions) for view in views)
+    assert all(view.ordered_questions == {0} & set(view.questions) for view in views)
 
 
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])

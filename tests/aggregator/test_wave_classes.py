@@ -16,7 +16,7 @@ from aggregator.estimate import query
 from aggregator.estimate.classes import within
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.merged import Merged
-from aggregator.estimate.ordered import ordered, summary
+from aggregator.estimate.ordered import ordered_statistics, summary
 from aggregator.estimate.precision_pooling import PoolingRefused
 from aggregator.estimate.profile import CONVERGED_NATS, Profile
 from aggregator.estimate.tally import Tally
@@ -81,9 +81,9 @@ def test_each_class_is_estimated_like_a_separate_campaign():
         for place, name in enumerate(signed.campaign.classes):
             counts = np.split(tally.counts, [channels[0].outputs])[place]
             apart = signed_campaign(channels[place : place + 1], Ldp((NANONATS, level)[place]))
-            alone = ordered(apart, Tally.of(counts), quantiles=PARTS, cdf=True, above=14, mean=True)
+            alone = ordered_statistics(apart, Tally.of(counts), quantiles=PARTS, cdf=True, above=14, mean=True)
             campaign, part = within(signed.campaign, tally, name)
-            found = ordered(campaign, part, quantiles=PARTS, cdf=True, above=14, mean=True, where=name)
+            found = ordered_statistics(campaign, part, quantiles=PARTS, cdf=True, above=14, mean=True, where=name)
             assert found.numbers() == alone.numbers()
             shares.append(alone.found.share)
         assert np.abs(whole - (900 * shares[0] + 400 * shares[1]) / 1300).max() < 1e-9
@@ -183,7 +183,7 @@ def covered(surveys, generator, weights=None, people=3000):
     for _ in range(surveys):
         tally = drawn(signed, generator.multinomial(people, sizes), distributions, generator)
         known = [] if weights is None else [margin(weights)]
-        found = ordered(signed, tally, quantiles=PARTS, above=14, confidence=0.9, margins=known)
+        found = ordered_statistics(signed, tally, quantiles=PARTS, above=14, confidence=0.9, margins=known)
         numbers = [*((one.low, one.high) for one in found.quantiles), (found.above.low, found.above.high)]
         hits += [low <= true <= high for (low, high), true in zip(numbers, truth, strict=True)]
         assert all(one.low <= one.value <= one.high for one in found.quantiles)
@@ -219,10 +219,12 @@ def test_a_class_without_reports_does_not_change_the_estimate():
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (800, 0), (distribution(4), distribution(9)), np.random.default_rng(6))
     alone = signed_campaign((wave(K, NANONATS),), Ldp(NANONATS))
-    same = ordered(alone, Tally.of(tally.counts[: alone.campaign.channel.outputs]), quantiles=PARTS, above=14)
-    assert ordered(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
+    same = ordered_statistics(
+        alone, Tally.of(tally.counts[: alone.campaign.channel.outputs]), quantiles=PARTS, above=14
+    )
+    assert ordered_statistics(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
     with pytest.raises(HalftruthError, match="nobody in group 'b'"):
-        ordered(signed, tally, quantiles=PARTS, margins=[margin((0.5, 0.5))])
+        ordered_statistics(signed, tally, quantiles=PARTS, margins=[margin((0.5, 0.5))])
     with pytest.raises(PoolingRefused, match="use --pool equal"):
         estimate(signed, tally, pool="precision")
 
