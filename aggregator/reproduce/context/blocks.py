@@ -35,7 +35,7 @@ from protocol.notions import Ldp
 PEOPLE = tuple(1000 * 2**i for i in range(10))
 
 
-class _Last(NamedTuple):
+class _DistancesAtMostPeople(NamedTuple):
     """The distances with the most people: LDP, the most blocks with Hadamard, and the most blocks with `auto` and
     empirical Bayes."""
 
@@ -76,7 +76,10 @@ def figure_2(setting: Setting) -> ExperimentResult:
         for shape, by_line in found.items()
     )  # fmt: skip
     ratios = [expected_mse(plain.campaign.channel) / expected_mse(inside[m].campaign.channel) for m in BLOCKS]
-    last = {shape: _Last(ldp[-1], hadamard[-1], bayes[-1]) for shape, (ldp, *_, hadamard, _, bayes) in found.items()}
+    last = {
+        shape: _DistancesAtMostPeople(ldp[-1], hadamard[-1], bayes[-1])
+        for shape, (ldp, *_, hadamard, _, bayes) in found.items()
+    }
     findings = _findings(found, last, ratios)
     zipf = last[list(everything)[1]]
     verdict = (
@@ -88,7 +91,9 @@ def figure_2(setting: Setting) -> ExperimentResult:
     return ExperimentResult(panels, findings, verdict)
 
 
-def _findings(found: dict[str, list[list[float]]], last: dict[str, _Last], ratios: list[float]) -> tuple[Finding, ...]:
+def _findings(
+    found: dict[str, list[list[float]]], last: dict[str, _DistancesAtMostPeople], ratios: list[float]
+) -> tuple[Finding, ...]:
     """Return the findings of fig. 2.
 
     Args:

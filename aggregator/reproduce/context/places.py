@@ -60,18 +60,18 @@ class _GridErrors:
     """Errors of the estimated distributions of check-ins.
 
     Attributes:
-        far: the total variation distance by grid, channel and method.
+        distance: the total variation distance by grid, channel and method.
         error: the exact squared error by grid and channel.
-        many: by grid, the distance of Hadamard response with as many check-ins as all of Gowalla.
+        distance_of_many: by grid, the distance of Hadamard response with as many check-ins as all of Gowalla.
     """
 
-    far: dict[tuple[tuple[int, int], str, str], float]
+    distance: dict[tuple[tuple[int, int], str, str], float]
     error: dict[tuple[tuple[int, int], str], float]
-    many: list[float]
+    distance_of_many: list[float]
 
     def curve(self, name: str, method: str) -> tuple[float, ...]:
         """Return the distances by grid."""
-        return tuple(self.far[grid, name, method] for grid in GRIDS)
+        return tuple(self.distance[grid, name, method] for grid in GRIDS)
 
 
 def table_1(setting: Setting) -> ExperimentResult:
@@ -87,7 +87,7 @@ def table_1(setting: Setting) -> ExperimentResult:
             Curve("auto, projected", x, curve("auto", "projection"), "optimum"),
             Curve("Hadamard, empirical Bayes", x, curve("hadamard", "empirical-bayes"), "ours"),
             Curve("auto, empirical Bayes", x, curve("auto", "empirical-bayes"), "ours"),
-            Curve(f"Hadamard, projected, {WHOLE:,} check-ins (drawn)", x, tuple(found.many), "other",
+            Curve(f"Hadamard, projected, {WHOLE:,} check-ins (drawn)", x, tuple(found.distance_of_many), "other",
                   marks=True),
         ),
         log_x=True, log_y=True,
@@ -107,28 +107,28 @@ def table_1(setting: Setting) -> ExperimentResult:
 def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
     domain, truth = simulated_people.values(len(places.counts)), places.counts / places.counts.sum()
     work = [(grid, mechanism) for grid in GRIDS for mechanism in ("hadamard", "auto")]
-    far: dict[tuple[tuple[int, int], str, str], float] = {}
+    distance: dict[tuple[tuple[int, int], str, str], float] = {}
     error: dict[tuple[tuple[int, int], str], float] = {}
-    many: list[float] = []
+    distance_of_many: list[float] = []
     for grid, name in setting.track(work):
         reader = _on_grid(domain, grid, name)
         error[grid, name] = expected_mse(reader.campaign.channel, truth)
         surveys = setting.repeats if name == "hadamard" else min(setting.repeats, 1 if setting.quick else 10)
         tallies = [reader.tally(places.counts, setting.generator) for _ in range(surveys)]
         for method in ("projection", "empirical-bayes"):
-            far[grid, name, method] = float(
+            distance[grid, name, method] = float(
                 np.mean([total_variation(reader.shares(tally, method), truth) for tally in tallies])
             )
         if name == "hadamard":
             if not setting.quick or grid in (GRIDS[0], GRIDS[-1]):  # slow: a step takes a tenth of a second
-                far[grid, name, "map"] = total_variation(reader.shares(tallies[0], "map", MAP_STEPS), truth)
+                distance[grid, name, "map"] = total_variation(reader.shares(tallies[0], "map", MAP_STEPS), truth)
             counted = reader.drawn(truth, WHOLE, setting.generator)
-            many.append(total_variation(reader.shares(counted, "projection"), truth))
-    return _GridErrors(far, error, many)
+            distance_of_many.append(total_variation(reader.shares(counted, "projection"), truth))
+    return _GridErrors(distance, error, distance_of_many)
 
 
 def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
-    far, error, many, curve = found.far, found.error, found.many, found.curve
+    distance, error, drawn, curve = found.distance, found.error, found.distance_of_many, found.curve
 
     def said(numbers: Sequence[float]) -> str:
         return ", ".join(f"{number:.3f} ({_named(grid)})" for grid, number in zip(GRIDS, numbers, strict=True))
@@ -139,7 +139,7 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
         )
 
     used = int(np.count_nonzero(places.counts))
-    mode = [(grid, far[grid, "hadamard", "map"]) for grid in GRIDS if (grid, "hadamard", "map") in far]
+    mode = [(grid, distance[grid, "hadamard", "map"]) for grid in GRIDS if (grid, "hadamard", "map") in distance]
     theirs = (
         "the same data"
         if places.whole
@@ -157,11 +157,11 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
             ratios(curve("hadamard", "projection")),
             "the same data"
             if places.whole
-            else f"the data have fewer check-ins; with {WHOLE:,}, drawn from our distribution: {ratios(many)}",
+            else f"the data have fewer check-ins; with {WHOLE:,}, drawn from our distribution: {ratios(drawn)}",
         ),
         Finding(
             f"with {WHOLE:,} check-ins",
-            said(many) if places.whole else f"distances with as many drawn from our distribution: {said(many)}",
+            said(drawn) if places.whole else f"distances with as many drawn from our distribution: {said(drawn)}",
             f"our distribution has people in {used:,} cells; the distance grows with the number of cells in use",
         ),
         Finding(

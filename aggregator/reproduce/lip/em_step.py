@@ -59,7 +59,7 @@ def one_step(setting: Setting) -> ExperimentResult:
                 share = estimate(campaigns[notion], tallies[notion], method=method).share
                 found[name].append(total_variation(share, truth))
             if people == sizes[0]:
-                step = max(step, _step_apart(campaigns["lip"], prior, tallies["lip"]))
+                step = max(step, _step_distance(campaigns["lip"], prior, tallies["lip"]))
         means.append({name: float(np.mean(each)) for name, each in found.items()})
     far = series(means)
     x = tuple(float(people) for people in sizes)
@@ -108,7 +108,7 @@ def one_step(setting: Setting) -> ExperimentResult:
     return ExperimentResult((panel,), findings, verdict)
 
 
-def _step_apart(campaign: Campaign, prior: Sequence[int], counted: Tally) -> float:
+def _step_distance(campaign: Campaign, prior: Sequence[int], counted: Tally) -> float:
     """Return the distance between the mean posterior, computed by Bayes' rule from the integers, and one EM step of the
     decoder."""
     distribution, share = np.array(prior) / sum(prior), counted.counts / counted.reports

@@ -76,7 +76,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
         f"Valid LIP has {ratio[1.0]:.0%} of the error of the best LDP channel at 1 nat, {ratio[2.0]:.0%} at 2 nats and "
         f"{ratio[4.0]:.0%} at 4 nats, if both estimates use the same prior (histogram of {SIZE} values, Zipf prior)."
     )
-    return ExperimentResult(panels, _findings(levels, errors, _far(setting)), verdict)
+    return ExperimentResult(panels, _findings(levels, errors, _distances(setting)), verdict)
 
 
 def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]]) -> Panel:
@@ -100,7 +100,7 @@ def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]])
     )
 
 
-def _far(setting: Setting) -> dict[str, tuple[float, float]]:
+def _distances(setting: Setting) -> dict[str, tuple[float, float]]:
     """Return the total variation distance of each estimator with a correct and with a wrong Zipf prior."""
     domain, distribution = simulated_people.values(SIZE), np.array(ZIPF) / sum(ZIPF)
     campaigns = {

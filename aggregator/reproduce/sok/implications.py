@@ -52,7 +52,7 @@ def relations(setting: Setting) -> ExperimentResult:
         odds = max(odds, at["differential-identifiability"] - (at["ldp"] + spread))
         fish = max(fish, abs(at["pufferfish"] - at["ldp"]))
         ball = max(ball, abs(at["lip-ball"] - at["ldp"]))
-        sampled = max(sampled, _apart(prior))
+        sampled = max(sampled, _largest_difference(prior))
     findings = (
         *(
             Finding(
@@ -99,7 +99,7 @@ def _agreement(difference: float) -> str:
     return f"up to {difference:.0e} nats" if difference else "exactly"
 
 
-def _apart(prior: Sequence[int]) -> float:
+def _largest_difference(prior: Sequence[int]) -> float:
     """Return the largest difference between the cells of the random sampling channel and the paper's formula."""
     channel, distribution = random_sampling(prior, level(1)), np.array(prior) / sum(prior)
     rows = (
