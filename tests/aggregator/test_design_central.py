@@ -11,7 +11,13 @@ from scipy.optimize import linprog
 
 from aggregator.families.response.recipe import lip_response
 from aggregator.reproduce.lip.published import bit, of_bit
-from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, central, central_of, least_error, trusted_sum
+from aggregator.reproduce.lip.trusted_curator import (
+    MOST_PEOPLE,
+    curator_error,
+    curator_error_of,
+    curator_sum_error,
+    least_error,
+)
 
 NAT = 10**9
 
@@ -40,7 +46,7 @@ def over_corners(distribution, low, high):
 def test_the_optimum_of_a_global_prior_equals_the_program_over_all_corners(people, share, nats):
     """The least error equals that of the program over all corners; it is .0899 for 5 people with p = 1/2 at 1 nat."""
     distribution = np.array([math.comb(people, s) * share**s * (1 - share) ** (people - s) for s in range(people + 1)])
-    found = central(people, share, round(nats * NAT))
+    found = curator_error(people, share, round(nats * NAT))
     assert found.mse == pytest.approx(over_corners(distribution, found.low, found.high), abs=1e-9)
     if people == 5:
         assert found.mse == pytest.approx(0.0899, abs=5e-5)
@@ -69,15 +75,15 @@ def test_the_server_error_falls_with_the_level_and_is_symmetric():
     """The least error falls as the level grows, is the same if zeros and ones are exchanged, and is never above the
     error without an output. A number of people of 0, and shares of 0 and 1, are refused."""
     for people, share in ((2, 0.05), (50, 0.3), (100, 0.1)):
-        errors = [central(people, share, level) for level in (NAT // 10, NAT // 2, NAT, 5 * NAT)]
+        errors = [curator_error(people, share, level) for level in (NAT // 10, NAT // 2, NAT, 5 * NAT)]
         assert all(a.mse >= b.mse - 1e-12 for a, b in itertools.pairwise(errors))
         assert all(0 <= found.mse <= found.silent == pytest.approx(people * share * (1 - share)) for found in errors)
-        mirror = central(people, 1 - share, NAT)
+        mirror = curator_error(people, 1 - share, NAT)
         assert (people - mirror.high, mirror.mse) == (pytest.approx(errors[2].low), pytest.approx(errors[2].mse))
     assert errors[2].mse == pytest.approx(0.0147, abs=5e-5)
     for people, share, fault in ((0, 0.5, "at least 1, not 0"), (1, 0.0, "not 0.0"), (1, 1.0, "not 1.0")):
         with pytest.raises(ValueError, match=fault):
-            central(people, share, NAT)
+            curator_error(people, share, NAT)
 
 
 def test_the_optimum_for_personal_priors_is_at_most_the_error_of_every_rule():
@@ -90,11 +96,11 @@ def test_the_optimum_for_personal_priors_is_at_most_the_error_of_every_rule():
     generator = np.random.default_rng(8)
     for people, nats in ((2, 0.5), (3, 1.0), (4, 2.0)):
         level = round(nats * NAT)
-        assert central_of([0.3] * people, level) == pytest.approx(central(people, 0.3, level).mse, abs=1e-7)
+        assert curator_error_of([0.3] * people, level) == pytest.approx(curator_error(people, 0.3, level).mse, abs=1e-7)
         p = generator.uniform(0.05, 0.95, people).round(3)
         devices = sum(of_bit(lip_response(bit(str(share)), level), bit(str(share))) for share in p)
-        assert central_of(p, level) <= min(devices, trusted_sum(p, nats)) + 1e-9
-    assert central_of([0.1], NAT) == pytest.approx(of_bit(lip_response(bit("0.1"), NAT), bit("0.1")), abs=1e-8)
+        assert curator_error_of(p, level) <= min(devices, curator_sum_error(p, nats)) + 1e-9
+    assert curator_error_of([0.1], NAT) == pytest.approx(of_bit(lip_response(bit("0.1"), NAT), bit("0.1")), abs=1e-8)
     for shares, fault in (([], "1 to"), ([0.5] * (MOST_PEOPLE + 1), "1 to"), ([1.0], "between 0 and 1")):
         with pytest.raises(ValueError, match=fault):
-            central_of(shares, NAT)
+            curator_error_of(shares, NAT)

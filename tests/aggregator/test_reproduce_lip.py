@@ -199,7 +199,7 @@ def test_the_trusted_server_keeps_the_level_of_every_person(n):
                 means = [distribution[list(part)] @ np.array(part) / distribution[list(part)].sum() for part in parts]
                 valid.append(sum(distribution[list(part)] @ (np.array(part) - mean) ** 2
                                  for part, mean in zip(parts, means, strict=True)))  # fmt: skip
-        found, nothing = trusted_curator.trusted_sum(p, eps), float((p * (1 - p)).sum())
+        found, nothing = trusted_curator.curator_sum_error(p, eps), float((p * (1 - p)).sum())
         silent += found == nothing
         assert found == pytest.approx(nothing) or any(found == pytest.approx(error) for error in valid)
     assert silent < 30
@@ -213,7 +213,7 @@ def test_the_sum_of_many_people_is_reported_nearly_exactly():
     for share in p.tolist():
         plain = np.convolve(plain, (1 - share, share))
     assert trusted_curator._distribution_of_sum(p) == pytest.approx(plain, abs=1e-12)
-    assert trusted_curator.trusted_sum(p, 1.0) < 1e-6 * (p * (1 - p)).sum()
+    assert trusted_curator.curator_sum_error(p, 1.0) < 1e-6 * (p * (1 - p)).sum()
 
 
 def test_errors_of_personal_priors_use_the_channels_of_the_devices():

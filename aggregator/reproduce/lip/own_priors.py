@@ -25,7 +25,7 @@ from aggregator.reproduce.lip.published import (
     roots,
     standard_errors,
 )
-from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, central, central_of, trusted_sum
+from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, curator_error, curator_error_of, curator_sum_error
 from aggregator.reproduce.simulated_people import level
 from protocol import personal
 
@@ -90,7 +90,7 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
         best <= ldp <= half for best, ldp, half in zip(many["best"], many["ldp"], many["best half"], strict=True)
     ]
     global_prior = " and ".join(
-        f"{central(number, float(share), level(1)).mse:.3g} with N = {number}, P1 = {share} "
+        f"{curator_error(number, float(share), level(1)).mse:.3g} with N = {number}, P1 = {share} "
         f"(devices {number * of_bit(lip_response(bit(share), level(1)), bit(share)):.3g})"
         for number, share in ((5, "0.5"), (100, "0.1"))
     )
@@ -154,8 +154,8 @@ def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
 def _of_server(p: Floats, eps: float, local: float) -> float:
     """Return the error of a trusted server per person: at most ``local``, the error of the devices."""
     if len(p) <= MOST_PEOPLE:
-        return central_of(p.tolist(), level(eps)) / len(p)
-    return min(trusted_sum(p, eps) / len(p), local)  # a server can simulate the devices (Theorem 6)
+        return curator_error_of(p.tolist(), level(eps)) / len(p)
+    return min(curator_sum_error(p, eps) / len(p), local)  # a curator can simulate the devices (Theorem 6)
 
 
 def own_errors(yes: Floats, eps: float) -> dict[str, float]:

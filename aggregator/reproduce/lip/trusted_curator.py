@@ -1,9 +1,9 @@
-"""A trusted server for comparison: the least error of a sum of bits under centralised information privacy.
+"""A trusted curator for comparison: the least error of a sum of bits under centralised information privacy.
 
-The server has the bit of each person and publishes an output. No output may change the probability of either value of
-one person's bit by more than the factor e^eps. ``central`` applies to one common prior, where the optimum has a closed
-form; ``central_of`` applies to individual priors and solves a linear program; ``trusted_sum`` bounds the optimum for
-many people. All are for comparison with local mechanisms; no campaign uses them.
+The curator has the bit of each person and publishes an output. No output may change the probability of either value of
+one person's bit by more than the factor e^eps. ``curator_error`` applies to one common prior, where the optimum has a
+closed form; ``curator_error_of`` applies to individual priors and solves a linear program; ``curator_sum_error`` bounds
+the optimum for many people. All are for comparison with local mechanisms; no campaign uses them.
 
 Source: Jiang, Li, Tandon (long version), sec. IV-D, Def. 4, Theorem 6 and Prop. 5.
 """
@@ -43,8 +43,8 @@ INEXACT = 1e-12
 
 
 @dataclass(frozen=True)
-class Central:
-    """The least error of a sum of n bits that a trusted server publishes, with its range of estimates.
+class CuratorError:
+    """The least error of a sum of n bits that a trusted curator publishes, with its range of estimates.
 
     Attributes:
         low, high: the range of the estimates E[S|Y].
@@ -58,7 +58,7 @@ class Central:
     silent: float
 
 
-def central(people: int, share: float, level: int) -> Central:
+def curator_error(people: int, share: float, level: int) -> CuratorError:
     """Return the least error of a sum of ``people`` independent bits, each of which is one with the probability
     ``share``.
 
@@ -84,7 +84,7 @@ def central(people: int, share: float, level: int) -> Central:
     low = max(mean / odds, people - odds * (people - mean))
     high = min(mean * odds, people - (people - mean) / odds)
     distribution = stats.binom.pmf(np.arange(people + 1), people, share)
-    return Central(low, high, least_error(distribution, low, high), mean * (1 - share))
+    return CuratorError(low, high, least_error(distribution, low, high), mean * (1 - share))
 
 
 def least_error(distribution: Floats, low: float, high: float) -> float:
@@ -122,7 +122,7 @@ def _tail(distribution: Floats, above: Floats) -> tuple[Floats, float]:
     return parts, float((parts * distribution) @ above**2)
 
 
-def central_of(shares: Sequence[float], level: int) -> float:
+def curator_error_of(shares: Sequence[float], level: int) -> float:
     """Return the least E[(S - E[S|Y])^2] of a sum of bits of people with individual priors, over all mechanisms.
 
     An output is a posterior over the 2^n databases under which each person's probability of a one satisfies the level
@@ -170,8 +170,8 @@ def central_of(shares: Sequence[float], level: int) -> float:
         slopes = np.unique(np.concatenate([np.linspace(low.sum(), high.sum(), SLOPES), np.round(means, 9)]))
 
 
-def trusted_sum(p: Floats, eps: float) -> float:
-    """Return the error of a server that publishes the sum of bits and merges the extreme sums of each tail.
+def curator_sum_error(p: Floats, eps: float) -> float:
+    """Return the error of a curator that publishes the sum of bits and merges the extreme sums of each tail.
 
     With R = P(S - X_i = s) / P(S - X_i = s - 1), a sum s multiplies the probability of person i's yes by
     1 / (p_i + (1 - p_i) R), and that of a no by R / (p_i + (1 - p_i) R). R lies between P(S = s + 1) / P(S = s) and
