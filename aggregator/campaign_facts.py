@@ -31,6 +31,12 @@ def noun_if(*, bundled: bool) -> str:
     return "output" if bundled else "report"
 
 
+def estimated_noun(campaign: Campaign) -> str:
+    """Return the noun for that to which the numbers of an estimate refer: "device" with transcripts, where all reports
+    of a device are decoded together, and else ``counted_noun``."""
+    return "device" if campaign.transcript else counted_noun(campaign)
+
+
 def counted_text(number: int, campaign: Campaign) -> str:
     """Return a number of counted outputs with its noun: "24 outputs", or "24 reports" if each report has one output."""
     return quantity(number, counted_noun(campaign))

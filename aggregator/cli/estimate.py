@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aggregator.campaign_facts import counted_noun
+from aggregator.campaign_facts import estimated_noun
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.estimate_options import FILES, EstimateOptions
@@ -329,7 +329,7 @@ def _distribution(
 
     if chosen.forged is not None and chosen.forged > tally.reports:
         raise click.UsageError(
-            f"--forged must be at most the number of {counted_noun(signed.campaign)}s, {tally.reports:,}, not "
+            f"--forged must be at most the number of {estimated_noun(signed.campaign)}s, {tally.reports:,}, not "
             f"{chosen.forged:,}"
         )
     name = chosen.class_name

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.campaign_facts import counted_noun
+from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate import advice, interval, likelihood
 from aggregator.estimate.class_weights import weigh
 from aggregator.estimate.forgeries import find_forgeries_in_tally
@@ -78,7 +78,7 @@ def estimate(
     if not 0 < confidence < 1:
         raise ValueError(f"the confidence of an interval must be between 0 and 1, not {confidence}")
     if forged is not None and not 0 <= forged <= tally.reports:
-        raise ValueError(f"the number of forged {counted_noun(unsigned)}s must be 0 to {tally.reports}, not {forged}")
+        raise ValueError(f"the number of forged {estimated_noun(unsigned)}s must be 0 to {tally.reports}, not {forged}")
     if not is_plain(unsigned.views):
         require_unweighted(margins)
         if pool != POOLS[0]:
@@ -123,7 +123,7 @@ def estimate(
     intervals = Intervals.of(found.ends, confidence, shown_inputs.count)
     warnings += advice.noisy(found.se)
     warnings += () if weighting is None else weighting.warnings
-    if findings := find_forgeries_in_tally(decoder, tally, counted_noun(unsigned)):
+    if findings := find_forgeries_in_tally(decoder, tally, estimated_noun(unsigned)):
         warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, shown_inputs)]
     if method == "mmse" and tested is None:
         warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.campaign_facts import counted_text
+from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.names import POOLS
@@ -25,6 +25,7 @@ from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.weighting import Weighting
 from aggregator.families.decoder import Floats
 from aggregator.json_number import json_number
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Items, Line
@@ -165,8 +166,9 @@ class Estimate(Shares):
 
     @property
     def counted(self) -> str:
-        """The number of counted outputs as text, "24 outputs"; "24 reports" if each report has one output."""
-        return counted_text(self.reports, self.campaign)
+        """The number of counted outputs as text, "24 outputs"; "24 reports" if each report has one output, and "24
+        devices" with transcripts."""
+        return quantity(self.reports, estimated_noun(self.campaign))
 
     @property
     def epsilon(self) -> float:

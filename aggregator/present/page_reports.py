@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from aggregator.campaign_facts import counted_noun, counted_text
+from aggregator.campaign_facts import counted_noun, estimated_noun
 from aggregator.estimate.result import Estimate
 from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE
@@ -58,7 +58,7 @@ def forged_section(found: Estimate) -> list[Html]:
     weight = found.influence.people_per_report
     if math.isnan(weight):
         return [tag("p", "Not known, because there is no unbiased estimate.")]
-    noun = counted_noun(found.campaign)
+    noun = estimated_noun(found.campaign)
     most = found.campaign.answers_per_period
     bundled = "" if most == 1 else f"A report may have up to {most:,} perturbed answers, its outputs. "
     rows = [
@@ -110,7 +110,7 @@ def campaign_section(
             ("opens", time_text(campaign.opens)),
             ("closes", closes),
             ("periods", schedule),
-            ("counted", f"{counted_text(reports, campaign)}: {counted}{of_class}"),
+            ("counted", f"{quantity(reports, estimated_noun(campaign))}: {counted}{of_class}"),
             ("open to", who),
             ("minimum", f"{quantity(campaign.minimum_devices, 'device')}; with fewer, nothing is estimated"),
             ("answers", _answers(campaign.domain)),

@@ -16,7 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text, TextType
 
-from aggregator.campaign_facts import counted_noun, counted_text
+from aggregator.campaign_facts import counted_noun, estimated_noun
 from aggregator.estimate.query import QueryResult
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
@@ -105,7 +105,7 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
 
 def query_table(result: QueryResult, campaign: Campaign, reports: int) -> Table:
     """Return a table with one number about the population and its interval."""
-    table = new_table(campaign.title, counted_text(reports, campaign))
+    table = new_table(campaign.title, quantity(reports, estimated_noun(campaign)))
     for name in ("query", "estimate", "standard error", f"{100 * result.confidence:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
     estimate, se, low, high = query_texts(result)
@@ -169,7 +169,7 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
         lines.append(f"{refused:,} refused: {reasons}")
     weight = found.influence.people_per_report
     if not math.isnan(weight):
-        noun = counted_noun(found.campaign)
+        noun = estimated_noun(found.campaign)
         forged = found.influence.forged or math.ceil(found.reports / 100)
         lines.append(
             f"one forged {noun} counts for up to {weight:.1f} people; {quantity(forged, f'forged {noun}')}, "

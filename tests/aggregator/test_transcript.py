@@ -18,6 +18,7 @@ from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.query import weighted
 from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, transcripts
 from aggregator.intake.ingest import ingest
+from aggregator.present.table import estimate_table
 from aggregator.truth_file import Truth
 from edge_sdk import BudgetPolicy, Device
 from protocol.campaign import Campaign, decode_campaign, encode_campaign, open_campaign, seal_campaign
@@ -29,6 +30,7 @@ from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
 from tests.aggregator.simulated import population
+from tests.aggregator.test_present_estimate import printed
 
 NAT = 10**9
 AUTHOR = SigningKey(bytes(range(32)))
@@ -298,6 +300,9 @@ def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path
     assert (tally.chains != SILENT).sum(axis=1) @ tally.counts == len(reports)
     found = estimate(signed, tally, confidence=0.999)
     assert found.method == "mmse"
+    table = " ".join(printed(estimate_table(found)).split())
+    assert "200 devices · epsilon" in table  # not "200 reports": the study has more of them
+    assert "one forged device counts for up to" in table
     # The seed is fixed.
     assert ((found.simultaneous_low <= (0.5, 0.3, 0.2)) & (found.simultaneous_high >= (0.5, 0.3, 0.2))).all()
     assert not [warning for warning in found.warnings if "left out" in warning]
