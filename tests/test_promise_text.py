@@ -160,6 +160,22 @@ def test_every_notion_has_its_sentences_in_every_language() -> None:
         assert not re.search(r"people in this survey|those in this survey|Befragte", said)
 
 
+def test_the_promise_of_a_report_with_several_answers_is_for_each_of_them() -> None:
+    """If a report can contain 24 answers, terms, audit and page say that every limit is for one of them; if it can
+    contain one, they do not."""
+    notion, channel = made("ldp", NAT)
+    for most in (1, 24):
+        campaign = Campaign(
+            "T", "Q?", "", "Library", Values(tuple("abcd")), notion, "by hand", plain_views(channel), 0, 9, 9, most, 1,
+            "open",
+        )  # fmt: skip
+        terms = Terms.of(SignedCampaign(campaign, bytes(16), bytes(32), b""), campaign.certificate, None, 0)
+        page = str("".join(promise_section(Audit(campaign, None, None, None, None))))
+        for said in (terms.promise.text(), listing._promises(campaign)[0][1], page):
+            assert ("up to 24 of your answers" in said) == (most == 24)
+        assert ("bis zu 24 Ihrer Antworten" in terms.promise.text("de")) == (most == 24)
+
+
 def test_the_promise_of_high_low_names_the_unprotected_direction() -> None:
     """For high-low, the promise says in both languages that an answer that is not sensitive is not protected; if
     nothing bounds a report, it says that the report may reveal the answer for certain."""
@@ -171,12 +187,12 @@ def test_the_promise_of_high_low_names_the_unprotected_direction() -> None:
         "en": "Answers that are not sensitive are not protected",
         "de": "Antworten, die nicht heikel sind",
     }.items():
-        assert words in Promise.of(notion, certificate).text(language)
+        assert words in Promise.of(notion, certificate, outputs=1).text(language)
     blocks = Blocks.over(
         -(-(1 << 127 << exact.EXP_BITS) // exact.exp_lower(NAT)), [0, 1, 1, 0], lambda _: two_blocks(NAT).channels[0]
     )
     sided = notions.HighLow(NAT, K, (1, 2))
-    assert "for certain" in Promise.of(sided, notions.certify(blocks, sided)).text()
+    assert "for certain" in Promise.of(sided, notions.certify(blocks, sided), outputs=1).text()
 
 
 @pytest.mark.parametrize(

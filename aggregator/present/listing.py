@@ -317,10 +317,11 @@ def checkup_table(findings: Iterable[CheckResult]) -> Table:
 
 def _promises(campaign: Campaign) -> list[tuple[str, str]]:
     """Return rows with the privacy promise in the words that devices show; one for each class."""
+    most = campaign.answers_per_period
     if not isinstance(campaign.notion, Classes):
-        return [("promise", Promise.of(campaign.notion, campaign.certificate).text())]
+        return [("promise", Promise.of(campaign.notion, campaign.certificate, outputs=most).text())]
     return [
-        (f"promise to {name}", Promise.of(campaign.notion, certificate, place).text())
+        (f"promise to {name}", Promise.of(campaign.notion, certificate, place, outputs=most).text())
         for place, (name, certificate) in enumerate(zip(campaign.classes, campaign.certificates, strict=True))
     ]
 

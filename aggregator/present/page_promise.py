@@ -42,7 +42,7 @@ def promise_section(audit: Audit) -> list[Html]:
     """Return the section with the promise, its levels, and the best tests of a report."""
     campaign = audit.campaign
     notion = campaign.notion
-    parts = []
+    parts, most = [], campaign.answers_per_period
     if isinstance(notion, Classes):
         parts.append(tag("p", "Each person belongs to a group, which is public. The promise to each group:"))
         kept = enumerate(zip(campaign.classes, campaign.certificates, strict=True))
@@ -53,7 +53,7 @@ def promise_section(audit: Audit) -> list[Html]:
                     tag(
                         "li",
                         tag("strong", name, dir="auto"),
-                        f": {Promise.of(notion, certificate, place).text()} {_audited(certificate)}",
+                        f": {Promise.of(notion, certificate, place, outputs=most).text()} {_audited(certificate)}",
                     )
                     for place, (name, certificate) in kept
                 ),
@@ -61,7 +61,7 @@ def promise_section(audit: Audit) -> list[Html]:
         )
     else:
         parts.append(tag("p", "Devices show this promise before a person, or the owner of a sensor, agrees:"))
-        parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate).text())))
+        parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate, outputs=most).text())))
     if isinstance(notion, DeclaredPrior):
         parts.append(
             tag("p", "Each device computes its channel, the probabilities of its reports for each answer, from its "

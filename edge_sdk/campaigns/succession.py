@@ -1,16 +1,17 @@
 """Continue with the study's next campaign, if the unit's owner permitted it beforehand.
 
 The owner agreed to one campaign. The permission to follow covers another campaign of the same author under three
-conditions. Its fields in ``SAME``, its promise, and the map and the weight of each view are equal. It closes later. It
-costs no more, both for one answer and in the worst case. So only the title, the languages, the schedule with its number
-of answers, the minimum number of devices and the mechanism with its channels may differ. Any other campaign needs the
-owner's consent. The caps do not change.
+conditions. Its fields in ``SAME``, its promise about an answer, and the map and the weight of each view are equal. It
+closes later. It costs no more, both for one answer and in the worst case. So only the title, the languages, the
+schedule with its number of answers, the minimum number of devices and the mechanism with its channels may differ. Any
+other campaign needs the owner's consent. The caps do not change.
 
 unit/agent decides when to ask for the next campaign, and transport/download fetches it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from edge_sdk.device import Device
@@ -44,8 +45,9 @@ def continues(before: Joined, after: Joined) -> bool:
     costs_no_more = (
         offered.cost_nanonats <= agreed.cost_nanonats and offered.worst_case_nanonats <= agreed.worst_case_nanonats
     )
-    # The promise also depends on the channel: of two channels of one notion, one may reveal more beside its level.
-    same_promise = offered.promise == agreed.promise
+    # The promise also depends on the channel: of two channels of one notion, one may reveal more beside its level. The
+    # number of outputs belongs to the schedule, which may differ if the costs do not grow.
+    same_promise = replace(offered.promise, outputs=agreed.promise.outputs) == agreed.promise
     return same and later and costs_no_more and same_promise and _coarsenings(after) == _coarsenings(before)
 
 

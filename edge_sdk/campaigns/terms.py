@@ -307,7 +307,7 @@ class Terms:
             exact.nats(campaign.notion.level if class_index is None and not own else certificate.declared),
             cost,
             worst,
-            Promise.of(campaign.notion, certificate, class_index),
+            Promise.of(campaign.notion, certificate, class_index, outputs=campaign.answers_per_period),
             assumed_shares(campaign, class_index, translated),
             _answers(translated),
             campaign.domain,

@@ -56,6 +56,8 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
     if isinstance(campaign.notion, Classes):
         kinds |= {one.name for one in campaign.notion.notions} | {"class"}
     named = kinds | {"ball", "everybody"} | ({"pairwise"} if kinds & {"minid", "avgid"} else set())
+    if campaign.answers_per_period > 1:
+        named.add("bundle")
     return {
         language: _said(language, left)
         | {

@@ -41,6 +41,7 @@ class Promise:
         people, ball: for LIP over a ball of priors, the number of people among 100 who may answer differently, which is
             exact, and the factor in that case.
         of_class: True if the person chose a class, which is public.
+        outputs: the maximum number of outputs in a report; every factor is for one output.
     """
 
     kind: str
@@ -52,14 +53,16 @@ class Promise:
     people: Fraction | None = None
     ball: Fraction | None = None
     of_class: bool = False
+    outputs: int = 1
 
     @classmethod
-    def of(cls, notion: Notion, certificate: Certificate, class_index: int | None = None) -> Promise:
+    def of(cls, notion: Notion, certificate: Certificate, class_index: int | None = None, *, outputs: int) -> Promise:
         """Return the promise of a certified notion.
 
         Args:
             certificate: the certificate of the channel for the person's answers.
             class_index: index of the person's class; None if the person has not chosen one.
+            outputs: the maximum number of outputs in a report, ``answers_per_period`` of the campaign.
         """
         if isinstance(notion, Classes):
             if class_index is None:
@@ -91,6 +94,7 @@ class Promise:
             people,
             ball,
             class_index is not None,
+            outputs,
         )
 
     def text(self, language: str = "en") -> str:
@@ -120,6 +124,8 @@ class Promise:
             yield f"{beside}.none"
         elif self.overall is not None:
             yield f"{beside}.less" if f"{beside}.less" in SENTENCES["en"] else "everybody"
+        if self.outputs > 1 and self.kind != "classes":
+            yield "bundle"
 
     def _numbers(self) -> Iterator[tuple[str, Fraction]]:
         """Yield the numbers in the promise's sentences, with their names."""
@@ -127,6 +133,8 @@ class Promise:
             number = getattr(self, name)
             if number is not None:
                 yield name, number
+        if self.outputs > 1:
+            yield "outputs", Fraction(self.outputs)
 
     def as_json(self) -> dict[str, object]:
         """Return the promise as a JSON object; numbers are decimals written as text, so that they stay exact."""

@@ -1,8 +1,8 @@
 """The sentences of privacy promises, in every language; no other module contains such texts.
 
 A key is a notion's name, that name with a suffix for a further sentence ("geo.less"), or the name of a further sentence
-("class", "ball", "everybody"). A bound is stated with "at most" or "up to", and "as likely as". A pair of texts is the
-singular and the plural; ``count`` chooses.
+("class", "ball", "everybody", "bundle"). A bound is stated with "at most" or "up to", and "as likely as". A pair of
+texts is the singular and the plural; ``count`` chooses.
 
 The module promise chooses the sentences and their numbers.
 """
@@ -73,6 +73,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "1 it is 2, the square root of 4 times 1. A single report may reveal more, even your answer: this is not a "
         "promise to each person.",
         "mutual-information.none": "A report may rule some answers out for certain.",
+        "bundle": "A report can contain up to {outputs} of your answers, each changed at random; every limit stated "
+        "here is for one of them.",
     },
     "de": {
         "class": "Ihr Bericht zeigt offen, zu welcher Gruppe von Menschen Sie gehören.",
@@ -138,6 +140,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Quadratwurzel aus 4 mal 1. Ein einzelner "
         "Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden Einzelnen.",
         "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
+        "bundle": "Ein Bericht kann bis zu {outputs} Ihrer Antworten enthalten, jede zufällig verändert; jede hier "
+        "genannte Grenze gilt für eine davon.",
     },
 }
 """The sentences, by language and key."""

@@ -16,7 +16,7 @@ export async function promises(campaigns, trust, texts) {
       found.push(
         Object.keys(texts).map((language) => {
           useLanguage(texts, language);
-          return promised(promise);
+          return promised(promise, campaign.answersPerPeriod);
         }),
       );
     }

@@ -72,16 +72,21 @@ def test_the_page_states_the_same_promise_as_the_device(page: Page) -> None:
     promise as Python's device."""
     texts = {language: texts_in(language) | {"promise": SENTENCES[language]} for language in LANGUAGES}
     found = ask(page, "promises", CAMPAIGNS + NOTIONS, TRUST, texts)
-    expected, kinds = [], set()
+    expected, kinds, bundles = [], set(), 0
     for data in CAMPAIGNS + NOTIONS:
         campaign = signed(data).campaign
         kinds.add(campaign.notion.name)
+        most = campaign.answers_per_period
+        bundles += most > 1
         whole = campaign.view_certificates[0]
         for place in (None, *range(len(campaign.classes))):
             proved = whole if place is None else whole.classes[place]
-            expected.append([Promise.of(campaign.notion, proved, place).text(language) for language in LANGUAGES])
+            expected.append(
+                [Promise.of(campaign.notion, proved, place, outputs=most).text(language) for language in LANGUAGES]
+            )
     assert found == expected
     assert kinds == set(KINDS)
+    assert bundles
 
 
 def test_a_page_has_each_sentence_of_its_promise() -> None:
@@ -91,7 +96,12 @@ def test_a_page_has_each_sentence_of_its_promise() -> None:
         whole = campaign.view_certificates[0]
         for language, texts in texts_of_page(campaign).items():
             for place in (None, *range(len(campaign.classes))):
-                promise = Promise.of(campaign.notion, whole if place is None else whole.classes[place], place)
+                promise = Promise.of(
+                    campaign.notion,
+                    whole if place is None else whole.classes[place],
+                    place,
+                    outputs=campaign.answers_per_period,
+                )
                 words = [
                     text if isinstance(text, str) else text[promise.sensitive != 1]
                     for text in texts["promise"].values()

@@ -38,11 +38,15 @@ const filled = (text, values) =>
 /** The texts of a key that has a list. @param {string} key @returns {string[]} */
 export const list = (key) => key.split(".").reduce((found, part) => found[part], allTexts[current]);
 
-/** The sentences of a promise in the page's language. @param {import("../promise.js").Promised} promised */
-export function promised({ keys, sensitive, numbers }) {
-  const values = Object.fromEntries(Object.entries(numbers).map(([name, one]) => [name, number(one)]));
+/**
+ * The sentences of a promise in the page's language.
+ * @param {import("../promise.js").Promised} promised @param {number} outputs the maximum number of outputs in a report
+ */
+export function promised({ keys, sensitive, numbers }, outputs) {
+  const values = Object.fromEntries(Object.entries({ ...numbers, outputs: `${outputs}` }).map(([name, one]) => [name, number(one)]));
   const sentences = allTexts[current].promise;
-  return keys.map((key) => filled([sentences[key]].flat()[Number(sensitive > 1)] ?? sentences[key], { count: sensitive, ...values })).join(" ");
+  const all = outputs > 1 && keys[0] !== "classes" ? [...keys, "bundle"] : keys;
+  return all.map((key) => filled([sentences[key]].flat()[Number(sensitive > 1)] ?? sentences[key], { count: sensitive, ...values })).join(" ");
 }
 
 /** A decimal as the page's language writes it. @param {string} decimal digits with a point */

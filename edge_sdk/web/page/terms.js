@@ -37,7 +37,7 @@ export async function terms(visit) {
     form ? questions(campaign) : card(say("terms.values"), p(possible(shown, MOST_NAMED))),
     view && card(say("terms.asked"), p(view)),
     about(campaign),
-    card(say("terms.promise"), p(promised(campaign.promise)), shares && p(shares), p(say("terms.checked"), "small")),
+    card(say("terms.promise"), p(promised(campaign.promise, campaign.answersPerPeriod)), shares && p(shares), p(say("terms.checked"), "small")),
     reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
     card(
       say("terms.price"),
