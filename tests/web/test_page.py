@@ -406,10 +406,12 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
         visitor.touch("Save the report as a file")
     path = saved.value.path()
     assert path.read_bytes() == visitor.browser.study.received[0]
+    visitor.page.clock.install()
     visitor.page.reload()
     visitor.heading("Highest education")
     assert "not confirmed yet that 2 messages have arrived" in visitor.text
     assert visitor.faults.pop().startswith("Failed to load resource")
+    visitor.page.clock.fast_forward(120_000)  # the next attempt is due after a random time
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
 
