@@ -3,7 +3,7 @@
     [town]
     weight = 2          # a person of the class counts twice
     offset = 0.5        # added for each person of the class; default 0
-    people = 61000      # size of the class; default: the number of its devices that reported
+    people = 61000      # size of the class; default: the number of its reports
 
 The file has a table with a weight for every class of the campaign. The file is not signed, and no device reads it.
 

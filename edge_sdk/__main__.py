@@ -348,8 +348,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     budget = command(
         "budget",
         upkeep.budget,
-        "show the caps, or lower them; the first lifetime cap replaces the default of 8 nats (units of the privacy "
-        "level; see docs/GLOSSARY.md)",
+        "show the caps, or lower them; the first lifetime cap replaces the default of 8 nats (the measure of the "
+        "privacy level; see docs/GLOSSARY.md)",
     )
     budget.add_argument("--lifetime", type=nats_from, metavar="NATS", help="cap for all answers of this device")
     budget.add_argument("--per-campaign", type=nats_from, metavar="NATS", help="cap for each campaign")

@@ -4,7 +4,7 @@ A declared prior is a few small integers, and a fixed rule turns them into the i
 samples and the study that decodes derive the same channel from the same declaration, so the channel is never sent. The
 author of a campaign with one prior for all people uses the rule too.
 
-The module report encodes the declaration in an enrolment; notions.own defines the privacy notion.
+The module report encodes the declaration in an enrolment; notions.declared_prior defines the privacy notion.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
 
         c_m = max(P_m, 1 - e^eps P_m) / (e^eps - 1 + S),   S = sum over m of max(P_m, 1 - e^eps P_m)
 
-    This is the repaired form of Jiang, Li, Tandon 2020, Theorem 3. Both are equal if every P_m >= 1 / (e^eps + 1),
-    where the theorem is valid: then S = 1 and c_m = P_m e^-eps. Every c is rounded up, which only moves both lifts
-    towards 1.
+    This is the repaired form of Jiang, Li, Tandon 2020, Theorem 3. It equals the theorem's channel if every
+    P_m >= 1 / (e^eps + 1), where the theorem is valid: then S = 1 and c_m = P_m e^-eps. Every c is rounded up, which
+    only moves both lifts towards 1.
 
     Args:
         prior: positive integers, P_m = prior[m] / sum.

@@ -50,8 +50,8 @@ class Audit:
         people_per_report: the largest number of people that one output can count for in the unbiased estimate; None
             without an unbiased estimate.
         mse: for LIP with a prior, the expected squared error of the posterior as an estimate of one person's value (1
-            at their value, 0 elsewhere) if the prior is right, summed over the values (for item sets over the items,
-            times l squared). None without such a prior, and for bit vectors.
+            at their value, 0 elsewhere) if the prior is right, summed over the values (for item sets: over
+            the items, times the square of the padding). None without such a prior, and for bit vectors.
         mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2); None without such a prior.
         table: the levels under the other notions, as far as they apply; None if they were not requested.
         prior: the name of the prior of the levels in ``table``: campaign, uniform, or a file.

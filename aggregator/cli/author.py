@@ -11,7 +11,7 @@ import click
 
 from aggregator.author.audit import audit as audit_of
 from aggregator.author.audit import levels_request
-from aggregator.author.draft import read_bins, read_draft
+from aggregator.author.draft import read_draft, shortened_questions
 from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.trade_off import trade_offs
@@ -43,7 +43,7 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     data = seal_campaign(campaign, key)
     with shell.new_file(out) as file:
         file.write(data)
-    found, warnings = audit_of(campaign), (*read_bins(draft, campaign.domain), *lint(campaign))
+    found, warnings = audit_of(campaign), (*shortened_questions(draft, campaign.domain), *lint(campaign))
     if as_json:
         made = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
         shell.print_json(made | {"audit": found.as_json(), "warnings": list(warnings)})

@@ -36,7 +36,10 @@ from protocol.envelope import Kind
 @halftruth.command("import")
 @click.argument("file", type=shell.existing)
 @click.option(
-    "--trust", type=shell.existing, multiple=True, help="The author's public key, NAME.pub; needed for a campaign."
+    "--trust",
+    type=shell.existing,
+    multiple=True,
+    help="The author's public key, NAME.pub; may be repeated; needed for a campaign.",
 )
 @click.option("--name", help="Name of the campaign in the study. [default: the file's name without its ending]")
 @shell.as_json

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from aggregator.author.classes import DraftClasses
-from aggregator.author.draft import read_bins, read_classes, read_form, read_question, read_views
+from aggregator.author.draft import read_classes, read_form, read_question, read_views, shortened_questions
 from aggregator.author.form_section import DraftForm
 from aggregator.author.value_table import read_prior
 from aggregator.author.views_section import DEVICES
@@ -135,7 +135,7 @@ def plan(
                 raise click.UsageError(
                     "--bits, --within, --all and --plot need a single question, and the draft is a form: leave them out"
                 )
-            for note in read_bins(draft, form.form):
+            for note in shortened_questions(draft, form.form):
                 shell.note(f"Note: {note}")
             _plan_form(form, form.question.reports if reports is None else reports, wanted, as_json)
             return

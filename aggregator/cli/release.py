@@ -35,11 +35,12 @@ def anonymity(
 ) -> None:
     """Compute k-anonymity and l-diversity of FILE (CSV or Parquet), or of the reports of CAMPAIGN in the study.
 
-    Rows with equal --known columns form an equivalence class: k is the size of the smallest class, l the smallest
-    number of different --sensitive values in a class. Among reports, those with the same output (and, with
-    views, the same view) form an equivalence class; its sensitive values are the answers that can give this output.
+    Rows with equal --known columns form an equivalence class: k is the size of the smallest equivalence class, l the
+    smallest number of different --sensitive values in an equivalence class. Among reports, those with the same output
+    (and, with views, the same view) form an equivalence class; its sensitive values are the answers that can give this
+    output.
 
-    The result has the known values of a smallest class; if k is 1, they are one person's.
+    The result has the known values of a smallest equivalence class; if k is 1, they are one person's.
     """
     if known:
         found = anonymity_of_table(Path(what), known, sensitive)

@@ -183,7 +183,7 @@ def difference(
     method: str | None = None,
     paired: bool = False,
     only: bool = False,
-    steps: int = 1,
+    difference_count: int = 1,
 ) -> Difference:
     """Return the differences between the shares of two sides, later minus earlier.
 
@@ -195,7 +195,7 @@ def difference(
             none.
         only: whether a single value or district was requested; the confidence of simultaneous intervals then
             applies to this value or district alone.
-        steps: the number of differences to which the confidence of simultaneous intervals applies.
+        difference_count: the number of differences to which the confidence of simultaneous intervals applies.
     Raises:
         NotComparable: the sides have different values.
         NotEnough: fewer devices on a side than its campaign's minimum.
@@ -210,11 +210,15 @@ def difference(
     *coarse_b, b = _unbiased(after)
     shown_inputs = ShownInputs.of(after.unsigned.domain)
     se, ends = (same_devices if paired else independent_errors)(a, b)
-    intervals = Intervals.of(ends, confidence, steps * (1 if only else shown_inputs.count)).each(shown_inputs.shares)
+    intervals = Intervals.of(ends, confidence, difference_count * (1 if only else shown_inputs.count)).each(
+        shown_inputs.shares
+    )
     coarser: list[DistrictDifference] = []
     for one in coarse_a:
         coarser += [
-            _of_districts(one, other, after.unsigned, confidence, paired, steps * (1 if only else len(one.raw)))
+            _of_districts(
+                one, other, after.unsigned, confidence, paired, difference_count * (1 if only else len(one.raw))
+            )
             for other in coarse_b
             if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
         ]

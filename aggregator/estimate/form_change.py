@@ -141,7 +141,7 @@ def form_difference(
     *,
     confidence: float = 0.95,
     paired: bool = False,
-    together: int = 1,
+    difference_count: int = 1,
 ) -> FormDifference:
     """Return the differences between the shares of two sides.
 
@@ -151,7 +151,7 @@ def form_difference(
         before, after: the unbiased shares of both sides, for the same rows.
         confidence: the confidence level of the intervals.
         paired: whether both sides use the same groups of devices and may share devices; if False, they must share none.
-        together: the number of differences to which the confidence of simultaneous intervals applies.
+        difference_count: the number of differences to which the confidence of simultaneous intervals applies.
     """
     se, ends = (same_devices if paired else independent_errors)(before, after)
     raw = after.raw - before.raw
@@ -161,5 +161,5 @@ def form_difference(
         low, high = ends(alpha)
         return np.where(known, np.clip(low, -1, 1), -1.0), np.where(known, np.clip(high, -1, 1), 1.0)
 
-    intervals = Intervals.of(possible, confidence, together * len(labels))
+    intervals = Intervals.of(possible, confidence, difference_count * len(labels))
     return FormDifference(raw, se, *intervals, names, tuple(labels), confidence, paired, before.raw, after.raw)

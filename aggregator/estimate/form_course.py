@@ -154,5 +154,5 @@ def _difference(
     found = after[1]
     return form_difference(
         (before[0], after[0]), found.labels, before[1].answered, found.answered, confidence=found.confidence,
-        paired=paired, together=together,
+        paired=paired, difference_count=together,
     )  # fmt: skip

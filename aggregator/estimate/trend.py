@@ -190,7 +190,9 @@ def trend(
         side = Side(span.name_in_text, restricted, tally, where, found)
         if steps and last is not None:
             taken.append(
-                difference(last, side, confidence=confidence, paired=True, only=only is not None, steps=of_steps)
+                difference(
+                    last, side, confidence=confidence, paired=True, only=only is not None, difference_count=of_steps
+                )
             )
         last = side
         if ends is None:

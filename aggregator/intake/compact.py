@@ -1,4 +1,4 @@
-"""Compaction: rewrites tables into fewer files, and deletes unused files.
+"""Compaction of tables into fewer files, and deletion of unused files.
 
 Many small commits leave many small files; lost races and killed processes leave files without a commit. A partition is
 rewritten by compare-and-swap on the table's version, like every other write. Therefore ingest and estimate can run at

@@ -1,4 +1,4 @@
-"""Ingest: verifies the reports in upload files and adds each one to the study at most once.
+"""Verify the reports in upload files, and add each one to the study at most once.
 
 Files are read twice, in chunks: first for their keys and then for their reports. A commit takes effect as a whole or
 not at all, and running an ingest again changes nothing. A bad report is counted and never raises an exception.

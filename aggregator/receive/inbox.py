@@ -1,4 +1,4 @@
-"""The inbox: stores uploads on the disk, atomically, until they are ingested.
+"""The inbox, which stores uploads on the disk, atomically, until they are ingested.
 
 A file's name is the SHA-256 of its bytes, so an upload that is sent twice is stored once. After the ingest, the
 envelopes of many uploads are mixed and sorted into archived batches. The batches show neither when an envelope arrived

@@ -1,4 +1,4 @@
-"""The screen of the terms: organisation, question, purpose, schedule, promise, exposure by a report, and cost.
+"""The screen of the terms: organisation, question, purpose, schedule, promise, risk of one report, and cost.
 
 All that is relevant for the person's decision is on one page, in the order in which people look for it.
 """

@@ -256,7 +256,7 @@ class Portion(BoxLayout):
 
 
 class BeforeAfter(BoxLayout):
-    """The largest posterior probability of the person's answer, before and after a report.
+    """The probability of the person's answer before a report, and its largest posterior probability after one.
 
     Attributes:
         before, after: the probabilities before and after the report.

@@ -78,7 +78,8 @@ Builder.load_string("""
 """)
 
 SHOWN, LETTERS_A_SECOND = 6.0, 15
-"""The least number of seconds a notice stays unless it is dismissed, and the reading speed that a longer text needs."""
+"""The least number of seconds a notice stays unless it is dismissed, and the reading speed, in characters per
+second, that gives a longer text more time."""
 
 
 def close_dialogs() -> None:

@@ -235,7 +235,7 @@ def require_kept(caps: Iterable[Cap], existing: Commitments) -> None:
         committed = _counted(cap, existing, (), 0)
         if committed > cap.nanonats:
             raise BudgetRefused(
-                f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, but {exact.in_nats(committed)} counts "
+                f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, below the {exact.in_nats(committed)} counted "
                 "against it: forget a campaign to release its reserve"
             )
 

@@ -857,7 +857,7 @@ def test_the_budget_in_the_log_does_not_depend_on_the_readings(world):
     (equal, little), (different, much) = logs
     assert little < much
     assert equal == different
-    assert any("counts against it" in line for line in equal)
+    assert any("counted against it" in line for line in equal)
 
 
 # The daemon's process
