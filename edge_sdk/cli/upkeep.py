@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from edge_sdk.budget.policy import BudgetPolicy
 from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
+from protocol import exact
 
 # At run time, these are imported only by the commands that need them.
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def budget(options: argparse.Namespace) -> Printed:
-    """``budget``: lower caps if given; return the caps in force, and the amounts spent, reserved and remaining."""
+    """``budget``: lower caps if given; return the caps in force, and the amounts spent, reserved and remaining.
+
+    A line on stderr names each given cap that is above the one in force.
+    """
     try:
         window = (int(options.window[0]), float(options.window[1])) if options.window else None
     except ValueError:
@@ -32,6 +36,12 @@ def budget(options: argparse.Namespace) -> Printed:
     except ValueError as error:
         raise Usage(f"invalid cap: {error}") from None
     with Device.open(options.store, budget=policy) as device:
+        in_force = {(cap.kind, cap.seconds): cap for cap in device.budget.caps}
+        for asked in policy.caps():
+            kept = in_force[asked.kind, asked.seconds]
+            if kept.nanonats < asked.nanonats:
+                stays = f"{kept} stays at {exact.in_nats(kept.nanonats)}"
+                print(f"edge_sdk: a cap can only be lowered: {stays}", file=sys.stderr)
         return {
             "caps": [{"kind": cap.kind, "seconds": cap.seconds, "nats": cap.nats} for cap in device.budget.caps],
             "spent": device.budget.spent,

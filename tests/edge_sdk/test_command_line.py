@@ -229,6 +229,22 @@ def test_budget_lowers_caps_and_never_raises_them(run):
     assert {(cap["kind"], cap["nats"]) for cap in shown} == {("lifetime", 4.0), ("campaign", 2.0), ("window", 0.5)}
 
 
+def test_budget_states_which_caps_stay_lower_than_asked(run):
+    """A cap above the one in force changes nothing, and the command says so; the default can be replaced once."""
+    assert run("budget", "--lifetime", "100")[2] == ""
+    assert run("budget", "--lifetime", "1", "--window", "60", "0.5")[2] == ""
+    code, out, err = run("budget", "--lifetime", "100", "--window", "60", "2", "--json")
+    assert (code, err.splitlines()) == (
+        0,
+        [
+            "edge_sdk: a cap can only be lowered: the lifetime cap stays at 1 nat",
+            "edge_sdk: a cap can only be lowered: the window cap of 60 s stays at 0.5 nats",
+        ],
+    )
+    assert json.loads(out)["remaining"] == 1.0
+    assert run("budget", "--lifetime", "1", "--window", "3600", "2")[2] == ""
+
+
 def test_a_closed_output_stops_no_command(run, tmp_path):
     """If the reader of the output has closed it, the command is carried out all the same and prints no traceback."""
     reading, writing = os.pipe()
