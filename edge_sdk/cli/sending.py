@@ -91,7 +91,7 @@ def _envelopes(device: Device) -> list[Printed]:
         row: Printed = {"campaign": one.campaign_id.hex(), "what": one.kind, "bytes": len(one.data), **sizes}
         meanings = output_meanings(device, one)
         if len(meanings) == 1:
-            named = " or ".join(label or "none" for label in meanings[0].labels)
+            named = " or ".join(f'"{label}"' if label else "no item" for label in meanings[0].labels)
             row["fits"] = named or f"{meanings[0].fits} of {meanings[0].size} answers"
         rows.append(row)
     return rows

@@ -108,7 +108,7 @@ def test_the_command_lists_each_envelope(tmp_path, capsys):
     assert [(row["what"], row["bytes"]) for row in found["envelopes"]] == [("enrolment", 134), ("report", 106)]
     for row in found["envelopes"]:
         assert sum(size for name, size in row.items() if name.endswith("_bytes")) == row["bytes"]
-    assert found["envelopes"][1]["fits"] in LABELS
+    assert found["envelopes"][1]["fits"] in [f'"{label}"' for label in LABELS]
     assert "what enrolment  bytes 134" in run("outbox")
     run("outbox", "export", str(tmp_path / "upload.htr"))
     assert (tmp_path / "upload.htr").stat().st_size == 240
