@@ -85,7 +85,9 @@ class Estimates(Holdings):
         return periods(self._reports(), signed.id.hex())
 
     def counts(self, signed: SignedCampaign) -> Counts:
-        """Return the counted outputs by period: all reports of all devices, independent of other periods.
+        """Return the counted outputs by period.
+
+        Each period counts all reports of all devices, also of devices that reported in other periods.
 
         Args:
             signed: a campaign of this study.
