@@ -337,8 +337,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     forget = command(
         "forget",
         commands.forget,
-        "delete a campaign, or all: answers, waiting envelopes and consent; spending stays counted, and the rest of "
-        "the reserve is released",
+        "delete a campaign, or all: answers, waiting envelopes and consent; each used slot counts as a new answer, "
+        "and the rest of the reserve is released",
     )
     forget.add_argument("id", metavar="ID", nargs="?", help="the campaign's id, or the beginning of it [default: all]")
     enrolment = campaign(

@@ -75,8 +75,8 @@ class Device(Membership, Disclosures):
             KeyRefused: one of the keys must not be trusted.
             StoreRestored: the store is an old state or a copy, or a part of it is missing, so it may lack later
                 spending. ``adopt`` continues with the store.
-            StoreDamaged: the database is damaged or missing. ``adopt`` continues without it, if a checkpoint records
-                the spending.
+            StoreDamaged: the database is damaged, or database and checkpoint are missing and the secret is left. If a
+                checkpoint records the spending, ``adopt`` continues without the database.
             StoreError: the store cannot be opened.
         """
         trusted = tuple(map(_author_key, trust))
@@ -135,8 +135,8 @@ class Device(Membership, Disclosures):
         """Lower the owner's caps. Of two caps of the same kind, the lower one applies.
 
         The first lifetime cap replaces the default of 8 nats, even if it is higher. A cap below the amount already
-        spent or reserved takes effect at once: answers are refused until forgetting has released enough reserve. The
-        amount spent is never released.
+        spent or reserved takes effect at once: answers are refused until forgetting has released enough reserve.
+        Forgetting releases only the reserve for unused slots.
 
         Args:
             policy: the new caps, in nats; rounded down to nanonats.

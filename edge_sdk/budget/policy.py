@@ -181,7 +181,7 @@ def require_room(
             # releases nothing: the campaign has no reserve before its consent. Under a window cap, it may release
             # something only after the window (see ``_counted``).
             never = cap.kind == PER_CAMPAIGN or wanted > cap.nanonats
-            advice = "" if never else ": forget a campaign to release its reserve"
+            advice = "" if never else ": forget a campaign to release its reserve for unused slots"
             raise BudgetRefused(
                 f"the campaign may cost up to {exact.in_nats(wanted)}, but {_left_of(cap, left)}{advice}"
             )
@@ -236,7 +236,7 @@ def require_kept(caps: Iterable[Cap], existing: Commitments) -> None:
         if committed > cap.nanonats:
             raise BudgetRefused(
                 f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, below the {exact.in_nats(committed)} counted "
-                "against it: forget a campaign to release its reserve"
+                "against it: forget a campaign to release its reserve for unused slots"
             )
 
 

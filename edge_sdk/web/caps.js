@@ -97,7 +97,7 @@ function requireUnder(cap, held, wanted, may) {
   if (left < wanted)
     throw new BudgetRefused(
       `${may} ${natsText(wanted)}, but ${nameOf(cap)} leaves ` +
-        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}${cap.kind === "campaign" || wanted > cap.nanonats ? "" : ": forget a campaign to release its reserve"}`,
+        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}${cap.kind === "campaign" || wanted > cap.nanonats ? "" : ": forget a campaign to release its reserve for unused slots"}`,
     );
 }
 
@@ -144,7 +144,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > cap.nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(cap.nanonats)}, below the ${natsText(held)} counted against it: forget a campaign to release its reserve`,
+        `${nameOf(cap)} was lowered to ${natsText(cap.nanonats)}, below the ${natsText(held)} counted against it: forget a campaign to release its reserve for unused slots`,
       );
   }
 }
