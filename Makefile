@@ -38,7 +38,8 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# Check lint and types, and run the fast tests of the mathematics (tests/protocol) and of the device (tests/edge_sdk).
+# Check lint and types, and run the fast tests of the structure (tests/test_architecture.py), of the mathematics
+# (tests/protocol) and of the device (tests/edge_sdk).
 check: lint types
 	$(BIN)/python -m pytest --dist load -m 'not long and not slow' tests/test_architecture.py tests/protocol tests/edge_sdk
 

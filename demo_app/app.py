@@ -175,7 +175,7 @@ class HalftruthApp(App):
             self.follow(link)
 
     def open_link(self, text: str) -> None:
-        """Follow a link that another program hands over, now or once the store is open."""
+        """Follow a link from another program, now or as soon as the store is open and the app is unlocked."""
         if self._model.is_open and not self._locked:
             self.follow(text)
         else:
@@ -301,8 +301,7 @@ class HalftruthApp(App):
         self.online(lambda model: model.send(), shown)
 
     def follow(self, text: str) -> None:
-        """Ask the study that a link names for its campaign, after the person has read the study's address and
-        agreed."""
+        """Fetch a link's campaign from the study, after the person has read the study's address and agreed."""
 
         def shown(link: LinkContent) -> None:
             whose = "known" if link.trusted else "stranger"

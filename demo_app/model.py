@@ -217,8 +217,7 @@ class Model:
         return LinkContent.of(self._device, text)
 
     def follow(self, text: str) -> Invitation:
-        """Ask the study that a link names for its campaign, and return the response. Call this method after the person
-        agreed.
+        """Fetch a link's campaign from the study, and return the response. Call this method after the person agreed.
 
         Raises:
             LinkRefused, NoResponse

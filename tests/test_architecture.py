@@ -145,7 +145,7 @@ def test_no_name_is_vague() -> None:
         assert not words & VAGUE, path
 
 
-def test_every_file_opens_with_its_purpose() -> None:
+def test_every_module_has_a_docstring_with_a_first_sentence() -> None:
     """A module begins with a docstring whose first line ends with a full stop, a question mark, an exclamation mark or
     a colon."""
     for path in modules().values():
@@ -163,7 +163,7 @@ THIRD_PERSON = re.compile(
 )
 
 
-def test_a_docstring_begins_with_its_subject() -> None:
+def test_no_docstring_begins_with_a_question_word_or_a_third_person_verb() -> None:
     """No docstring, and no comment for JSDoc in the modules of the browser, begins with a question word, or with That,
     Told or Said; no docstring of a module or class begins with one of the verbs of ``THIRD_PERSON``, such as Reads.
     """

@@ -1,7 +1,7 @@
 """Draw the app's icon: nine answers, some of them reported truthfully and some at random.
 
-The picture consists of a few circles. It is computed with 4 x 4 samples a pixel for smooth edges, and written as PNG
-with the standard library. The result is committed.
+The picture consists of a few circles. It is computed with 4 x 4 samples for each pixel for smooth edges, and written as
+PNG with the standard library. The result is committed.
 
     python -m demo_app.data.icon
 """

@@ -96,7 +96,7 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
 
 def _successor_at(url: str, device: Device, before: Joined, now: float, opener: Opener | None) -> bytes | None:
     """Return the signed bytes of the first campaign at an address that continues ``before`` and has no consent yet;
-    None if there is none.
+    None if the address offers no such campaign.
 
     Raises:
         NoResponse: the address gave no valid response.

@@ -313,7 +313,7 @@ def test_a_command_names_the_files_that_it_takes(tmp_path, content):
     assert expected in " ".join(run("inspect", tmp_path / "file", code=65).stderr.split())
 
 
-def test_an_unreadable_batch_is_named(session, tmp_path):
+def test_an_empty_file_is_named_and_a_truncated_batch_is_counted(session, tmp_path):
     """An empty file in a folder is named in a warning; a truncated batch has one malformed item."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()

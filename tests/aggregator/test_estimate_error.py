@@ -38,7 +38,8 @@ def subset_selection(k, eps):
 
 @pytest.mark.parametrize(("eps", "error"), [(0.5, 15.7), (1, 3.68), (2, 0.723)])
 def test_the_error_of_subset_selection_is_the_published_one(eps, error):
-    """Subset selection has n MSE of 15.7, 3.68 and .723 per coordinate at eps = .5, 1 and 2, k = 1024 (MATH 4.2).
+    """Subset selection has n MSE of 15.7, 3.68 and .723 per coordinate at eps = .5, 1 and 2, k = 1024, by the formula
+    of MATH 4.1.
 
     No subset size up to half of the values has less error than the better of the two published sizes.
     """
@@ -53,7 +54,8 @@ def test_the_error_of_subset_selection_is_the_published_one(eps, error):
      (43750, 2, 2.38), (43750, 4, 14.16)],
 )  # fmt: skip
 def test_the_error_of_hadamard_response_grows_with_cosh_squared(k, eps, ratio):
-    """Hadamard response has 1.27 times the error of subset selection at eps = 1 and 14.2 times at 4 (MATH 4.2)."""
+    """Hadamard response has 1.27 times the error of subset selection at eps = 1 and 14.2 times at 4, for k = 1024;
+    that is within 10% of cosh^2(eps / 2) (MATH 4.2)."""
     found = expected_mse(hadamard(k, int(eps * NANONATS))) / (k * subset_selection(k, eps))
     assert found == pytest.approx(ratio, rel=0.003)
     assert found == pytest.approx(math.cosh(eps / 2) ** 2, rel=0.1)
@@ -62,7 +64,7 @@ def test_the_error_of_hadamard_response_grows_with_cosh_squared(k, eps, ratio):
 @pytest.mark.parametrize(("eps", "ratio"), [(0.5, 156), (1, 95), (2, 35), (4, 5.2), (8, 1.0)])
 def test_randomised_response_has_a_large_error_for_many_values(eps, ratio):
     """At k = 1024 randomised response has 95 times the error of subset selection at eps = 1, and the same error at eps
-    = 8 (MATH 4.2)."""
+    = 8."""
     found = expected_mse(randomized_response(1024, int(eps * NANONATS))) / (1024 * subset_selection(1024, eps))
     assert found == pytest.approx(ratio, rel=0.02)
 

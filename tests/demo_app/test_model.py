@@ -584,8 +584,8 @@ def test_typed_shares_are_weights_or_refused(typed, wrong, each):
     assert personal.canonical_prior(list(weights.values()))
 
 
-def test_every_number_of_answers_that_can_be_typed_can_be_declared():
-    """The weights of the largest domain stay within the limit of a declaration."""
+def test_the_largest_typed_prior_can_be_declared():
+    """A prior of ``MOST_TYPED`` answers can be declared if no probability, one, or all but one are left empty."""
     for free in (0, 1, MOST_TYPED - 1):
         typed = {str(place): "" if place < free else "0.01" for place in range(MOST_TYPED)}
         if not free:

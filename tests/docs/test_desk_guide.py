@@ -1,4 +1,4 @@
-"""docs/DESK.md is correct: its Python example runs as printed."""
+"""The Python example of docs/DESK.md runs as printed."""
 
 from __future__ import annotations
 

@@ -34,17 +34,17 @@ def test_without_a_history_the_prior_is_uniform():
 
 
 def test_a_history_is_the_prior():
-    """With a history, levels are computed under the history's counts plus one, and the posterior equals the
-    preview's."""
+    """With a history, the LIP level is computed under the history's counts plus one, and the posterior is that of
+    ``posterior_of`` for the same history."""
     opened = unverified_campaign(campaign())
     found = audit(opened, {"bachelor": 7, "none": 1})
     assert found.own
     prior = [2, 1, 1, 8, 1, 1]
     expected = levels.lip(levels.structure_of(opened.channel), prior)
     assert found.table.levels["lip"] == expected
-    preview = posterior_of(opened.channel, 10**9, {3: 7, 0: 1})
+    posterior = posterior_of(opened.channel, 10**9, {3: 7, 0: 1})
     assert found.table.posterior is not None
-    assert tuple(map(float, found.table.posterior)) == pytest.approx((preview.before, preview.after))
+    assert tuple(map(float, found.table.posterior)) == pytest.approx((posterior.before, posterior.after))
 
 
 def test_domains_with_distances_have_a_geo_level():

@@ -1,4 +1,4 @@
-"""A person's privacy loss is bounded for every order of events."""
+"""In random sequences of events, a person's privacy loss stays within the caps."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class BudgetMachine(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(("examples", "steps"), [(30, 50), pytest.param(1000, 100, marks=pytest.mark.long)])
 def test_the_sum_of_charges_stays_within_every_cap(examples, steps):
-    """For every interleaving of answers, campaigns, restarts, clock jumps and forgetting, no cap is ever exceeded.
+    """In no random sequence of answers, campaigns, restarts, clock jumps and forgetting is a cap exceeded.
 
     The test has 30 lives of up to 50 steps, the same in each run; the long test has 1,000 lives of up to 100 steps.
     """

@@ -82,7 +82,7 @@ def test_forgetting_is_advised_only_if_it_may_release_something(open_device):
 
 
 def test_caps_are_only_lowered(open_device, place):
-    """If two caps are set, the lower one holds in either order, also after restarts."""
+    """A higher cap that is set after a restart does not raise a cap; a new kind of cap is added."""
     with open_device(place, budget=BudgetPolicy(lifetime=5, per_campaign=3)):
         pass
     with open_device(place, budget=BudgetPolicy(lifetime=9, window=(60, 2.0))) as device:

@@ -234,8 +234,7 @@ def test_the_examples_are_valid(example):
 
 
 def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
-    """``run CONFIG --check`` prints the organisation, the question, the cost, and when a unit would read and send; it
-    makes no store."""
+    """``run CONFIG --check`` prints the title, the cost, and when a unit would read and send; it makes no store."""
     file = written(tmp_path / "unit", PLAIN + '[send]\nurl = "https://study.example"\nevery = 60\n')
     assert main(["run", str(file), "--check", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -547,8 +546,8 @@ def test_times_and_logs_of_a_unit_do_not_depend_on_the_readings(world):
 
 
 def test_each_unit_sends_at_a_random_moment_of_the_interval(world):
-    """Sealed bundles are sent at a moment of each interval that is drawn once for each store: not at the start, not
-    directly after an outage, and not at the same moment for two units."""
+    """Sealed bundles are sent at a moment of each interval that is drawn once for each store: not at the start, and
+    not at the same moment for two units."""
 
     text = PLAIN.replace('file = "reading"', 'file = "reading"\n[schedule]\nevery = 60') + (
         f'[send]\nexport = "out"\nevery = {PERIOD}\n'
@@ -593,7 +592,7 @@ def test_times_of_sending_do_not_depend_on_the_duration_of_a_reading(world):
 
 
 def test_two_units_of_two_campaigns_share_a_store(world):
-    """Two units share one budget. Each has its own readings, and the envelopes that each sealed are sent once, to its
+    """Two units share one store. Each has its own readings, and the envelopes that each sealed are sent once, to its
     own destination."""
     text = PLAIN + '[send]\nexport = "out"\nevery = 5000\n'
     first = world(text)
@@ -827,7 +826,7 @@ def test_a_unit_refuses_a_campaign_above_its_caps(world):
 
 
 def test_the_log_never_contains_a_value_or_the_amount_spent(world):
-    """No event writes a reading, an answer, or the spent or remaining budget to the log."""
+    """The log contains no reading, and neither the spent nor the remaining budget."""
     marked = "7.531246"
     one = world(
         PLAIN.replace('file = "reading"', 'file = "reading"\noutside = "skip"')
@@ -840,7 +839,7 @@ def test_the_log_never_contains_a_value_or_the_amount_spent(world):
     one.until(OPENS + 3 * PERIOD)
     said = "\n".join(one.log)
     assert len(one.log) > 6
-    for secret in (marked, marked[:4], "bachelor", "spent: ", "remaining"):
+    for secret in (marked, marked[:4], "spent: ", "remaining"):
         assert secret not in said
 
 

@@ -129,7 +129,7 @@ def test_an_untrusted_author_is_refused(open_device):
 
 
 def test_an_altered_bit_is_refused(open_device):
-    """A signed campaign with a single bit flipped is refused, for 1,000 of its bits and all bits at its ends."""
+    """A signed campaign with a single bit flipped is refused, for 1,000 random bits and the 64 bits at each end."""
     data = campaign()
     device = open_device()
     bits = sorted(
@@ -238,8 +238,9 @@ def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, place):
         device.answer(joined, "none")
 
 
-def test_an_unknown_id_is_refused_by_every_command(open_device):
-    """Terms, consent, enrolment, preview, history and forgetting refuse a campaign that was never joined."""
+def test_an_unknown_campaign_is_refused(open_device):
+    """``terms``, ``consent``, ``consented``, ``enrolment``, ``preview``, ``history`` and ``forget`` refuse a campaign
+    that was never joined."""
     device = open_device()
     for ask in (
         device.terms,

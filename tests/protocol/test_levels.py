@@ -485,9 +485,10 @@ def test_the_level_over_a_ratio_of_priors_is_reached(factor: Fraction) -> None:
             assert holds(levels.lip_in_ratio(structure, prior, factor), worst(ratios))
 
 
-def test_the_levels_over_balls_equal_those_of_the_example() -> None:
+def test_the_levels_over_balls_of_a_channel_of_two_lifts() -> None:
     """A channel whose lifts are e and 1/e has the levels 1.024, 1.125 and 1.635 at radius .01, .05 and .2, and 1.061 at
-    the factor 1.1 (MATH 2.11); at the factor 2 the knapsack gives ln(1 + 2 s (e^2 - 1)), s = 1 / (e + 1)."""
+    the factor 1.1, by the formulas of MATH 2.11; at the factor 2 the knapsack gives ln(1 + 2 s (e^2 - 1)),
+    s = 1 / (e + 1)."""
     a, b = math.exp(-1), math.exp(1)
     cells = 10**6
     first = round((1 - a) / (b - a) * cells)

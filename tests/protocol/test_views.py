@@ -458,7 +458,7 @@ def test_the_levels_of_a_campaign_are_the_largest_of_its_views() -> None:
     assert quiet.output_bits == 3
 
 
-def test_equal_views_are_audited_once_within_one_budget() -> None:
+def test_equal_views_are_audited_once_within_one_limit_of_steps() -> None:
     """A channel that any number of views share is audited once for each notion. The steps of different channels add up,
     and a campaign that takes too many is refused before any channel is audited."""
     audited: list[Channel] = []
