@@ -216,8 +216,10 @@ class _ConfigTable:
 
     def tables(self) -> list[tuple[str, _ConfigTable]]:
         """Return (entry, table) for each entry whose value is a table."""
-        names = [entry for entry, value in self._entries.items() if isinstance(value, dict)]
-        return [(name, _ConfigTable(f"{self.name}.{name}", self._entries.pop(name))) for name in names]  # type: ignore[arg-type]
+        found = {entry: value for entry, value in self._entries.items() if isinstance(value, dict)}
+        for entry in found:
+            del self._entries[entry]
+        return [(entry, _ConfigTable(f"{self.name}.{entry}", value)) for entry, value in found.items()]
 
     def close(self, known: str) -> None:
         for entry in self._entries:
