@@ -60,5 +60,5 @@ def _of_class(section: Section) -> Coefficients:
     people = section.take("people", int, "a whole number of people", 0)
     if not 0 <= people <= MOST:
         raise DraftError(f"[{section.name}] people must be from 0 to 10^15, not {people}")
-    section.done()
+    section.refuse_unknown()
     return Coefficients(numbers["weight"], numbers["offset"], people if given else None)

@@ -81,7 +81,7 @@ def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fra
         raise DraftError(f"[{section.name}] has {given}: give one of them, with a number for each {what} or group")
     numbers = section.take("people" if people else "shares", dict, "a table of numbers")
     source = section.take("source", str, "a text", "")
-    section.done()
+    section.refuse_unknown()
     exact = {name: finite(section, name, number) for name, number in numbers.items()}
     for name in exact:
         if name not in groups:

@@ -73,14 +73,16 @@ class Audit:
         Returns:
             A mapping for ``json.dumps``; scripts depend on the names of its keys.
         """
-        found = certificate_facts(self.campaign) | {
+        audit_json = certificate_facts(self.campaign) | {
             "raw_mse": self.raw_mse,
             "people_per_report": self.people_per_report,
         }
-        for view, worth in zip(found["views"], view_worths(self.campaign), strict=True) if found["views"] else ():
+        for view, worth in (
+            zip(audit_json["views"], view_worths(self.campaign), strict=True) if audit_json["views"] else ()
+        ):
             view |= worth.as_json()
         if self.mse is not None:
-            found |= {"mse": self.mse, "mse_bound": self.mse_bound}
+            audit_json |= {"mse": self.mse, "mse_bound": self.mse_bound}
         if self.table is not None and self.request is not None:
             places, channels = _distinct_views(self.campaign, self.request)
             table_json: dict[str, Any] = levels.as_json(self.table, channels)
@@ -89,18 +91,18 @@ class Audit:
                     witness["view"] = places[witness.pop("channel")]
             # The certificate's levels are kept; only the level of the declared ball is replaced if another ball is
             # requested.
-            own = dict(found["levels"])
+            certificate_levels = dict(audit_json["levels"])
             if self.request.radius is not None:
-                own.pop("lip-ball", None)
-            found["levels"] = table_json["levels"] | own
-            found["ball"] = found.get("ball") if self.request.radius is None else float(self.request.radius)
-            found |= {name: value for name, value in table_json.items() if name != "levels"}
-            found |= {
+                certificate_levels.pop("lip-ball", None)
+            audit_json["levels"] = table_json["levels"] | certificate_levels
+            audit_json["ball"] = audit_json.get("ball") if self.request.radius is None else float(self.request.radius)
+            audit_json |= {name: value for name, value in table_json.items() if name != "levels"}
+            audit_json |= {
                 "prior": self.prior,
                 "metric": None if self.request.metric is None else self.request.metric.name,
             }
-            found |= self._pufferfish()
-        return found
+            audit_json |= self._pufferfish()
+        return audit_json
 
     def _pufferfish(self) -> dict[str, Any]:
         if self.table is None or self.table.distinction is None or self.request is None or not self.request.pufferfish:
@@ -147,8 +149,8 @@ def levels_request(
         weights = prior or (1,) * campaign.domain.size
         chained = chain(*(_coarsened(campaign, view, weights) for view in campaign.views))
         return LevelsRequest(tuple(chained), epsilons or (0, campaign.notion.level // 2, campaign.notion.level), radius)
-    each = campaign.notion.notions if isinstance(campaign.notion, Classes) else (campaign.notion,)
-    priors = [prior or _prior_of(notion) or (1,) * campaign.domain.size for notion in each]
+    notions = campaign.notion.notions if isinstance(campaign.notion, Classes) else (campaign.notion,)
+    priors = [prior or _prior_of(notion) or (1,) * campaign.domain.size for notion in notions]
     level = campaign.notion.level
     distance = Metric.of(campaign.domain, metric) if metric or campaign.domain.kind in METRICS else None
     return LevelsRequest(tuple(chain(*priors)), epsilons or (0, level // 2, level), radius, distance, pufferfish)
@@ -163,14 +165,18 @@ def _table(campaign: Campaign, request: LevelsRequest) -> LevelTable:
     """Return the levels of the campaign under all notions, each the worst over its classes and views."""
     places, channels = _distinct_views(campaign, request)
     starts = [0, *accumulate(view.channel.inputs for view in campaign.views)]
-    request = replace(request, prior=tuple(chain(*(request.prior[starts[at] : starts[at + 1]] for at in places))))
+    request = replace(
+        request, prior=tuple(chain(*(request.prior[starts[place] : starts[place + 1]] for place in places)))
+    )
     if campaign.classes:
-        channels = [one for channel in channels for one in class_channels(channel, len(campaign.classes))]
-    found = levels.worst_table([structure_of(channel, MOST_STEPS) for channel in channels], request)
+        channels = [
+            class_channel for channel in channels for class_channel in class_channels(channel, len(campaign.classes))
+        ]
+    table = levels.worst_table([structure_of(channel, MOST_STEPS) for channel in channels], request)
     if is_plain(campaign.views):
-        return found
+        return table
     missing = dict.fromkeys(("geo", "pufferfish"), "devices are asked for views of the answer")
-    return replace(found, missing=found.missing | missing)
+    return replace(table, missing=table.missing | missing)
 
 
 def _distinct_views(campaign: Campaign, request: LevelsRequest) -> tuple[list[int], list[Channel]]:

@@ -78,12 +78,12 @@ def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain,
         raise DraftError(
             f"[classes] {name} must be a table, not {shown(table)}: write its entries under [classes.{name}]"
         )
-    own = {key: value for key, value in table.items() if key in CLASS_ENTRIES}
-    promise = Section("privacy", privacy | own, dict.fromkeys(own, f"classes.{name}"))
-    prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in own})
+    overrides = {key: value for key, value in table.items() if key in CLASS_ENTRIES}
+    promise = Section("privacy", privacy | overrides, dict.fromkeys(overrides, f"classes.{name}"))
+    prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in overrides})
     notion = notion_of(promise, prior, domain, folder)
-    promise.done()
-    prior.done(CLASS_ENTRIES)
+    promise.refuse_unknown()
+    prior.refuse_unknown(CLASS_ENTRIES)
     return notion
 
 
@@ -102,20 +102,20 @@ class DraftClasses:
     choices: tuple[Candidate, ...]
 
     @classmethod
-    def of(cls, names: tuple[str, ...], whole: PlannedQuestion, name: str) -> DraftClasses:
+    def of(cls, names: tuple[str, ...], question: PlannedQuestion, name: str) -> DraftClasses:
         """Return the classes, each with the channel of the mechanism ``name``; for ``auto``, of the best mechanism.
 
         Args:
             names: the names of the classes.
-            whole: the question to all classes, with all expected reports; classes have equal size. For a mean, ``auto``
-                replaces the domain by few numbers, the same for all classes.
+            question: the question to all classes, with all expected reports; classes have equal size. For a mean,
+                ``auto`` replaces the domain by few numbers, the same for all classes.
         Raises:
             DraftError: no mechanism applies to a class, or the named one does not.
         """
-        questions = class_questions(whole)
+        questions = class_questions(question)
         if name == AUTO:
             questions = rounded_for_means(questions)
-        return cls(names, tuple(questions), tuple(class_choice(name, question) for question in questions))
+        return cls(names, tuple(questions), tuple(class_choice(name, of_class) for of_class in questions))
 
     @property
     def mechanism(self) -> str:
@@ -128,18 +128,18 @@ class DraftClasses:
         return side_by_side(self.choices)[1]
 
 
-def class_questions(whole: PlannedQuestion) -> list[PlannedQuestion]:
+def class_questions(question: PlannedQuestion) -> list[PlannedQuestion]:
     """Return the question of each class.
 
     Args:
-        whole: the question to all classes.
+        question: the question to all classes.
     Raises:
         TypeError: the question has no classes.
     """
-    if not isinstance(whole.notion, Classes):
-        raise TypeError(f'the question has no classes: its notion is "{whole.notion.name}"')
-    reports = math.ceil(whole.reports / len(whole.notion.notions))
-    return [replace(whole, notion=inner, reports=reports) for inner in whole.notion.notions]
+    if not isinstance(question.notion, Classes):
+        raise TypeError(f'the question has no classes: its notion is "{question.notion.name}"')
+    reports = math.ceil(question.reports / len(question.notion.notions))
+    return [replace(question, notion=inner, reports=reports) for inner in question.notion.notions]
 
 
 def class_choice(name: str, question: PlannedQuestion) -> Candidate:
@@ -162,6 +162,6 @@ def class_choice(name: str, question: PlannedQuestion) -> Candidate:
 
 def side_by_side(choices: Sequence[Candidate]) -> tuple[str, Blocks]:
     """Return the names of the mechanisms of all classes, and the combined channel."""
-    runs = tuple((block, one.channel.inputs) for block, one in enumerate(choices, 1))
-    names = dict.fromkeys(one.mechanism.name for one in choices)
-    return ", ".join(names), Blocks(0, runs, tuple(one.channel for one in choices))
+    runs = tuple((block, choice.channel.inputs) for block, choice in enumerate(choices, 1))
+    names = dict.fromkeys(choice.mechanism.name for choice in choices)
+    return ", ".join(names), Blocks(0, runs, tuple(choice.channel for choice in choices))

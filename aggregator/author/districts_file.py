@@ -123,14 +123,16 @@ def _polygons(feature: dict[str, Any], name: str) -> Iterator[list[list[tuple[in
 
 def _ring(ring: Any, name: str) -> list[tuple[int, int]]:
     if not isinstance(ring, list) or len(ring) < 4:
-        found = f"a list of {len(ring)}" if isinstance(ring, list) else shown(ring)
-        raise DistrictsError(f"a ring of district {name!r} must be a list of at least four positions, not {found}")
+        description = f"a list of {len(ring)}" if isinstance(ring, list) else shown(ring)
+        raise DistrictsError(
+            f"a ring of district {name!r} must be a list of at least four positions, not {description}"
+        )
     points = []
     for position in ring:
         if not isinstance(position, list) or len(position) < 2:
-            found = f"a list of {len(position)}" if isinstance(position, list) else shown(position)
+            description = f"a list of {len(position)}" if isinstance(position, list) else shown(position)
             raise DistrictsError(
-                f"a position of district {name!r} must be a list of a longitude and a latitude, not {found}"
+                f"a position of district {name!r} must be a list of a longitude and a latitude, not {description}"
             )
         points.append((_units(position[0], 180, name), _units(position[1], 90, name)))
     if points[0] != points[-1]:
@@ -141,12 +143,12 @@ def _ring(ring: Any, name: str) -> list[tuple[int, int]]:
     return points
 
 
-def _units(degrees: Any, most: int, name: str) -> int:
-    if isinstance(degrees, bool) or not isinstance(degrees, int | Fraction) or not -most <= degrees <= most:
-        found = shown(str(degrees) if isinstance(degrees, Fraction) else degrees)
+def _units(degrees: Any, limit: int, name: str) -> int:
+    if isinstance(degrees, bool) or not isinstance(degrees, int | Fraction) or not -limit <= degrees <= limit:
+        description = shown(str(degrees) if isinstance(degrees, Fraction) else degrees)
         raise DistrictsError(
-            f"a {'longitude' if most == 180 else 'latitude'} of district {name!r} must be a number of degrees from "
-            f"-{most} to {most}, not {found}"
+            f"a {'longitude' if limit == 180 else 'latitude'} of district {name!r} must be a number of degrees from "
+            f"-{limit} to {limit}, not {description}"
         )
     units = degrees * UNITS
     if units != int(units):

@@ -42,7 +42,7 @@ def _domain_of(section: Section) -> Domain:
         labels = tuple(section.list_of("values", str, "texts, one for each value"))
         return OrderedValues(labels) if section.flag("ordered", "the values go from least to most") else Values(labels)
     if kind == "grid":
-        return Grid(*(_microdegrees(section, name, what) for name, what in GRID_ENTRIES.items()))
+        return Grid(*(_microdegrees(section, name, expected) for name, expected in GRID_ENTRIES.items()))
     if kind == "buckets":
         return Buckets.of(section.list_of("edges", (int, Decimal), "increasing numbers"))
     if kind == "number":
@@ -83,8 +83,8 @@ def _items(section: Section) -> tuple[str, ...] | int:
     return tuple(section.list_of("values", str, "texts, one for each item, or the number of items"))
 
 
-def _microdegrees(section: Section, name: str, what: str) -> int:
-    degrees = section.take(name, (int, Decimal), what)
+def _microdegrees(section: Section, name: str, expected: str) -> int:
+    degrees = section.take(name, (int, Decimal), expected)
     scaled = finite(section, name, degrees) * MICRODEGREES
     if scaled.denominator != 1:
         raise DraftError(f"{section.entry(name)} may have at most six decimal places, and {degrees} has more")

@@ -75,12 +75,12 @@ def read_question(path: Path, *, rounded: bool = True) -> PlannedQuestion:
     if _is_form(document):
         raise DraftError("the draft is a form, which has a channel for each view: plan it with `halftruth plan DRAFT`")
     top = Section("", document)
-    sections = domain, privacy, prior, analysis = _sections(top, "domain", "privacy", "prior", "analysis")
-    asked = domain_of(domain)
-    question = _question(privacy, prior, asked, path.parent, document)
-    question = _for_goal(question, _goal(analysis, asked), _reports(analysis))
+    sections = answers, privacy, prior, analysis = _sections(top, "domain", "privacy", "prior", "analysis")
+    domain = domain_of(answers)
+    question = _question(privacy, prior, domain, path.parent, document)
+    question = _for_goal(question, _goal(analysis, domain), _reports(analysis))
     for section in sections:
-        section.done()
+        section.refuse_unknown()
     if "views" in document:
         return _by_value(question)
     return rounded_for_mean(question) if rounded else question
@@ -103,19 +103,19 @@ def read_form(path: Path) -> DraftForm | None:
     return form_draft(analysis, name, form, dataclasses.replace(question, reports=_reports(analysis)), classes)
 
 
-def shortened_questions(path: Path, made: Domain) -> list[str]:
+def shortened_questions(path: Path, campaign_domain: Domain) -> list[str]:
     """Return a sentence for each numeric question of the form at ``path`` that gets fewer values than its author
     wrote; empty if the draft is not a form.
 
     Args:
-        made: the domain of the campaign read from the draft.
+        campaign_domain: the domain of the campaign read from the draft.
     """
     document = read_toml(path)
-    if not isinstance(made, Form):
+    if not isinstance(campaign_domain, Form):
         return []
     top = Section("", document)
     (analysis,) = _sections(top, "analysis")
-    return bins_sentences(questions_form(top), made, _reports(analysis))
+    return bins_sentences(questions_form(top), campaign_domain, _reports(analysis))
 
 
 def read_classes(path: Path) -> DraftClasses | None:
@@ -130,10 +130,10 @@ def read_classes(path: Path) -> DraftClasses | None:
     if "classes" not in document or _is_form(document):
         return None
     top = Section("", document)
-    domain, privacy, prior, analysis, mechanism = _sections(top, "domain", "privacy", "prior", "analysis", "mechanism")
-    asked = domain_of(domain)
-    question, names = _question_and_classes(document, top, asked, path.parent, privacy, prior)
-    question = _for_goal(question, _goal(analysis, asked), _reports(analysis))
+    answers, privacy, prior, analysis, mechanism = _sections(top, "domain", "privacy", "prior", "analysis", "mechanism")
+    domain = domain_of(answers)
+    question, names = _question_and_classes(document, top, domain, path.parent, privacy, prior)
+    question = _for_goal(question, _goal(analysis, domain), _reports(analysis))
     return DraftClasses.of(names, _by_value(question) if "views" in document else question, mechanism_name(mechanism))
 
 
@@ -183,11 +183,11 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     notion, name = question.notion, mechanism_name(sections["mechanism"])
     if form:
         question = dataclasses.replace(question, reports=reports)
-        made = form_draft(sections["analysis"], name, form, question, names)
-        domain, mechanism, views = made.form, made.made_by, made.views
+        draft_form = form_draft(sections["analysis"], name, form, question, names)
+        domain, mechanism, views = draft_form.form, draft_form.made_by, draft_form.views
     elif isinstance(notion, Classes) and "views" not in top:
-        asked = DraftClasses.of(names, _for_goal(question, goal, reports), name)
-        domain, mechanism, views = asked.questions[0].domain, asked.mechanism, plain_views(asked.channel)
+        classes = DraftClasses.of(names, _for_goal(question, goal, reports), name)
+        domain, mechanism, views = classes.questions[0].domain, classes.mechanism, plain_views(classes.channel)
     else:
         question = _for_goal(question, goal, reports)
         if "views" not in top and name == AUTO:
@@ -205,7 +205,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     campaign = Campaign(
         title=top.take("title", str, "the name of the campaign"),
         question=(
-            "\n".join(one.text for one in form.questions)
+            "\n".join(form_question.text for form_question in form.questions)
             if form
             else top.take(
                 "question", str, "the question to the person, or a table [[question]] for each question of a form"
@@ -238,7 +238,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         goal=goal,
     )
     for section in (*sections.values(), top):
-        section.done()
+        section.refuse_unknown()
     return campaign
 
 
@@ -308,13 +308,13 @@ def _by_value(question: PlannedQuestion) -> PlannedQuestion:
 
 def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the draft with a padding of "auto" replaced by the number with the least expected error on a sample."""
-    asked = document.get("domain")
-    if not isinstance(asked, dict) or asked.get("kind") != "items" or asked.get("padding") != AUTO:
+    domain_table = document.get("domain")
+    if not isinstance(domain_table, dict) or domain_table.get("kind") != "items" or domain_table.get("padding") != AUTO:
         return document
-    section = Section("domain", asked)
+    section = Section("domain", domain_table)
     file = section.file("sample", "a text file of sets, one per line, from which the padding is chosen", folder)
     limits = Section("limits", document.get("limits", {}))
-    rest = {name: value for name, value in asked.items() if name != "sample"}
+    rest = {name: value for name, value in domain_table.items() if name != "sample"}
 
     def padded(length: int) -> dict[str, Any]:
         return document | {"domain": rest | {"padding": length}}
@@ -343,7 +343,7 @@ def _question_and_classes(
     """
     if "classes" not in top:
         question = _question(privacy, prior, domain, folder, document)
-        privacy.done()
+        privacy.refuse_unknown()
         return question, ()
     if isinstance(domain, Form) and CLASS in domain.places:
         raise DraftError(f'[[question]] name: with [classes], no question may be called "{CLASS}": choose another name')
@@ -376,8 +376,8 @@ def _time(section: Section, name: str) -> int:
     return math.floor(value.timestamp())
 
 
-def _period(section: Section, whole: int) -> int:
-    days = section.number("period_days", "days", Fraction(whole, DAY))
+def _period(section: Section, open_seconds: int) -> int:
+    days = section.number("period_days", "days", Fraction(open_seconds, DAY))
     seconds = days * DAY
     if seconds.denominator != 1 or seconds < 1:
         raise DraftError(

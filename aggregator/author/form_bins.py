@@ -32,18 +32,18 @@ EXACT = Fraction(3, 2)
 """A step that ends exactly at the highest number is preferred if it is at most this times the shortest step."""
 
 
-def with_bins(domain: NumberRange, most: int) -> NumberRange:
-    """Return the range with at most ``most`` numbers, and with the shortest possible step, or a slightly longer step
+def with_bins(domain: NumberRange, limit: int) -> NumberRange:
+    """Return the range with at most ``limit`` numbers, and with the shortest possible step, or a slightly longer step
     that divides the range exactly.
 
     Args:
-        most: the maximum number of values, at least 2.
+        limit: the maximum number of values, at least 2.
     """
-    if domain.size <= most:
+    if domain.size <= limit:
         return domain
     steps = domain.size - 1
-    shortest = math.ceil(steps / (most - 1))
-    exact = (one for one in range(shortest, math.floor(shortest * EXACT) + 1) if steps % one == 0)
+    shortest = math.ceil(steps / (limit - 1))
+    exact = (divisor for divisor in range(shortest, math.floor(shortest * EXACT) + 1) if steps % divisor == 0)
     factor = next(exact, shortest)
     step = factor * domain.step
     ends = (domain.low, domain.low + math.ceil(steps / factor) * step)
@@ -52,25 +52,27 @@ def with_bins(domain: NumberRange, most: int) -> NumberRange:
 
 
 def form_with_bins(
-    form: Form, asked: Sequence[tuple[int, ...]], reports: int, channel_for: Callable[[int], Channel]
+    form: Form, view_places: Sequence[tuple[int, ...]], reports: int, channel_for: Callable[[int], Channel]
 ) -> Form:
     """Return the form in which numeric questions in pairs have few enough values.
 
     Args:
-        asked: the positions of the questions of each view; all views have the same number of devices.
+        view_places: the positions of the questions of each view; all views have the same number of devices.
         reports: the expected number of reports of the whole form.
         channel_for: a function that returns the channel of a view with the given number of answers.
     """
-    pairs = [places for places in asked if len(places) == 2]
-    many = [place for pair in pairs for place in pair if _many(form.questions[place].domain)]
-    if not many:
+    pairs = [places for places in view_places if len(places) == 2]
+    many_valued = [place for pair in pairs for place in pair if _many(form.questions[place].domain)]
+    if not many_valued:
         return form
-    sizes = [MOST_BINS + 1 if place in many else form.questions[place].size for pair in pairs for place in pair]
-    cells = _most_cells(channel_for, reports / len(asked), max(sizes) * (MOST_BINS + 1))
+    sizes = [MOST_BINS + 1 if place in many_valued else form.questions[place].size for pair in pairs for place in pair]
+    cells = _most_cells(channel_for, reports / len(view_places), max(sizes) * (MOST_BINS + 1))
     questions = list(form.questions)
-    for place in sorted(set(many)):
+    for place in sorted(set(many_valued)):
         others = [other for pair in pairs if place in pair for other in pair if other != place]
-        fitting = [math.isqrt(cells) if other in many else cells // form.questions[other].size for other in others]
+        fitting = [
+            math.isqrt(cells) if other in many_valued else cells // form.questions[other].size for other in others
+        ]
         question, domain = form.questions[place], form.questions[place].domain
         if isinstance(domain, NumberRange):
             bins = min(max(median_low(fitting) - question.skippable, LEAST_BINS), MOST_BINS)
@@ -78,26 +80,26 @@ def form_with_bins(
     return Form(tuple(questions))
 
 
-def bins_sentences(written: Form, made: Form, reports: int) -> list[str]:
+def bins_sentences(written: Form, reduced: Form, reports: int) -> list[str]:
     """Return a sentence for each numeric question that has a longer step than its author wrote."""
-    found = []
-    for one, other in zip(written.questions, made.questions, strict=True):
-        if isinstance(other.domain, NumberRange) and other.domain.size < one.domain.size:
-            step = decimal_of(Fraction(other.domain.step, 10**other.domain.places))
-            found.append(
-                f"question {one.name} is asked in pairs, so its {one.domain.size:,} numbers are reduced to "
-                f"{other.domain.size} ({other.domain.span} in steps of {step}), for {reports:,} expected reports; "
-                "to change this, give bins in [[question]], or reports in [analysis]"
+    sentences = []
+    for question, reduced_question in zip(written.questions, reduced.questions, strict=True):
+        if isinstance(reduced_question.domain, NumberRange) and reduced_question.domain.size < question.domain.size:
+            step = decimal_of(Fraction(reduced_question.domain.step, 10**reduced_question.domain.places))
+            sentences.append(
+                f"question {question.name} is asked in pairs, so its {question.domain.size:,} numbers are reduced to "
+                f"{reduced_question.domain.size} ({reduced_question.domain.span} in steps of {step}), for {reports:,} "
+                "expected reports; to change this, give bins in [[question]], or reports in [analysis]"
             )
-    return found
+    return sentences
 
 
 def _many(domain: Domain) -> bool:
     return isinstance(domain, NumberRange) and domain.size > MOST_BINS
 
 
-def _most_cells(channel_for: Callable[[int], Channel], reports: float, most: int) -> int:
-    """Return the largest number of cells of a table, up to ``most``, at which the standard error of a cell is at most
+def _most_cells(channel_for: Callable[[int], Channel], reports: float, limit: int) -> int:
+    """Return the largest number of cells of a table, up to ``limit``, at which the standard error of a cell is at most
     its share."""
 
     def holds(cells: int) -> bool:
@@ -106,7 +108,7 @@ def _most_cells(channel_for: Callable[[int], Channel], reports: float, most: int
         return bool(math.sqrt(variance / reports) <= 1 / cells)
 
     # The error of a cell hardly depends on the number of cells, so a binary search finds the largest number.
-    low, high = LEAST_BINS, most
+    low, high = LEAST_BINS, limit
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)

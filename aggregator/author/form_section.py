@@ -101,26 +101,26 @@ def form_draft(
     Raises:
         DraftError, BadData: an entry is invalid. The text names it.
     """
-    asked = _questions_by_view(analysis, written)
-    for place in {place for places in asked if len(places) > 1 for place in places}:
+    view_places = _questions_by_view(analysis, written)
+    for place in {place for places in view_places if len(places) > 1 for place in places}:
         _require_few(written.questions[place])
     notion = question.notion
-    least = min(notion.notions, key=lambda one: one.level) if isinstance(notion, Classes) else notion
+    strictest = min(notion.notions, key=lambda inner: inner.level) if isinstance(notion, Classes) else notion
 
     def of_cells(cells: int) -> Channel:
         domain = Values(tuple(map(str, range(1, cells + 1))))
-        return channel_of(mechanism, replace(question, domain=domain, notion=Ldp(least.level)), Identity())[1]
+        return channel_of(mechanism, replace(question, domain=domain, notion=Ldp(strictest.level)), Identity())[1]
 
-    form = form_with_bins(written, asked, question.reports, of_cells)
+    form = form_with_bins(written, view_places, question.reports, of_cells)
     question = replace(question, domain=form)
-    maps = [QuestionsMap(places) for places in asked]
-    made: dict[int, tuple[str, Channel]] = {}
+    maps = [QuestionsMap(places) for places in view_places]
+    channels_by_size: dict[int, tuple[str, Channel]] = {}
     for map_ in maps:
         size = map_.inputs(form)
-        if size not in made:  # the channel depends on the number of answers alone
-            made[size] = channel_of(mechanism, question, map_)
-    views = tuple(View(1, map_, made[map_.inputs(form)][1]) for map_ in maps)
-    names = named_once(name for name, _ in made.values())
+        if size not in channels_by_size:  # the channel depends on the number of answers alone
+            channels_by_size[size] = channel_of(mechanism, question, map_)
+    views = tuple(View(1, map_, channels_by_size[map_.inputs(form)][1]) for map_ in maps)
+    names = named_once(name for name, _ in channels_by_size.values())
     return DraftForm(form, question, mechanism, names, views, classes)
 
 
@@ -133,14 +133,14 @@ def _question(table: dict[str, object]) -> FormQuestion:
         if bins < 2:
             raise DraftError(f"{section.entry('bins')}, the maximum number of values, must be at least 2, not {bins}")
         domain = with_bins(domain, bins)
-    found = FormQuestion(
+    question = FormQuestion(
         section.take("name", str, "short, of a-z, 0-9 and _"),
         section.take("text", str, "the question to the person"),
         domain,
         section.flag("skippable", "a person may skip the question"),
     )
-    section.done()
-    return found
+    section.refuse_unknown()
+    return question
 
 
 def _questions_by_view(analysis: Section, form: Form) -> list[tuple[int, ...]]:

@@ -64,13 +64,13 @@ def _findings(campaign: Campaign) -> Iterator[str]:
             yield from _unseen(campaign)
         # A value of average frequency is not found if the standard error of its share is larger than the share.
         elif (error := math.sqrt(mse / size / campaign.minimum_devices)) > even:
-            needed = mse / size / even**2
-            each = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
+            devices = mse / size / even**2
+            even_share = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
             values = "items" if isinstance(campaign.domain, Items) else "values"
             yield (
                 f"with the minimum of {quantity(campaign.minimum_devices, 'device')}, the standard error of a share is "
-                f"{error:.2%}, more than {each} of each of {size:,} equally frequent {values}: only much "
-                f"more frequent {values} will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer "
+                f"{error:.2%}, more than {even_share} of each of {size:,} equally frequent {values}: only much "
+                f"more frequent {values} will be found. Set minimum_reports to {_rounded(devices):,}, or ask for fewer "
                 f"{values}"
             )
     if campaign.certificate.ldp is None:
@@ -94,10 +94,10 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
     for view, worth in zip(campaign.views, view_worths(campaign), strict=True):
         size = view.map.inputs(campaign.domain)
         if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
-            wanted = _rounded(worth.mse * size)
+            devices = _rounded(worth.mse * size)
             parts.append(
                 f"{error:.2%} for {view_name(campaign.domain, view)}, where an equal share is {100 / size:.2g}% "
-                f"({wanted:,} devices would be enough)"
+                f"({devices:,} devices would be enough)"
             )
     if parts:
         yield (
@@ -111,18 +111,18 @@ def _mean_off(campaign: Campaign) -> Iterator[str]:
     """Yield a warning for all people and for each class, if they use a wave channel and the minimum number of devices
     is too small even for the mean."""
     channels = class_channels(campaign.channel, len(campaign.classes)) if campaign.classes else (campaign.channel,)
-    asked: list[tuple[str, tuple[Channel, ...]]] = [
+    groups: list[tuple[str, tuple[Channel, ...]]] = [
         ("", channels),
-        *((f"class {name}: ", (one,)) for name, one in zip(campaign.classes, channels, strict=False)),
+        *((f"class {name}: ", (channel,)) for name, channel in zip(campaign.classes, channels, strict=False)),
     ]
     n = campaign.minimum_devices
-    for name, of in asked:
-        if not any(isinstance(one, Wave) for one in of):
+    for name, group in groups:
+        if not any(isinstance(channel, Wave) for channel in group):
             continue
         # The values are replaced by positions from 0 to 1, so that the error is a part of the range. Classes are
         # assumed to have equal sizes.
         line = np.linspace(0, 1, campaign.domain.size)
-        variance = sum(expected_variance(decoder_of(one), line, None) for one in of) / len(of)
+        variance = sum(expected_variance(decoder_of(channel), line, None) for channel in group) / len(group)
         if (off := math.sqrt(variance / n)) > APART:
             yield (
                 f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {off:.0%} of "
@@ -147,26 +147,28 @@ def _missing_facts(campaign: Campaign) -> Iterator[str]:
 def _untranslated(campaign: Campaign) -> Iterator[str]:
     """Yield a warning for each translation in which labels, units, or names of districts or classes are not
     translated."""
-    for one in campaign.translations:
-        own, said = campaign.domain, campaign.domain_in(one.language)
-        pairs = [("", own, said)]
-        if isinstance(own, Form) and isinstance(said, Form):
-            questions = zip(own.questions, said.questions, strict=True)
-            pairs = [(f" of {here.name!r}", here.domain, there.domain) for here, there in questions]
-        kept = [
-            f"the {'unit' if isinstance(here, NumberRange) else 'labels'}{of}"
-            for of, here, there in pairs
-            if here.named and here.named == there.named
+    for translation in campaign.translations:
+        domain, translated_domain = campaign.domain, campaign.domain_in(translation.language)
+        pairs = [("", domain, translated_domain)]
+        if isinstance(domain, Form) and isinstance(translated_domain, Form):
+            questions = zip(domain.questions, translated_domain.questions, strict=True)
+            pairs = [
+                (f" of {question.name!r}", question.domain, translated.domain) for question, translated in questions
+            ]
+        untranslated = [
+            f"the {'unit' if isinstance(original, NumberRange) else 'labels'}{suffix}"
+            for suffix, original, translated in pairs
+            if original.named and original.named == translated.named
         ]
-        districts = slice(len(own.named), None)
-        if campaign.own_texts.labels[districts] == campaign.texts(one.language).labels[districts] != ():
-            kept.append("the names of the districts")
-        if campaign.classes and campaign.classes == campaign.texts(one.language).classes:
-            kept.append("the names of the classes")
-        if kept:
+        districts = slice(len(domain.named), None)
+        if campaign.own_texts.labels[districts] == campaign.texts(translation.language).labels[districts] != ():
+            untranslated.append("the names of the districts")
+        if campaign.classes and campaign.classes == campaign.texts(translation.language).classes:
+            untranslated.append("the names of the classes")
+        if untranslated:
             yield (
-                f"[text.{one.language}] leaves {', '.join(kept)} in the campaign's own language: add the missing "
-                "texts, unless both languages have the same words"
+                f"[text.{translation.language}] leaves {', '.join(untranslated)} in the campaign's own language: add "
+                "the missing texts, unless both languages have the same words"
             )
 
 

@@ -109,10 +109,12 @@ def _averaged(section: Section, name: str, question: PlannedQuestion) -> Channel
     if power and not isinstance(domain, Line):
         raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers or dates, not {domain.kind}')
     edges = [float(number) for number in domain.points] if isinstance(domain, Line) else range(question.size)
-    apart = [[abs(one - other) ** power if one != other else 0.0 for other in edges] for one in edges]
-    most = max(map(max, apart))
+    apart = [[abs(edge - other) ** power if edge != other else 0.0 for other in edges] for edge in edges]
+    diameter = max(map(max, apart))
     try:
-        return mutual_information_table(notion.prior, notion.level, [[cell / most for cell in row] for row in apart])
+        return mutual_information_table(
+            notion.prior, notion.level, [[cell / diameter for cell in row] for row in apart]
+        )
     except NotionError as error:
         raise DraftError(f"[mechanism] {error}") from None
 
@@ -125,8 +127,10 @@ def _table(section: Section, size: int) -> Table:
     if len(rows) != size:
         raise DraftError(f"[mechanism] rows must have {size} rows, one for each value of the domain, not {len(rows)}")
     for x, row in enumerate(rows):
-        if (least := min(row, default=0)) < 0:
-            raise DraftError(f"[mechanism] rows: a probability in row {x + 1} must be at least 0, not {float(least):g}")
+        if (minimum := min(row, default=0)) < 0:
+            raise DraftError(
+                f"[mechanism] rows: a probability in row {x + 1} must be at least 0, not {float(minimum):g}"
+            )
     return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
 
 
@@ -145,9 +149,9 @@ def families_of(document: dict[str, Any]) -> frozenset[str]:
         raise DraftError(f"[mechanism] families must be {FAMILIES_ENTRY}, not {shown(listed)}")
     for name in listed:
         if not isinstance(name, str) or name.strip().lower() not in FAMILIES:
-            meant = suggestion(name, FAMILIES) if isinstance(name, str) else ""
+            hint = suggestion(name, FAMILIES) if isinstance(name, str) else ""
             raise DraftError(
-                f"[mechanism] families: each must be one of {', '.join(FAMILIES)}, not {shown(name)}{meant}"
+                f"[mechanism] families: each must be one of {', '.join(FAMILIES)}, not {shown(name)}{hint}"
             )
     return frozenset(name.strip().lower() for name in listed)
 

@@ -95,11 +95,11 @@ def sensitive_share_of(section: Section, notion: Notion) -> float | None:
         return None
     if not isinstance(notion, HighLow):
         raise DraftError('[privacy] sensitive_share needs notion = "high-low": leave it out')
-    what = "the share of people who hold a sensitive value, above 0 and below 1, such as 0.1"
-    written = section.take("sensitive_share", (int, Decimal), what)
+    expected = "the share of people who hold a sensitive value, above 0 and below 1, such as 0.1"
+    written = section.take("sensitive_share", (int, Decimal), expected)
     share = float(finite(section, "sensitive_share", written))
     if not 0 < share < 1:
-        raise DraftError(f"[privacy] sensitive_share must be {what}, not {shown(written)}")
+        raise DraftError(f"[privacy] sensitive_share must be {expected}, not {shown(written)}")
     return share
 
 
@@ -152,8 +152,10 @@ def _nats(section: Section, key: str, value: object) -> int:
     """Return a budget in nanonats; 0, which means no budget, if ``value`` is 0."""
     budget = exact.level_from(finite(section, key, value))
     if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
-        least, most = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
-        raise DraftError(f"{section.entry(key)}: a budget must be from {least:g} to {most:g} nats, not {shown(value)}")
+        minimum, maximum = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
+        raise DraftError(
+            f"{section.entry(key)}: a budget must be from {minimum:g} to {maximum:g} nats, not {shown(value)}"
+        )
     return budget
 
 
@@ -193,8 +195,8 @@ def _radius(prior: Section) -> int:
 
 
 def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
-    what = "a CSV file of k rows of k levels in nats, inf for a pair that is not protected"
-    file = section.file("matrix", what, folder)
+    expected = "a CSV file of k rows of k levels in nats, inf for a pair that is not protected"
+    file = section.file("matrix", expected, folder)
     with csv_rows(file) as lines:
         rows = [row for row in lines if row]
     if len(rows) != domain.size:
@@ -221,7 +223,7 @@ def _matrix_level(cell: str, file: str, x: int, y: int) -> int:
 
 def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
     if prior.holds("counts", str):
-        return read_prior(prior.file("counts", "a CSV file", folder), domain, whole=True)
+        return read_prior(prior.file("counts", "a CSV file", folder), domain, whole_numbers=True)
     if "estimate" in prior:
         return _earlier_round(prior, domain, folder)
     key = "counts" if "counts" in prior else "weights"
@@ -286,8 +288,8 @@ def _earlier_round(prior: Section, domain: Domain, folder: Path) -> tuple[int, .
     path = prior.file("estimate", "the JSON of an earlier campaign's estimate", folder)
     try:
         rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}
-        found = [rows[domain.label(x)] for x in range(domain.size)]
-        shares = [max(float(row["estimate"]), float(row["se"] or 0), 1e-6) for row in found]
+        ordered_rows = [rows[domain.label(x)] for x in range(domain.size)]
+        shares = [max(float(row["estimate"]), float(row["se"] or 0), 1e-6) for row in ordered_rows]
         return tuple(math.ceil(share * 10**6) for share in shares)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise DraftError(

@@ -77,18 +77,20 @@ def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
     )
 
 
-def _require_entries(value: Any, where: str, needed: Sequence[str], optional: str) -> None:
+def _require_entries(value: Any, subject: str, required: Sequence[str], optional: str) -> None:
     """Refuse a value that is not an object, lacks a needed entry, or has an entry that is neither needed nor
     ``optional``."""
     if not isinstance(value, dict):
-        raise ScenarioError(f"{where} must be an object with the entries {' and '.join(needed)}, not {shown(value)}")
-    for entry in needed:
+        raise ScenarioError(
+            f"{subject} must be an object with the entries {' and '.join(required)}, not {shown(value)}"
+        )
+    for entry in required:
         if entry not in value:
-            raise ScenarioError(f"{where} has no entry {entry!r}: add it")
+            raise ScenarioError(f"{subject} has no entry {entry!r}: add it")
     for entry in value:
-        if entry not in (*needed, optional):
-            known = ", ".join((*needed, optional))
-            raise ScenarioError(f"{where} has an unknown entry {shown(entry)}; expected one of: {known}")
+        if entry not in (*required, optional):
+            known = ", ".join((*required, optional))
+            raise ScenarioError(f"{subject} has an unknown entry {shown(entry)}; expected one of: {known}")
 
 
 def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain) -> Scenario:
@@ -110,8 +112,8 @@ def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain)
         joint = distributions[_known(number, secret)]
         for text, weight in answers.items():
             joint[_input(domain, text)] += _weight(weight, f"{name[:40]}, {text[:40]!r}")
-    whole = math.lcm(*(weight.denominator for joint in distributions for weight in joint))
-    return Scenario(name, tuple(tuple(int(weight * whole) for weight in joint) for joint in distributions))
+    denominator = math.lcm(*(weight.denominator for joint in distributions for weight in joint))
+    return Scenario(name, tuple(tuple(int(weight * denominator) for weight in joint) for joint in distributions))
 
 
 def _known(number: Mapping[str, int], secret: Any) -> int:
@@ -127,13 +129,13 @@ def _input(domain: Domain, text: str) -> int:
         raise ScenarioError(not_a_value(domain, text, error)) from None
 
 
-def _weight(value: Any, where: str) -> Fraction:
+def _weight(value: Any, subject: str) -> Fraction:
     try:
         weight = exact.rational(value)
     except ValueError as error:
-        raise ScenarioError(f"{where}: {error}") from None
+        raise ScenarioError(f"{subject}: {error}") from None
     if weight < 0:
-        raise ScenarioError(f"{where}: the weight is negative; write a weight of 0 or more")
+        raise ScenarioError(f"{subject}: the weight is negative; write a weight of 0 or more")
     return weight
 
 

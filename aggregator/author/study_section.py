@@ -29,7 +29,7 @@ def addresses_of(section: Section) -> tuple[str, ...]:
         written = section.list_of("address", str, "addresses, https://HOST")
     else:
         written = [section.take("address", str, "an address, https://HOST, or a list of up to 4")]
-    return tuple(one.removesuffix("/") for one in written)
+    return tuple(address.removesuffix("/") for address in written)
 
 
 def translations_of(
@@ -67,9 +67,9 @@ def _translation(
         labels = [(_labels(section, domain), domain.named)]
     labels.append((_names(section, "districts", districts), districts))
     named = _names(section, "classes", classes)
-    section.done()
+    section.refuse_unknown()
     try:
-        return Texts(language, question=question, **others, labels=_whole(labels), classes=named)
+        return Texts(language, question=question, **others, labels=_all_names(labels), classes=named)
     except CampaignError as error:
         raise DraftError(f"[{section.name}] {error}") from None
 
@@ -77,27 +77,27 @@ def _translation(
 def _questions(section: Section, form: Form) -> tuple[str, list[tuple[Sequence[str], Sequence[str]]]]:
     """Return the translated texts of a form's questions, one on each line, and for each question its labels or unit,
     translated and as in the draft."""
-    what = "a table [text.LANGUAGE.question.NAME] for each question of the form"
-    tables = Section(f"{section.name}.question", section.take("question", dict, what))
+    expected = "a table [text.LANGUAGE.question.NAME] for each question of the form"
+    tables = Section(f"{section.name}.question", section.take("question", dict, expected))
     lines = []
     labels: list[tuple[Sequence[str], Sequence[str]]] = []
-    for one in form.questions:
-        asked = Section(
-            f"{tables.name}.{one.name}", tables.take(one.name, dict, "a table with the text of this question")
+    for question in form.questions:
+        question_section = Section(
+            f"{tables.name}.{question.name}", tables.take(question.name, dict, "a table with the text of this question")
         )
-        lines.append(asked.take("text", str, "the text of the question in this language"))
-        labels.append((_labels(asked, one.domain), one.domain.named))
-        asked.done()
-    tables.done()
+        lines.append(question_section.take("text", str, "the text of the question in this language"))
+        labels.append((_labels(question_section, question.domain), question.domain.named))
+        question_section.refuse_unknown()
+    tables.refuse_unknown()
     return "\n".join(lines), labels
 
 
-def _whole(labels: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[str, ...]:
+def _all_names(labels: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[str, ...]:
     """Return all translated names. A group that the author did not translate keeps the draft's names; the result is
     empty if no group is translated."""
-    if not any(found for found, _ in labels):
+    if not any(translated for translated, _ in labels):
         return ()
-    return tuple(name for found, own in labels for name in found or own)
+    return tuple(name for translated, original in labels for name in translated or original)
 
 
 def _labels(section: Section, domain: Domain) -> tuple[str, ...]:
@@ -109,22 +109,24 @@ def _labels(section: Section, domain: Domain) -> tuple[str, ...]:
     return (section.take("unit", str, f"the unit {shown(domain.unit)} in this language"),)
 
 
-def _names(section: Section, entry: str, own: Sequence[str]) -> tuple[str, ...]:
+def _names(section: Section, entry: str, draft_names: Sequence[str]) -> tuple[str, ...]:
     """Return the translations in ``entry``, a list in the draft's order or a table by the draft's names; empty if the
     entry is missing."""
-    if not own or entry not in section:
+    if not draft_names or entry not in section:
         return ()
     if section.holds(entry, dict):
         table = Section(f"{section.name}.{entry}", section.take(entry, dict, "a table"))
-        found = [table.take(name, str, f"{shown(name)} in this language") for name in own]
-        table.done()
+        translations = [table.take(name, str, f"{shown(name)} in this language") for name in draft_names]
+        table.refuse_unknown()
     else:
-        found = section.list_of(entry, str, "texts in the draft's order, or a table of them by the draft's names")
-        if len(found) != len(own):
+        translations = section.list_of(
+            entry, str, "texts in the draft's order, or a table of them by the draft's names"
+        )
+        if len(translations) != len(draft_names):
             raise DraftError(
-                f"{section.entry(entry)} must have {len(own)} texts, as the draft has, not {len(found)}: translate "
-                "each text"
+                f"{section.entry(entry)} must have {len(draft_names)} texts, as the draft has, not {len(translations)}"
+                ": translate each text"
             )
-    if (name := repeated(found)) is not None:
+    if (name := repeated(translations)) is not None:
         raise DraftError(f"{section.entry(entry)} has {shown(name)} twice: give each a text of its own")
-    return tuple(found)
+    return tuple(translations)

@@ -56,7 +56,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 class Section:
-    """One table of the TOML, whose keys are taken one by one; ``done`` refuses unknown keys."""
+    """One table of the TOML, whose keys are taken one by one; ``refuse_unknown`` refuses unknown keys."""
 
     def __init__(self, name: str, table: object, elsewhere: Mapping[str, str] = MappingProxyType({})) -> None:
         """Begin to read a table.
@@ -87,11 +87,11 @@ class Section:
         name = self._elsewhere.get(key, self.name)
         return f"[{name}] {key}" if name else key
 
-    def take(self, key: str, kind: type | tuple[type, ...], what: str, default: object = None) -> Any:
+    def take(self, key: str, kind: type | tuple[type, ...], expected: str, default: object = None) -> Any:
         """Return the value of ``key``, of type ``kind``.
 
         Args:
-            what: the expected value, for errors.
+            expected: the expected value, for errors.
             default: the value if the key is missing; None if the key is required.
         Raises:
             DraftError: the key is missing without a default, or its value has another type or contains U+0000.
@@ -103,55 +103,55 @@ class Section:
                 near = nearest(key, self._left)
                 if near is not None:
                     raise DraftError(f"{self._unknown(near)}; did you mean {shown(key)}?")
-                raise DraftError(f"{self.entry(key)} is missing: it is {what}")
+                raise DraftError(f"{self.entry(key)} is missing: it is {expected}")
             return default
         value = self._left.pop(key)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise DraftError(f"{self.entry(key)} must be {what}, not {shown(value)}")
+            raise DraftError(f"{self.entry(key)} must be {expected}, not {shown(value)}")
         if isinstance(value, str) and "\0" in value:  # no file name can contain it
             raise DraftError(f"{self.entry(key)} contains the character U+0000: leave it out")
         return value
 
-    def number(self, key: str, what: str, default: Decimal | Fraction | None = None) -> Fraction:
+    def number(self, key: str, expected: str, default: Decimal | Fraction | None = None) -> Fraction:
         """Return the value of ``key``, a finite number, exactly; see ``take``.
 
         Raises:
             DraftError
         """
-        return finite(self, key, self.take(key, (int, Decimal), what, default))
+        return finite(self, key, self.take(key, (int, Decimal), expected, default))
 
-    def file(self, key: str, what: str, folder: Path) -> Path:
+    def file(self, key: str, expected: str, folder: Path) -> Path:
         """Return the path of the file that ``key`` names, relative to the folder of the draft; see ``take``.
 
         Raises:
             DraftError: also if there is no such file.
         """
-        return file_of(folder, self.take(key, str, what), self.entry(key))
+        return file_of(folder, self.take(key, str, expected), self.entry(key))
 
-    def flag(self, key: str, what: str) -> bool:
+    def flag(self, key: str, meaning: str) -> bool:
         """Return whether ``key`` is true; false if it is missing.
 
         Args:
-            what: the meaning of true, for errors.
+            meaning: the meaning of true, for errors.
         Raises:
             DraftError: the value is neither true nor false.
         """
         self._known.add(key)
         value = self._left.pop(key, False)
         if not isinstance(value, bool):
-            raise DraftError(f"{self.entry(key)} must be true if {what}, and false if not; it is {shown(value)}")
+            raise DraftError(f"{self.entry(key)} must be true if {meaning}, and false if not; it is {shown(value)}")
         return value
 
-    def list_of(self, key: str, kind: type | tuple[type, ...], what: str) -> list[Any]:
+    def list_of(self, key: str, kind: type | tuple[type, ...], expected: str) -> list[Any]:
         """Return the list at ``key``, with elements of type ``kind``.
 
         Raises:
             DraftError: the key is missing, or its value is not such a list.
         """
-        values: list[Any] = self.take(key, list, f"a list of {what}")
+        values: list[Any] = self.take(key, list, f"a list of {expected}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise DraftError(f"{self.entry(key)} must be a list of {what}; its element {shown(value)} is wrong")
+                raise DraftError(f"{self.entry(key)} must be a list of {expected}; its element {shown(value)} is wrong")
         return values
 
     def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:
@@ -163,11 +163,11 @@ class Section:
         written: str = self.take(key, str, f"one of {', '.join(names)}", default)
         name = folded(written)
         if name not in names:
-            meant = suggestion(written, names)
-            raise DraftError(f"{self.entry(key)} must be one of {', '.join(names)}, not {shown(written)}{meant}")
+            hint = suggestion(written, names)
+            raise DraftError(f"{self.entry(key)} must be one of {', '.join(names)}, not {shown(written)}{hint}")
         return name
 
-    def done(self, others: Iterable[str] = ()) -> None:
+    def refuse_unknown(self, others: Iterable[str] = ()) -> None:
         """Refuse unknown keys; the error names the first unknown key, and a similar known key or all known keys.
 
         Args:
@@ -182,8 +182,8 @@ class Section:
             raise DraftError(self._unknown(first) + (suggestion(first, keys) or known))
 
     def _unknown(self, key: str) -> str:
-        where = f"[{self.name}]" if self.name else "the file"
-        return f"{where} has an unknown entry {shown(key)}"
+        table = f"[{self.name}]" if self.name else "the file"
+        return f"{table} has an unknown entry {shown(key)}"
 
 
 def file_of(folder: Path, name: str, entry: str) -> Path:
@@ -224,18 +224,18 @@ def finite(section: Section, key: str, value: object) -> Fraction:
         raise DraftError(f"{section.entry(key)} must be a finite number, not {shown(value)}") from None
 
 
-def normalised(shares: Sequence[Fraction], where: str, otherwise: str = "") -> list[Fraction]:
+def normalised(shares: Sequence[Fraction], entry: str, otherwise: str = "") -> list[Fraction]:
     """Return the shares divided by their sum, which may differ from 1 by ``ROUNDING``.
 
     Args:
-        where: the name of the entry, for the error.
+        entry: the name of the entry, for the error.
         otherwise: text at the end of the error.
     Raises:
         DraftError: the sum is further than ``ROUNDING`` from 1.
     """
     total = sum(shares, Fraction())
     if abs(total - 1) > ROUNDING:
-        raise DraftError(f"{where} must sum to 1, but sum to {float(total)!r}{otherwise}")
+        raise DraftError(f"{entry} must sum to 1, but sum to {float(total)!r}{otherwise}")
     return [share / total for share in shares]
 
 

@@ -90,11 +90,11 @@ def trade_off(channel: Channel, x: int, other: int) -> tuple[tuple[float, float]
         (mine, theirs, count) for mine, theirs, count in structure_of(channel).profile(x, other) if mine + theirs
     ]
     outputs.sort(key=lambda output: Fraction(output[0], output[0] + output[1]), reverse=True)
-    whole, false, missed = sum(mine * count for mine, _, count in outputs), 0, 0
+    total, false, missed = sum(mine * count for mine, _, count in outputs), 0, 0
     points = [(0.0, 1.0)]
     for mine, theirs, count in outputs:
         false, missed = false + theirs * count, missed + mine * count
-        points.append((false / whole, 1 - missed / whole))
+        points.append((false / total, 1 - missed / total))
     return tuple(points)
 
 

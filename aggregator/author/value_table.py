@@ -47,8 +47,8 @@ def read_value_table(path: Path, domain: Domain, column: str) -> Iterator[tuple[
         ValueTableError: the header is wrong, a value is outside the domain, or a number is invalid or above
             ``LARGEST``.
     """
-    for answer, number, _, where in read_value_table_by_class(path, domain, column, ()):
-        yield answer, number, where
+    for answer, number, _, location in read_value_table_by_class(path, domain, column, ()):
+        yield answer, number, location
 
 
 def read_value_table_by_class(
@@ -71,23 +71,25 @@ def read_value_table_by_class(
         if not by_class and header != ["value", column]:
             raise ValueTableError(_wrong_header(path.name, header, column, classes))
         for row in lines:
-            where = f"{path.name}, line {lines.line_num}"
-            place = _class_of(row, column, classes, where) if by_class else None
-            yield *_row(row[:-1] if by_class else row, domain, column, where), place, where
+            location = f"{path.name}, line {lines.line_num}"
+            place = _class_of(row, column, classes, location) if by_class else None
+            yield *_row(row[:-1] if by_class else row, domain, column, location), place, location
 
 
-def read_prior(path: Path, domain: Domain, *, whole: bool = False) -> tuple[int, ...]:
+def read_prior(path: Path, domain: Domain, *, whole_numbers: bool = False) -> tuple[int, ...]:
     """Return the prior in a CSV file with the header ``value,count``, a count above zero for every value.
 
     Args:
-        whole: whether the counts must be whole numbers; otherwise fractions keep their proportions exactly.
+        whole_numbers: whether the counts must be whole numbers; otherwise fractions keep their proportions exactly.
     Raises:
         ValueTableError: a count is not above zero or not whole, or a value has none; or as in ``read_value_table``.
     """
     weights = [Fraction(0)] * domain.size
-    for answer, count, where in read_value_table(path, domain, "count"):
-        if count <= 0 or (whole and count.denominator != 1):
-            raise ValueTableError(f"{where}: a prior needs a {'whole ' * whole}count above zero for each value")
+    for answer, count, location in read_value_table(path, domain, "count"):
+        if count <= 0 or (whole_numbers and count.denominator != 1):
+            raise ValueTableError(
+                f"{location}: a prior needs a {'whole ' * whole_numbers}count above zero for each value"
+            )
         weights[domain.index(answer, bytes(DITHER_BYTES))] += count
     missing = next((x for x, weight in enumerate(weights) if not weight), None)
     if missing is not None:
@@ -121,25 +123,25 @@ def read_people(
     with csv_rows(path) as lines:
         header = [name.strip() for name in next(lines, [])]
         counted = header[-1:] == ["count"] and "count" not in names
-        asked = header[:-1] if counted else header
-        by_class = CLASS in asked and CLASS not in names
+        columns = header[:-1] if counted else header
+        by_class = CLASS in columns and CLASS not in names
         if by_class and not classes:
             raise ValueTableError(
                 f"{path.name} has a column {CLASS}, but the campaign has no classes: leave out the column"
             )
-        if sorted(asked) != sorted([*names, CLASS] if by_class else names):
+        if sorted(columns) != sorted([*names, CLASS] if by_class else names):
             also = f"a column {CLASS}, and " if classes else ""
             raise ValueTableError(
                 f"the header of {path.name} is not the form's questions; write {','.join(names)}, and optionally "
                 f"{also}a last column count"
             )
         for row in lines:
-            where = f"{path.name}, line {lines.line_num}"
-            require_cells(row, header, where)
-            texts = tuple(row[: len(asked)])
-            cells = dict(zip(asked, texts, strict=True))
-            place = _place_of(cells[CLASS].strip(), classes, where) if by_class else None
-            yield texts, _filled(form, cells, where), place, people_of(row[-1], where) if counted else 1
+            location = f"{path.name}, line {lines.line_num}"
+            require_cells(row, header, location)
+            texts = tuple(row[: len(columns)])
+            cells = dict(zip(columns, texts, strict=True))
+            place = _place_of(cells[CLASS].strip(), classes, location) if by_class else None
+            yield texts, _filled(form, cells, location), place, people_of(row[-1], location) if counted else 1
 
 
 @contextmanager
@@ -159,28 +161,28 @@ def csv_rows(path: Path) -> Iterator[Reader]:
         raise ValueTableError(f"{path.name} is not a CSV file: {error}") from None
 
 
-def require_cells(row: Sequence[str], header: Sequence[str], where: str) -> None:
+def require_cells(row: Sequence[str], header: Sequence[str], location: str) -> None:
     """Refuse a row that has more or fewer cells than the header.
 
     Raises:
         ValueTableError
     """
     if len(row) != len(header):
-        raise ValueTableError(f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}")
+        raise ValueTableError(f"{location}: the row must have {len(header)} cells, as the header has, not {len(row)}")
 
 
-def people_of(cell: str, where: str) -> int:
+def people_of(cell: str, location: str) -> int:
     """Return the number of people in a cell, which the error does not quote.
 
     Raises:
         ValueTableError: the cell is not a whole number of at most 15 digits.
     """
     if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
-        raise ValueTableError(f"{where}: a count must be a whole number of at most 15 digits")
+        raise ValueTableError(f"{location}: a count must be a whole number of at most 15 digits")
     return int(cell)
 
 
-def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
+def _filled(form: Form, cells: dict[str, str], location: str) -> Answer:
     answer: dict[str, Any] = {}
     for question in form.questions:
         text = cells[question.name].strip()
@@ -192,7 +194,7 @@ def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
             question.domain.index(answer[question.name], bytes(DITHER_BYTES))
         except NotInDomain as error:
             fault = not_a_persons_answer("the cell", question.domain, error)
-            raise ValueTableError(f"{where}: question {question.name!r}: {fault}") from None
+            raise ValueTableError(f"{location}: question {question.name!r}: {fault}") from None
     return answer
 
 
@@ -207,26 +209,26 @@ def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:
     if part is None or not names:
         return f"{(part or text)[:40]!r} is not an answer to the question: {error}"
     expected = suggestion(part, names) or f": expected {_first_of(names)}"
-    what = "items" if isinstance(domain, Items) else "values"
-    return f"{part[:40]!r} is not one of the question's {len(names):,} {what}{expected}"
+    noun = "items" if isinstance(domain, Items) else "values"
+    return f"{part[:40]!r} is not one of the question's {len(names):,} {noun}{expected}"
 
 
-def not_a_persons_answer(where: str, domain: Domain, error: NotInDomain) -> str:
+def not_a_persons_answer(subject: str, domain: Domain, error: NotInDomain) -> str:
     """Return the text of an error for a text that may be a person's answer and is not a value of ``domain``.
 
     Unlike that of ``not_a_value``, it neither quotes the text nor has a name that is similar to it.
 
     Args:
-        where: the place of the text, such as "the cell".
+        subject: the place of the text, such as "the cell".
     """
     names = domain.named if isinstance(domain, Items | Values) else ()
     if not names:
-        return f"{where} is not an answer to the question: {error}"
+        return f"{subject} is not an answer to the question: {error}"
     if isinstance(domain, Items):
         kind = f"a set of the question's {len(names):,} items, separated by {SEPARATOR!r}"
     else:
         kind = f"one of the question's {len(names):,} values"
-    return f"{where} is not {kind}: expected {_first_of(names)}"
+    return f"{subject} is not {kind}: expected {_first_of(names)}"
 
 
 def _first_of(names: Sequence[str]) -> str:
@@ -250,36 +252,36 @@ def _wrong_header(name: str, header: list[str] | None, column: str, classes: Seq
     return f"{name} does not begin with the header value,{column}{also}: write it as the first line"
 
 
-def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: str) -> int:
+def _class_of(row: Sequence[str], column: str, classes: Sequence[str], location: str) -> int:
     if len(row) < 3:
         raise ValueTableError(
-            f"{where}: the row has {quantity(len(row), 'cell')}; write a value, a {column} and a class"
+            f"{location}: the row has {quantity(len(row), 'cell')}; write a value, a {column} and a class"
         )
-    return _place_of(row[-1], classes, where)
+    return _place_of(row[-1], classes, location)
 
 
-def _place_of(name: str, classes: Sequence[str], where: str) -> int:
+def _place_of(name: str, classes: Sequence[str], location: str) -> int:
     if name not in classes:
         raise ValueTableError(
-            f"{where}: the cell of column class must be a class of the campaign: {', '.join(classes)}"
+            f"{location}: the cell of column class must be a class of the campaign: {', '.join(classes)}"
         )
     return classes.index(name)
 
 
-def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[Answer, Fraction]:
+def _row(row: Sequence[str], domain: Domain, column: str, location: str) -> tuple[Answer, Fraction]:
     # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
     if len(row) < 2:
-        raise ValueTableError(f"{where}: the row has a single cell; write a value and a {column}")
+        raise ValueTableError(f"{location}: the row has a single cell; write a value and a {column}")
     text = ",".join(row[:-1])
     try:
         answer = domain.parse(text)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise ValueTableError(f"{where}: {not_a_value(domain, text, error)}") from None
+        raise ValueTableError(f"{location}: {not_a_value(domain, text, error)}") from None
     try:
         number = exact.rational(row[-1])
     except ValueError:
-        raise ValueTableError(f"{where}: a {column} must be a number, not {row[-1][:20]!r}") from None
+        raise ValueTableError(f"{location}: a {column} must be a number, not {row[-1][:20]!r}") from None
     if abs(number) > LARGEST:
-        raise ValueTableError(f"{where}: a {column} must be from -10^15 to 10^15, not {row[-1][:20]}")
+        raise ValueTableError(f"{location}: a {column} must be from -10^15 to 10^15, not {row[-1][:20]}")
     return answer, number

@@ -76,20 +76,23 @@ def views_of(
             "[views] needs one of the notions ldp, pairwise, minid and avgid, in every class, not "
             f"{next(notion.name for notion in notions if not notion.carries_views)}: leave out the section"
         )
-    asked = sorted(_maps_and_shares(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))
+    maps_and_shares = sorted(
+        _maps_and_shares(section, question.domain, folder),
+        key=lambda pair: pair[0].inputs(question.domain),
+    )
     devices = count(section, "devices", expected)
-    section.done()
-    maps, shares = [map_ for map_, _ in asked], [share for _, share in asked]
+    section.refuse_unknown()
+    maps, shares = [map_ for map_, _ in maps_and_shares], [share for _, share in maps_and_shares]
     _require_nested(maps, question.domain)
-    made = [channel_of(mechanism, question, map_) for map_ in maps]
-    channels = [channel for _, channel in made]
-    given = [share for share in shares if share is not None]
-    if given and len(given) < len(shares):
+    named_channels = [channel_of(mechanism, question, map_) for map_ in maps]
+    channels = [channel for _, channel in named_channels]
+    known_shares = [share for share in shares if share is not None]
+    if known_shares and len(known_shares) < len(shares):
         raise DraftError("[views] gives a share to some views and none to others: give all or none")
     classes = len(notions) if isinstance(question.notion, Classes) else 0
-    weights = _weights(given) if given else chosen_weights(channels, devices, classes)
+    weights = _weights(known_shares) if known_shares else chosen_weights(channels, devices, classes)
     views = tuple(View(weight, map_, channel) for weight, map_, channel in zip(weights, maps, channels, strict=True))
-    return named_once(name for name, _ in made), views
+    return named_once(name for name, _ in named_channels), views
 
 
 def named_once(names: Iterable[str]) -> str:
@@ -97,7 +100,7 @@ def named_once(names: Iterable[str]) -> str:
 
     An element may list several names, one for each class.
     """
-    return ", ".join(dict.fromkeys(one for name in names for one in name.split(", ")))
+    return ", ".join(dict.fromkeys(mechanism for name in names for mechanism in name.split(", ")))
 
 
 def chosen_weights(channels: Sequence[Channel], devices: int, class_count: int = 0) -> tuple[int, ...]:
@@ -112,9 +115,10 @@ def chosen_weights(channels: Sequence[Channel], devices: int, class_count: int =
     decoders = [even_decoder(channel, class_count) for channel in channels]
     sizes = [decoder.inputs for decoder in decoders]
     try:
-        distributions = [one.forward(np.full(one.inputs, 1 / one.inputs)) for one in decoders]
+        distributions = [decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs)) for decoder in decoders]
         variances = [
-            float(one.variances(distribution).mean()) for one, distribution in zip(decoders, distributions, strict=True)
+            float(decoder.variances(distribution).mean())
+            for decoder, distribution in zip(decoders, distributions, strict=True)
         ]
     except NotInvertible as reason:
         raise DraftError(
@@ -141,22 +145,22 @@ def coarsened(question: PlannedQuestion, map_: Map) -> PlannedQuestion:
 
 def _maps_and_shares(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fraction | None]]:
     """Return the map of each view, and its share of the devices; None without a share."""
-    asked: list[tuple[Map, Fraction | None]] = []
+    maps_and_shares: list[tuple[Map, Fraction | None]] = []
     if "districts" in section:
         file, share = _pair(section, section.take("districts", (str, list), "a file, or a file and a share"), str)
-        asked.append((_districts(folder, file, domain), share))
+        maps_and_shares.append((_districts(folder, file, domain), share))
     if section.holds("resolutions", str):
         written = section.take("resolutions", str, "")
         if written.strip().lower() != AUTO:
             raise DraftError(f'[views] resolutions must be a list of {_RESOLUTIONS}, or "{AUTO}", not {shown(written)}')
         factors: list[tuple[int, Fraction | None]] = [(factor, None) for factor in _automatic(domain)]
-    elif "resolutions" in section or not asked:
+    elif "resolutions" in section or not maps_and_shares:
         entries = section.list_of("resolutions", (int, list), _RESOLUTIONS)
         factors = [_pair(section, entry, int) for entry in entries]
     else:
         factors = [(1, None)]
-        if asked[0][1] is not None:
-            factors = [(1, 1 - asked[0][1])]
+        if maps_and_shares[0][1] is not None:
+            factors = [(1, 1 - maps_and_shares[0][1])]
     if len({factor for factor, _ in factors}) < len(factors):
         raise DraftError("[views] resolutions lists a number twice: leave one out")
     if 1 not in dict(factors):
@@ -167,10 +171,12 @@ def _maps_and_shares(section: Section, domain: Domain, folder: Path) -> list[tup
     for factor, share in factors:
         if factor < 1:
             raise DraftError(f"[views] resolutions must be whole numbers of at least 1, not {factor}")
-        asked.append((Identity() if factor == 1 else Coarse(factor), share))
-    if len(asked) < 2:
-        raise DraftError(f"[views] needs at least two views, not {len(asked)}: add one, or leave out the section")
-    return asked
+        maps_and_shares.append((Identity() if factor == 1 else Coarse(factor), share))
+    if len(maps_and_shares) < 2:
+        raise DraftError(
+            f"[views] needs at least two views, not {len(maps_and_shares)}: add one, or leave out the section"
+        )
+    return maps_and_shares
 
 
 def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction | None]:
@@ -183,8 +189,8 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
             if 0 < share < 1:
                 return entry[0], share
         raise DraftError(f"[views] a share of the devices must be above 0 and below 1, not {shown(entry[1])}")
-    what = _SHARE if kind is int else _FILE_SHARE
-    raise DraftError(f"[views] a view must be {what}, not {shown(entry)}")
+    expected = _SHARE if kind is int else _FILE_SHARE
+    raise DraftError(f"[views] a view must be {expected}, not {shown(entry)}")
 
 
 def _automatic(domain: Domain) -> list[int]:
@@ -216,7 +222,9 @@ def channel_of(mechanism: str, question: PlannedQuestion, map_: Map) -> tuple[st
     try:
         of_view = coarsened(question, map_)
         if isinstance(of_view.notion, Classes):
-            return side_by_side([class_choice(mechanism, one) for one in class_questions(of_view)])
+            return side_by_side(
+                [class_choice(mechanism, class_question) for class_question in class_questions(of_view)]
+            )
         return chosen(mechanism, of_view)
     except Unsuited as error:
         size = map_.inputs(question.domain)
@@ -252,10 +260,10 @@ def _described(map_: Map) -> str:
 
 def _weights(shares: Sequence[Fraction]) -> tuple[int, ...]:
     exact = normalised(shares, "[views] the shares of the devices")
-    whole = math.lcm(*(share.denominator for share in exact))
-    if whole > MAX_WEIGHT:
+    denominator = math.lcm(*(share.denominator for share in exact))
+    if denominator > MAX_WEIGHT:
         raise DraftError(
-            f"[views] the common denominator of the shares is {whole}, above {MAX_WEIGHT}: give the shares with "
+            f"[views] the common denominator of the shares is {denominator}, above {MAX_WEIGHT}: give the shares with "
             "fewer digits"
         )
-    return tuple(int(share * whole) for share in exact)
+    return tuple(int(share * denominator) for share in exact)

@@ -335,6 +335,6 @@ def _notion(
             )
         return Block.over(level, [x // block_size for x in range(domain.size)])
     if prior is not None:
-        weights = read_prior(prior, domain, whole=True)
+        weights = read_prior(prior, domain, whole_numbers=True)
         return Lip(level, weights, math.ceil(exact.rational(radius or 0) * RADIUS_UNITS))
     return Ldp(level)

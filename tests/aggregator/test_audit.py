@@ -213,7 +213,7 @@ def test_a_prior_file_has_a_count_above_zero_for_every_value(tmp_path):
     path.write_text("value,count\nnone,0.5\nprimary,1\nsecondary,2.25\nbachelor,1\n", encoding="utf-8")
     assert read_prior(path, LABELS) == (2, 4, 9, 4)
     with pytest.raises(ValueTableError, match="line 2: a prior needs a whole count above zero"):
-        read_prior(path, LABELS, whole=True)
+        read_prior(path, LABELS, whole_numbers=True)
     for text, message in (
         ("none,1\n", "no count for 'primary'"),
         ("none,0\n", "above zero"),
