@@ -109,7 +109,7 @@ def rebuild(
     """
     if new.exists():
         raise StudyError(f"{new} already exists: give the path of a new folder")
-    batches = batch_files(inbox.kept(old) if sources.batches is None else sources.batches)
+    batches = batch_files(inbox.archives(old) if sources.batches is None else sources.batches)
     with tables.storage(new):
         work = new.with_name(f".{new.name}.{secrets.token_hex(8)}.part")
         work.mkdir(parents=True)

@@ -69,9 +69,9 @@ def codes(
             raise click.UsageError("--out needs --count, the number of codes to make")
         counts = kept.counts(signed.id)
         if as_json:
-            shell.print_json({"id": signed.id.hex(), "made": counts.made, "redeemed": counts.redeemed})
+            shell.print_json({"id": signed.id.hex(), "made": counts.total, "redeemed": counts.redeemed})
         else:
-            shell.say(f"{quantity(counts.made, 'code')} made, {counts.redeemed:,} used")
+            shell.say(f"{quantity(counts.total, 'code')} made, {counts.redeemed:,} used")
         return
     link = invite(signed, int(time.time()), address)
     with shell.new_file(out, 0o600) if out else nullcontext() as file:

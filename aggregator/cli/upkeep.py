@@ -122,7 +122,7 @@ def rebuild(
         shell.campaign_file(path)
     trusted = [shell.public_key(path) for path in trust]
     sources = Sources(batches or None, campaigns, trusted, enrolments)
-    with shell.progress("verifying", total_bytes(batches or inbox.kept(old))) as advance:
+    with shell.progress("verifying", total_bytes(batches or inbox.archives(old))) as advance:
         done = rebuilding.rebuild(
             old,
             out,

@@ -84,11 +84,11 @@ class ReceivedUpload:
         foreign = {named for named in self.named if named and named not in campaigns}
         not_accepted = tuple(place for place, named in enumerate(self.named) if named in foreign)
         begins = (0, *self.ends)
-        kept = self.body
+        batch = self.body
         if not_accepted:
             spans = zip(begins, self.ends, self.named, strict=False)
-            kept = b"".join(self.body[begin:end] for begin, end, named in spans if named not in foreign)
-        return kept, Acknowledgement(hashlib.sha256(self.body).hexdigest(), len(self.ends), not_accepted)
+            batch = b"".join(self.body[begin:end] for begin, end, named in spans if named not in foreign)
+        return batch, Acknowledgement(hashlib.sha256(self.body).hexdigest(), len(self.ends), not_accepted)
 
 
 def parse_upload(body: bytes) -> ReceivedUpload:
@@ -97,21 +97,21 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     Raises:
         BadData: the upload is empty or contains other bytes; the error has the stage at which decoding failed.
     """
-    found = frames(body, final=True, whole=True)
-    if found.malformed_items or not body:
-        decode_first(body, found.rest)
+    envelopes = frames(body, final=True, whole=True)
+    if envelopes.malformed_items or not body:
+        decode_first(body, envelopes.rest)
         raise EnvelopeError(
             "the upload contains bytes that are neither a report nor an enrolment: send only whole reports and "
             "enrolments"
         )
     for kind in Kind.CAMPAIGN, Kind.CLOSING:
-        if kind in found.kind:
+        if kind in envelopes.kind:
             raise EnvelopeError(
                 f"the upload contains an envelope of kind {kind.name.lower()}: expected only reports and enrolments"
             )
-    payloads = zip(found.payload, found.end, strict=True)
+    payloads = zip(envelopes.payload, envelopes.end, strict=True)
     named = (campaign_named(body, payload, end - TRAILER) for payload, end in payloads)
-    return ReceivedUpload(body, tuple(found.end), tuple(named), found.kind.count(Kind.REPORT))
+    return ReceivedUpload(body, tuple(envelopes.end), tuple(named), envelopes.kind.count(Kind.REPORT))
 
 
 @dataclass(frozen=True)
@@ -150,17 +150,17 @@ class CountedQuery:
         """
         verdicts = np.zeros(len(self.sealed), dtype=np.bool_)
         for campaign in set(self.campaigns) & snapshots.keys():
-            mine = np.array([one == campaign for one in self.campaigns])
+            mine = np.array([named == campaign for named in self.campaigns])
             self._in_campaign(snapshots[campaign], np.flatnonzero(mine), verifier, verdicts)
         return [bool(verdict) for verdict in verdicts]
 
     def _in_campaign(self, snapshot: CampaignSnapshot, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
-        at, found = snapshot.registry.find(self.keys[rows])
-        rows, publics = rows[found], snapshot.registry.public[at[found]]
+        positions, known = snapshot.registry.find(self.keys[rows])
+        rows, publics = rows[known], snapshot.registry.public[positions[known]]
         # A report with an invalid signature gets False; otherwise anybody could try all outputs of a key.
-        kept = verifier.verify(self.sealed.rows(rows), publics)
-        rows = rows[kept]
-        channels, view = ViewChannels.of(snapshot.signed.campaign), assigned_views(snapshot.signed, publics[kept])
+        valid = verifier.verify(self.sealed.rows(rows), publics)
+        rows = rows[valid]
+        channels, view = ViewChannels.of(snapshot.signed.campaign), assigned_views(snapshot.signed, publics[valid])
         alike = channels.of_view[view] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
         for shape in np.unique(alike).tolist():
             place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)

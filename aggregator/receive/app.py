@@ -95,7 +95,7 @@ def application(
     """
     snapshot = StudySnapshot(study)
     service = _Service(study, snapshot, max_bytes, patience)
-    made = Starlette(
+    app = Starlette(
         lifespan=partial(_following, snapshot),
         routes=[
             Route("/health", service.health),
@@ -114,8 +114,8 @@ def application(
         ],
         exception_handlers={HTTPException: _answer_refusal},
     )
-    made.router.redirect_slashes = False  # a redirect would repeat the request's Host header
-    return made
+    app.router.redirect_slashes = False  # a redirect would repeat the request's Host header
+    return app
 
 
 @contextlib.asynccontextmanager
@@ -150,18 +150,18 @@ class _Service:
         If the request has a code, first admit the key that the upload introduces.
         """
         upload = await self._upload(request)
-        kept, acknowledgement = upload.divide(await self.snapshot.campaign_ids(upload.named, SNAPSHOT_SECONDS))
+        batch, acknowledgement = upload.divide(await self.snapshot.campaign_ids(upload.named, SNAPSHOT_SECONDS))
         code = request.headers.get(CODE)
-        if kept and code is not None:
-            await asyncio.to_thread(self._admit, kept, code)
-        if kept:
-            await asyncio.to_thread(inbox.put, self.study.path, kept)
+        if batch and code is not None:
+            await asyncio.to_thread(self._admit, batch, code)
+        if batch:
+            await asyncio.to_thread(inbox.put, self.study.path, batch)
         return _private(acknowledgement.as_json())
 
-    def _admit(self, kept: bytes, code: str) -> None:
+    def _admit(self, batch: bytes, code: str) -> None:
         """Redeem a code for the one key that an upload introduces, and store the enrolment for the next ingest."""
-        sealed = (one for one in read_batch(kept) if isinstance(one, Envelope))
-        introduced = [one for one in sealed if one.kind is Kind.ENROLMENT]
+        sealed = (envelope for envelope in read_batch(batch) if isinstance(envelope, Envelope))
+        introduced = [envelope for envelope in sealed if envelope.kind is Kind.ENROLMENT]
         if len(introduced) != 1:
             raise RequestRefused(
                 400,
@@ -186,9 +186,9 @@ class _Service:
         """Answer whether reports were counted; the client sends the reports again to prove that they are its own."""
         upload = await self._upload(request)
         if upload.reports > acknowledgements.MOST_ASKED:
-            most = acknowledgements.MOST_ASKED
+            limit = acknowledgements.MOST_ASKED
             raise RequestRefused(
-                413, "size", f"the query has {upload.reports} reports: send at most {most} in one request"
+                413, "size", f"the query has {upload.reports} reports: send at most {limit} in one request"
             )
         if self.questions >= QUESTIONS:
             raise _busy("too many queries of counted reports at once", "ask again later")
@@ -330,12 +330,12 @@ class _Gate:
 
     async def _drain(self, receive: Receive) -> None:
         """Read the rest of the request, because closing a socket with unread bytes can lose the response."""
-        seen = 0
+        size = 0
         try:
             async with asyncio.timeout(self.patience):
-                while seen <= self.max_bytes:
+                while size <= self.max_bytes:
                     message = await receive()
-                    seen += len(message.get("body", b""))
+                    size += len(message.get("body", b""))
                     if not message.get("more_body", False):
                         return
         except TimeoutError:

@@ -48,11 +48,11 @@ class CodeCounts:
     """The numbers of a campaign's codes.
 
     Attributes:
-        made: all codes.
+        total: all codes.
         redeemed: codes that admitted a device.
     """
 
-    made: int
+    total: int
     redeemed: int
 
 
@@ -100,11 +100,11 @@ class Codes:
         """
         if not 1 <= count <= MOST_CODES:
             raise ValueError(f"the number of codes must be from 1 to {MOST_CODES:,}, not {count:,}")
-        made = [_drawn(urandom) for _ in range(count)]
+        codes = [_drawn(urandom) for _ in range(count)]
         with self._transaction() as database:
-            rows = ((campaign_id, _digest(campaign_id, code)) for code in made)
+            rows = ((campaign_id, _digest(campaign_id, code)) for code in codes)
             database.executemany("INSERT INTO code (campaign, digest) VALUES (?, ?)", rows)
-        return made
+        return codes
 
     def redeem(self, campaign_id: bytes, text: str, public: bytes) -> bool:
         """Admit a key by a code. Redeeming the same code with the same key again changes nothing.
@@ -123,11 +123,11 @@ class Codes:
             return False
         redeemed = _redeemed(campaign_id, code, public)
         with self._transaction() as database:
-            where = (campaign_id, _digest(campaign_id, code))
-            row = database.execute("SELECT used FROM code WHERE campaign = ? AND digest = ?", where).fetchone()
+            key = (campaign_id, _digest(campaign_id, code))
+            row = database.execute("SELECT used FROM code WHERE campaign = ? AND digest = ?", key).fetchone()
             if row is None or row[0] not in (None, redeemed):
                 return False
-            database.execute("UPDATE code SET used = ? WHERE campaign = ? AND digest = ?", (redeemed, *where))
+            database.execute("UPDATE code SET used = ? WHERE campaign = ? AND digest = ?", (redeemed, *key))
         return True
 
     def counts(self, campaign_id: bytes) -> CodeCounts:

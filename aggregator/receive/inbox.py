@@ -164,15 +164,15 @@ def archive_admitted(study_path: Place, files: Iterable[Path]) -> None:
         OSError
     """
     prepare(study_path)
-    taken = list(files)
-    if taken:
-        _write(admitted_of(study_path) / "done", b"".join(sorted(file.read_bytes() for file in taken)))
-    for file in taken:
+    enrolments = list(files)
+    if enrolments:
+        _write(admitted_of(study_path) / "done", b"".join(sorted(file.read_bytes() for file in enrolments)))
+    for file in enrolments:
         file.unlink(missing_ok=True)
     sync_path(admitted_of(study_path))
 
 
-def kept(study_path: Place) -> list[Path]:
+def archives(study_path: Place) -> list[Path]:
     """Return a list with the folder of archived batches; empty if the folder does not exist, or the study is in a
     bucket."""
     return [done_of(study_path)] if isinstance(study_path, Path) and done_of(study_path).is_dir() else []
@@ -194,7 +194,7 @@ def archive(study_path: Place, files: Iterable[Path], warnings: Iterable[str] = 
     prepare(study_path)
     named = "\n".join(warnings)
     pile: set[bytes] = set()
-    taken: list[Path] = []
+    sources: list[Path] = []
     size = 0
     for file in files:
         if str(file) in named:
@@ -204,17 +204,17 @@ def archive(study_path: Place, files: Iterable[Path], warnings: Iterable[str] = 
                 _archive_whole(study_path, file)
                 continue
             data = file.read_bytes()
-            found = frames(data, final=True)
-            if found.malformed_items:
+            envelopes = frames(data, final=True)
+            if envelopes.malformed_items:
                 _archive_whole(study_path, file)
                 continue
-            pile.update(data[begin:end] for begin, end in zip(found.begin, found.end, strict=True))
-            taken.append(file)
+            pile.update(data[begin:end] for begin, end in zip(envelopes.begin, envelopes.end, strict=True))
+            sources.append(file)
             size += len(data)
         if size > PILE_BYTES:
-            _archive_mixed(study_path, pile, taken)
-            pile, taken, size = set(), [], 0
-    _archive_mixed(study_path, pile, taken)
+            _archive_mixed(study_path, pile, sources)
+            pile, sources, size = set(), [], 0
+    _archive_mixed(study_path, pile, sources)
     sync_path(inbox_of(study_path))
 
 
@@ -224,20 +224,20 @@ def copy(old: Path, new: Path) -> None:
     Raises:
         OSError
     """
-    for here, there in zip(_folders(old), _folders(new), strict=True):
-        for file in sorted(here.glob(f"[!.]*{ENDING}")):
+    for old_folder, new_folder in zip(_folders(old), _folders(new), strict=True):
+        for file in sorted(old_folder.glob(f"[!.]*{ENDING}")):
             # ``copy2`` copies the file's modification time, which is a constant.
-            shutil.copy2(file, there / file.name)
+            shutil.copy2(file, new_folder / file.name)
 
 
 def _folders(study_path: Place) -> tuple[Path, ...]:
     return inbox_of(study_path), done_of(study_path), admitted_of(study_path), admitted_of(study_path) / "done"
 
 
-def _archive_mixed(study_path: Place, pile: set[bytes], taken: list[Path]) -> None:
+def _archive_mixed(study_path: Place, pile: set[bytes], sources: list[Path]) -> None:
     if pile:
         _write(done_of(study_path), b"".join(sorted(pile)))
-    for file in taken:
+    for file in sources:
         file.unlink(missing_ok=True)
 
 

@@ -41,10 +41,10 @@ def output_hashes(secret: int, period: int | Integers, key: Integers, slot: Inte
     """
     words = np.zeros((len(output), -(-output.shape[1] // 8) * 8), dtype=np.uint8)
     words[:, : output.shape[1]] = output
-    found = np.full(len(key), secret, dtype=np.uint64)
+    hashes = np.full(len(key), secret, dtype=np.uint64)
     for column in (period, key, slot, *words.view("<u8").T):
-        found = _mixed(found ^ np.asarray(column).astype(np.uint64))
-    return found
+        hashes = _mixed(hashes ^ np.asarray(column).astype(np.uint64))
+    return hashes
 
 
 def _mixed(x: Hashes) -> Hashes:
@@ -72,12 +72,12 @@ class Counted:
 
     def holds(self, hashes: Hashes) -> Mask:
         """Return, for each hash, whether it belongs to a counted output."""
-        found = np.zeros(len(hashes), dtype=np.bool_)
+        counted = np.zeros(len(hashes), dtype=np.bool_)
         for run in self.runs:
-            at = np.searchsorted(run, hashes)
-            at[at == len(run)] = 0
-            found |= run[at] == hashes
-        return found
+            positions = np.searchsorted(run, hashes)
+            positions[positions == len(run)] = 0
+            counted |= run[positions] == hashes
+        return counted
 
     def following(self, path: Place, table: DeltaTable, campaign: str) -> Counted:
         """Return the hashes in a newer snapshot; only its new files are read, or all if earlier files are gone.
@@ -89,29 +89,29 @@ class Counted:
             StudyError
         """
         files = [file for file in data_files(path, table) if file.partition["campaign"] == campaign]
-        there = frozenset(file.path for file in files)
+        paths = frozenset(file.path for file in files)
         # If files are gone, a compaction has moved their rows to other files.
-        kept = self if self.files <= there else Counted(self.secret)
-        runs = list(kept.runs)
+        base = self if self.files <= paths else Counted(self.secret)
+        runs = list(base.runs)
         with storage(path):
             for file in files:
-                if file.path not in kept.files:
+                if file.path not in base.files:
                     new = self._read(file)
                     while runs and len(runs[-1]) <= 2 * len(new):
                         new = np.sort(np.concatenate([runs.pop(), new]), kind="stable")
                     runs.append(new)
-        return Counted(self.secret, there, tuple(runs))
+        return Counted(self.secret, paths, tuple(runs))
 
     def _read(self, file: DataFile) -> Hashes:
         """Return the sorted hashes of a file's rows."""
-        found: list[Hashes] = [np.zeros(0, dtype=np.uint64)]
+        hashes: list[Hashes] = [np.zeros(0, dtype=np.uint64)]
         period = int(file.partition["period"])
         with file.path.open("rb") as opened, pq.ParquetFile(opened) as parquet:
             for batch in parquet.iter_batches(_ROWS, columns=["key", "slot", "output", "word"], use_threads=False):
                 for rows in _alike(batch):
                     key, slot = (rows[name].to_numpy() for name in ("key", "slot"))
-                    found.append(output_hashes(self.secret, period, key, slot, _output(rows)))
-        return np.sort(np.concatenate(found))
+                    hashes.append(output_hashes(self.secret, period, key, slot, _output(rows)))
+        return np.sort(np.concatenate(hashes))
 
 
 def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -120,8 +120,8 @@ def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     word = rows["word"].cast(pa.binary())  # the original type, string views, cannot be filtered
     rows = rows.set_column(rows.schema.get_field_index("word"), "word", word)
     length = pc.binary_length(word).fill_null(0).to_numpy()
-    for one in np.unique(length):
-        yield rows.filter(pa.array(length == one))
+    for size in np.unique(length):
+        yield rows.filter(pa.array(length == size))
 
 
 def _output(rows: pa.RecordBatch) -> Bytes:

@@ -74,7 +74,7 @@ class CampaignPage:
 
     def response_to(self, headers: Headers) -> Response:
         """Return the response to a request with the given headers."""
-        if self.headers["etag"] in [one.strip() for one in headers.get("if-none-match", "").split(",")]:
+        if self.headers["etag"] in [etag.strip() for etag in headers.get("if-none-match", "").split(",")]:
             return Response(status_code=304, headers=self.headers)
         accepted = _accepted(headers)
         for coding in ("br", "gzip"):

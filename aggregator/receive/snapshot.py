@@ -93,11 +93,11 @@ class StudySnapshot:
         requested = self._requested
         if stamp[:1] != self._stamp[:1]:
             known = self._study.campaigns()
-            self.campaigns = MappingProxyType({one.signed.id.hex(): one.signed for one in known})
-            closings = {one.signed.id.hex(): one.closing for one in known if one.closing}
+            self.campaigns = MappingProxyType({campaign.signed.id.hex(): campaign.signed for campaign in known})
+            closings = {campaign.signed.id.hex(): campaign.closing for campaign in known if campaign.closing}
             self.closings = MappingProxyType(closings)
-            self.pages = MappingProxyType({one.signed.id.hex(): self._page(one) for one in known})
-            self.listing = json.dumps({"campaigns": [_listed(one) for one in known]}).encode()
+            self.pages = MappingProxyType({campaign.signed.id.hex(): self._page(campaign) for campaign in known})
+            self.listing = json.dumps({"campaigns": [_listed(campaign) for campaign in known]}).encode()
         self._snapshots = MappingProxyType(
             {campaign: self._following(campaign, stamp) for campaign in sorted(requested)}
         )
@@ -121,7 +121,7 @@ class StudySnapshot:
                 read again first.
             patience: seconds to wait for this reading; after that, the result may be out of date.
         """
-        if not self.campaigns.keys() >= {one for one in named if one}:
+        if not self.campaigns.keys() >= {campaign for campaign in named if campaign}:
             stamp, ends = self._stamp_now()[0], time.monotonic() + patience
             while self._stamp[0] < stamp and time.monotonic() < ends:
                 self._changed.set()
@@ -135,14 +135,14 @@ class StudySnapshot:
             campaigns: ids in hex; unknown ones are ignored.
             patience: seconds to wait for the study's current state; after that, the result may be out of date.
         """
-        wanted = frozenset(campaigns) & self.campaigns.keys()
+        requested = frozenset(campaigns) & self.campaigns.keys()
         stamp, ends = self._stamp_now(), time.monotonic() + patience
-        if self._behind(wanted, stamp):
-            self.request(wanted)
-        while self._behind(wanted, stamp) and time.monotonic() < ends:
+        if self._behind(requested, stamp):
+            self.request(requested)
+        while self._behind(requested, stamp) and time.monotonic() < ends:
             await asyncio.sleep(TICK)
-        found = self._snapshots
-        return found if wanted <= found.keys() else None
+        snapshots = self._snapshots
+        return snapshots if requested <= snapshots.keys() else None
 
     def request(self, campaigns: Iterable[str]) -> None:
         """Request that the next refresh also reads the keys and counted outputs of the given campaigns."""
@@ -154,10 +154,10 @@ class StudySnapshot:
         before = self.pages.get(known.signed.id.hex())
         return before if before is not None and before.known.closing == known.closing else CampaignPage.of(known)
 
-    def _behind(self, wanted: Iterable[str], stamp: Stamp) -> bool:
+    def _behind(self, campaigns: Iterable[str], stamp: Stamp) -> bool:
         """Return whether the snapshot of any of the campaigns is missing or older than ``stamp``."""
-        found = [self._snapshots.get(one) for one in wanted]
-        return any(one is None or any(map(int.__lt__, one.stamp, stamp)) for one in found)
+        snapshots = [self._snapshots.get(campaign) for campaign in campaigns]
+        return any(snapshot is None or any(map(int.__lt__, snapshot.stamp, stamp)) for snapshot in snapshots)
 
     def _following(self, campaign: str, stamp: Stamp) -> CampaignSnapshot:
         before = self._snapshots.get(campaign)

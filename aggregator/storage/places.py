@@ -73,10 +73,10 @@ def uri_of(place: Place) -> str:
 
 def of_uri(uri: str) -> Place:
     """Return the place of a URI of the storage engine."""
-    found = urlparse(uri)
+    parts = urlparse(uri)
     if uri.startswith(SCHEME):
-        return Remote(found.netloc, unquote(found.path).strip("/"))
-    return Path(unquote(found.path))
+        return Remote(parts.netloc, unquote(parts.path).strip("/"))
+    return Path(unquote(parts.path))
 
 
 def below(folder: Place) -> Iterator[File]:
@@ -86,15 +86,15 @@ def below(folder: Place) -> Iterator[File]:
         OSError: a bucket cannot be listed.
     """
     if isinstance(folder, Remote):
-        for one, stat in folder.listing():
-            yield File(one, stat.st_size, stat.st_mtime)
+        for remote, stat in folder.listing():
+            yield File(remote, stat.st_size, stat.st_mtime)
         return
-    for here, _, names in os.walk(folder):
-        for file in (Path(here, name) for name in names):
+    for path, _, names in os.walk(folder):
+        for file in (Path(path, name) for name in names):
             with suppress(FileNotFoundError):  # the file was deleted after it was listed
                 if file.is_file():
-                    found = file.stat()
-                    yield File(file, found.st_size, found.st_mtime)
+                    status = file.stat()
+                    yield File(file, status.st_size, status.st_mtime)
 
 
 def size_of(file: Place) -> int:
@@ -118,15 +118,15 @@ def touch(file: Place) -> None:
         os.utime(file)
 
 
-def prefetched(function: Callable[[Item], Result], each: Iterable[Item]) -> Iterator[Result]:
+def prefetched(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the result of ``function`` for each item, in order; several items are requested at the same time.
 
     Each request to an object store has a high latency, and the store serves many requests in parallel.
     """
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for one in each:
-            waiting.append(pool.submit(function, one))
+        for item in items:
+            waiting.append(pool.submit(function, item))
             if len(waiting) > AT_ONCE:
                 yield waiting.popleft().result()
         while waiting:

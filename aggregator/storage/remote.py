@@ -151,10 +151,10 @@ class Remote:
         """
         with _client(self) as store:
             for chunk in store.list(self.key or None):
-                for one in chunk:
-                    if one["path"] != self.key:  # some tools create this object to mark a folder
-                        stat = _stat(one)
-                        yield Remote(self.bucket, one["path"], stat), stat
+                for metadata in chunk:
+                    if metadata["path"] != self.key:  # some tools create this object to mark a folder
+                        stat = _stat(metadata)
+                        yield Remote(self.bucket, metadata["path"], stat), stat
 
     def open(self, mode: str = "rb", buffering: int = -1) -> io.RawIOBase:
         """Open the object for reading in any order; each read is a request.
@@ -248,7 +248,7 @@ class _RemoteFile(io.RawIOBase):
 
     def __init__(self, remote: Remote, size: int) -> None:
         super().__init__()
-        self.remote, self.size, self.at = remote, size, 0
+        self.remote, self.size, self.offset = remote, size, 0
 
     def readable(self) -> bool:
         return True
@@ -257,23 +257,23 @@ class _RemoteFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return self.at
+        return self.offset
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self.at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence])
-        return self.at
+        self.offset = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.offset, io.SEEK_END: self.size}[whence])
+        return self.offset
 
     def readinto(self, buffer: Any) -> int:
-        wanted = min(len(buffer), self.size - self.at)
-        if wanted <= 0:
+        length = min(len(buffer), self.size - self.offset)
+        if length <= 0:
             return 0
         with _client(self.remote) as store:
-            buffer[:wanted] = memoryview(store.get_range(self.remote.key, start=self.at, length=wanted))
-        self.at += wanted
-        return wanted
+            buffer[:length] = memoryview(store.get_range(self.remote.key, start=self.offset, length=length))
+        self.offset += length
+        return length
 
     def readall(self) -> bytes:
-        return self.read(max(0, self.size - self.at)) or b""
+        return self.read(max(0, self.size - self.offset)) or b""
 
 
 @contextmanager

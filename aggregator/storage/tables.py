@@ -111,10 +111,10 @@ class Damaged(StudyError):
     """A table is missing or has lost data."""
 
     @classmethod
-    def of(cls, path: Place, what: str) -> Damaged:
+    def of(cls, path: Place, fault: str) -> Damaged:
         """Return the error about the table at ``path``, with the fault and its remedy."""
         return cls(
-            f"the study {path.parent} is damaged: its table {path.name} {what}. Repair it with "
+            f"the study {path.parent} is damaged: its table {path.name} {fault}. Repair it with "
             f"`halftruth --study {path.parent} rebuild --out NEW`, which writes a new study and keeps this one"
         )
 
@@ -123,10 +123,10 @@ class Newer(StudyError):
     """The table was written by a newer version of halftruth."""
 
     @classmethod
-    def of(cls, path: Place, what: str) -> Newer:
+    def of(cls, path: Place, fault: str) -> Newer:
         """Return the error about the table at ``path``, with the fault and its remedy."""
         return cls(
-            f"the study {path.parent} was written by a newer version of halftruth: its table {path.name} {what}. "
+            f"the study {path.parent} was written by a newer version of halftruth: its table {path.name} {fault}. "
             "Update halftruth, and run the command again"
         )
 
@@ -236,8 +236,8 @@ def data_files(path: Place, table: DeltaTable) -> list[DataFile]:
     """
     with storage(path):
         return [
-            DataFile(path / one["path"], one["size_bytes"], one["num_records"], one.get("partition") or {})
-            for one in pa.table(table.get_add_actions()).to_pylist()
+            DataFile(path / action["path"], action["size_bytes"], action["num_records"], action.get("partition") or {})
+            for action in pa.table(table.get_add_actions()).to_pylist()
         ]
 
 
@@ -254,13 +254,13 @@ def require_whole(path: Place) -> DeltaTable:
         unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
         if unknown:
             raise Newer.of(path, f"has unknown columns: {', '.join(sorted(unknown))}")
-        there = {file.place: file.size for file in places.below(path)}
+        sizes = {file.place: file.size for file in places.below(path)}
         # The engine reads a commit truncated to zero bytes as an empty commit.
-        commits = (place for place in there if place.parent == path / "_delta_log" and place.name.endswith(".json"))
-        if not all(there[place] for place in commits):
+        commits = (place for place in sizes if place.parent == path / "_delta_log" and place.name.endswith(".json"))
+        if not all(sizes[place] for place in commits):
             raise Damaged.of(path, "has an empty commit in its log")
         for file in data_files(path, table):
-            if there.get(file.path) != file.size:
+            if sizes.get(file.path) != file.size:
                 name = str(file.path).removeprefix(f"{path}/")
                 raise Damaged.of(path, f"has lost {name}, or a part of it")
         return table
@@ -329,12 +329,12 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
     Raises:
         StudyError: the rows cannot be written; or they are committed, but cannot be synced to the disk.
     """
-    failures, seen = 0, -1
+    failures, base_version = 0, -1
     with storage(path):
         while True:
             table = DeltaTable(places.uri_of(path))
-            if table.version() != seen:
-                failures, seen = 0, table.version()
+            if table.version() != base_version:
+                failures, base_version = 0, table.version()
             rows = rows_for(table)
             if not rows.num_rows:
                 return
@@ -355,7 +355,7 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
                 continue
             break
         # The commit is a compare-and-swap, so its version follows the one that was read.
-        version = seen + 1
+        version = base_version + 1
         _sync_commit(path, version)
     if version % (_CHECKPOINT_REMOTE_EVERY if isinstance(path, Remote) else _CHECKPOINT_EVERY) == 0:
         with suppress(DeltaError, OSError):  # a checkpoint only saves time for readers
@@ -430,9 +430,9 @@ def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], 
         StudyError
     """
     # Ids are hex digits and periods are integers, so no outside text gets into the query.
-    where = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
+    condition = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
     columns = ", ".join(f'"{name}"' for name in SCHEMAS[path.name].names)
-    sql = f"SELECT {columns} FROM rows" + f" WHERE {where}" * bool(where)  # noqa: S608
+    sql = f"SELECT {columns} FROM rows" + f" WHERE {condition}" * bool(condition)  # noqa: S608
     version = table.version()
     with storage(path):
         try:
@@ -440,7 +440,7 @@ def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], 
                 table,
                 QueryBuilder().register("rows", table).execute(sql),
                 mode="overwrite",
-                predicate=where or None,
+                predicate=condition or None,
                 target_file_size=file_bytes,
                 writer_properties=_LAYOUT,
                 commit_properties=_SWAP,
