@@ -205,7 +205,7 @@ class Counting:
         ]
         for view, found in self._numbers(rows, _PARTS.format(last=GROUPS - 1)):
             part, output, times = (found[name].to_numpy() for name in ("part", "output", "n"))
-            groups[view] = Groups.of(part, output, times, groups[view].devices, groups[view].most)
+            groups[view] = Groups.of(part, output, times, groups[view].devices, groups[view].max_outputs)
         ones: dict[int, tuple[Integers, Integers]] = {}
         for view, found in self._words(rows, _WORD_PARTS.format(last=GROUPS - 1)):
             features = self._channels[view].features
@@ -219,7 +219,7 @@ class Counting:
                 counts[part] += columns.ones(words, features)
         for view, (counts, sent) in ones.items():
             part, bit = np.nonzero(counts)
-            groups[view] = Groups(part, bit, counts[part, bit], sent, groups[view].devices, groups[view].most)
+            groups[view] = Groups(part, bit, counts[part, bit], sent, groups[view].devices, groups[view].max_outputs)
         return groups
 
     def _devices(self, rows: str, reports: Integers) -> tuple[Integers, Integers]:

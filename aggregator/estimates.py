@@ -139,7 +139,7 @@ class Estimates(Holdings):
             tally,
             method=method,
             confidence=confidence,
-            where=where,
+            class_name=where,
             pool=pool,
             margins=_margins(signed.campaign, margins),
         )
@@ -219,7 +219,7 @@ class Estimates(Holdings):
 
         signed, tally = self._campaign_and_tally(campaign, period, where)
         known = _margins(signed.campaign, margins)
-        found = estimate_form(signed, tally, names, confidence=confidence, margins=known, where=where)
+        found = estimate_form(signed, tally, names, confidence=confidence, margins=known, class_name=where)
         return NotebookForm(**vars(found))
 
     def ordered(
@@ -277,7 +277,7 @@ class Estimates(Holdings):
             mean=mean,
             method=method,
             confidence=confidence,
-            where=where,
+            class_name=where,
             margins=_margins(signed.campaign, margins),
         )
 
@@ -322,7 +322,7 @@ class Estimates(Holdings):
                 mean=mean,
                 method=method,
                 confidence=confidence,
-                where=name,
+                class_name=name,
             )
 
         return by_class(*self._campaign_and_tally(campaign, period, None), ask)

@@ -89,7 +89,7 @@ def show_trend(
         )
     with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         found = trend(
-            signed, spans, tallies, confidence=confidence, method=method, where=where,
+            signed, spans, tallies, confidence=confidence, method=method, class_name=where,
             ends=ends, steps=request.steps, only=request.only, truths=request.truths,
         )  # fmt: skip
     if output.output_format == "json":

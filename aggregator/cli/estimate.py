@@ -300,7 +300,7 @@ def _in_order(
     )
     print_ranges(found, ranges, chosen.output_format, chosen.plot)
     if chosen.report:
-        _write_page(chosen.report, found.found, tally, chosen.period, closed_early, ordered=found)
+        _write_page(chosen.report, found.estimate, tally, chosen.period, closed_early, ordered=found)
     return found
 
 
@@ -339,7 +339,7 @@ def _distribution(
         method=chosen.method,
         confidence=chosen.confidence,
         forged=chosen.forged,
-        where=name,
+        class_name=name,
         pool=chosen.pool,
         margins=margins,
     )

@@ -91,7 +91,9 @@ class FormRequest:
         """
         from aggregator.estimate.form_result import estimate_form
 
-        return estimate_form(signed, tally, self.names, confidence=self.confidence, margins=self.margins, where=where)
+        return estimate_form(
+            signed, tally, self.names, confidence=self.confidence, margins=self.margins, class_name=where
+        )
 
 
 def print_form(
@@ -210,7 +212,7 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
 
     for side in sides:
         require_form(side.unsigned, request.names)
-    before, after = (request.estimate(side.signed, side.tally, side.where) for side in sides)
+    before, after = (request.estimate(side.signed, side.tally, side.class_name) for side in sides)
     if before.labels != after.labels:
         raise NotComparable(
             f"{sides[0].name} and {sides[1].name} do not have the same values, so their shares cannot be compared: "

@@ -126,7 +126,7 @@ def estimate_ranges(
             mean=ranges.mean,
             method=method,
             confidence=confidence,
-            where=where,
+            class_name=where,
             margins=margins,
         )
     except NotOrdered as error:
@@ -157,7 +157,7 @@ def estimate_course(
         spans = spans_of(study, signed, request.spans)
         ends, counted = ends_of(request.ends, spans), engine.spans(study, signed, spans)
         with shell.tracked("periods", counted, len(spans)) as tallies:
-            return by_period(signed, spans, tallies, ask, where=where, ends=ends, steps=request.steps)
+            return by_period(signed, spans, tallies, ask, class_name=where, ends=ends, steps=request.steps)
     except NotOrdered as error:
         raise Failure(str(error), BAD_DATA) from None
 
@@ -186,8 +186,8 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
     else:
         for table in course_tables(printed):
             shell.console().print(table)
-    few = [side.name_in_text for side in course.sides if side.found is None]
-    warn_left_out(few, course.known[0][1].found.campaign.minimum_devices)
+    few = [side.name_in_text for side in course.sides if side.statistics is None]
+    warn_left_out(few, course.known[0][1].estimate.campaign.minimum_devices)
     if not course.differences:
         warn_single(course.known[0][0].name_in_text)
     for side, found in course.known:

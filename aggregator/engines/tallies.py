@@ -154,5 +154,5 @@ def _groups(parts: Sequence[Tally], places: Integers | None) -> Groups | None:
     order = np.lexsort((distinct // GROUPS, distinct % GROUPS))
     feature, group = np.divmod(distinct[order], GROUPS)
     reports = np.sum([one.reports for one in found], axis=0)
-    devices, most = sum(one.devices for one in found), max(one.most for one in found)
+    devices, most = sum(one.devices for one in found), max(one.max_outputs for one in found)
     return Groups(group, feature, counts[order], reports, devices, most)

@@ -49,14 +49,14 @@ class Side:
     Attributes:
         name: the side's name in words.
         campaign, tally: the campaign and the counts of its reports, restricted to a class if classes are compared.
-        where: the class that campaign and tally are restricted to; None for everybody.
+        class_name: the class that campaign and tally are restricted to; None for everybody.
         estimate: the estimate of the tally; None if ``difference`` has to compute the estimate.
     """
 
     name: str
     campaign: Campaign | SignedCampaign
     tally: Tally
-    where: str | None = None
+    class_name: str | None = None
     estimate: Estimate | None = None
 
     @property
@@ -203,14 +203,15 @@ def difference(
     """
     require_same_values(before, after)
     found = [
-        side.estimate or estimate(side.campaign, side.tally, confidence=confidence, method=method, where=side.where)
+        side.estimate
+        or estimate(side.campaign, side.tally, confidence=confidence, method=method, class_name=side.class_name)
         for side in (before, after)
     ]
     *coarse_a, a = _unbiased(before)
     *coarse_b, b = _unbiased(after)
     shown_inputs = ShownInputs.of(after.unsigned.domain)
     se, ends = (same_devices if paired else independent_errors)(a, b)
-    intervals = Intervals.of(ends, confidence, difference_count * (1 if only else shown_inputs.count)).each(
+    intervals = Intervals.of(ends, confidence, difference_count * (1 if only else shown_inputs.count)).transform(
         shown_inputs.shares
     )
     coarser: list[DistrictDifference] = []
@@ -223,7 +224,7 @@ def difference(
             if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
         ]
     return Difference(
-        shown_inputs.shares(b.raw - a.raw), shown_inputs.shares(se), *intervals.each(_within_one),
+        shown_inputs.shares(b.raw - a.raw), shown_inputs.shares(se), *intervals.transform(_within_one),
         (before.name, after.name), found[0], found[1], confidence, paired, tuple(coarser),
     )  # fmt: skip
 
@@ -246,7 +247,7 @@ def _of_districts(
 ) -> DistrictDifference:
     """Return the difference at one resolution; ``together`` is the number of simultaneous intervals."""
     se, ends = (same_devices if paired else independent_errors)(a, b)
-    intervals = Intervals.of(ends, confidence, together).each(_within_one)
+    intervals = Intervals.of(ends, confidence, together).transform(_within_one)
     labels = tuple(b.map.label(campaign.domain, z) for z in range(len(a.raw)))
     return DistrictDifference(b.raw - a.raw, se, *intervals, name_of(b.map), labels, a.raw, b.raw)
 

@@ -50,7 +50,7 @@ def estimate(
     method: str | None = None,
     confidence: float = 0.95,
     forged: int | None = None,
-    where: str | None = None,
+    class_name: str | None = None,
     pool: str = POOLS[0],
     margins: Sequence[KnownMargin] = (),
 ) -> Estimate:
@@ -61,7 +61,7 @@ def estimate(
         method: one of ``names.METHODS``; None uses ``default_method``.
         confidence: the confidence level of the intervals, such as 0.95.
         forged: a number of forged outputs; the estimate states their influence in addition to the usual numbers.
-        where: the class, if ``classes.within`` has restricted campaign and tally to one.
+        class_name: the class, if ``classes.within`` has restricted campaign and tally to one.
         pool: the way to combine classes, one of ``POOLS``.
         margins: the known shares of the population by class, to which the classes are weighted.
     Raises:
@@ -86,7 +86,7 @@ def estimate(
                 "the classes of a campaign with views can only be pooled with equal weight for every report: leave out "
                 "--pool"
             )
-        return estimate_views(unsigned, campaign_id, tally, method, confidence, forged, where)
+        return estimate_views(unsigned, campaign_id, tally, method, confidence, forged, class_name)
     decoder, prior = decoder_and_prior(unsigned, tally)
     shown_inputs = ShownInputs.of(unsigned.domain)
 
@@ -99,13 +99,13 @@ def estimate(
         method = method or "projection"
     weighting = None
     if margins:
-        method = _weighted_method(method, pool, where, by_value=decoder.by_value)
+        method = _weighted_method(method, pool, class_name, by_value=decoder.by_value)
         decoder, weighting = weigh(decoder, share, margins, dependent=groups is not None)
         prior = None
     warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
     tested = None
     if prior is not None:
-        tested = prior_test(decoder, prior, tally.counts, n, 1 if groups is None else groups.most)
+        tested = prior_test(decoder, prior, tally.counts, n, 1 if groups is None else groups.max_outputs)
     if tested is not None and tested.rejected:
         method = method or WRONG_PRIOR
         warnings.append(advice.contradicted(tested, method, decoder))
@@ -131,22 +131,22 @@ def estimate(
     if method != "linear":
         shares = shown_inputs.possible(shares)
     return Estimate(
-        raw, se, *intervals.each(shown_inputs.shares).possible(se, shares), shares,
+        raw, se, *intervals.transform(shown_inputs.shares).possible(se, shares), shares,
         unsigned, campaign_id, n, method, confidence, tally.refused, tally.version,
         Influence(found.people_per_report * shown_inputs.factor, n, forged), tuple(warnings),
-        n if groups is None else groups.devices if where is None else None, where, pool,
+        n if groups is None else groups.devices if class_name is None else None, class_name, pool,
         prior if shown_inputs.count == decoder.inputs else None, tested,
         found.rough[: shown_inputs.count] if found.inverse else None, weighting=weighting,
     )  # fmt: skip
 
 
-def _weighted_method(method: str | None, pool: str, where: str | None, *, by_value: bool) -> str:
+def _weighted_method(method: str | None, pool: str, class_name: str | None, *, by_value: bool) -> str:
     """Return the method of an estimate that is weighted to known margins."""
     if pool != POOLS[0]:
         raise MarginRefused("known margins weight classes by their sizes: leave out --pool precision")
-    if where is not None:
+    if class_name is not None:
         raise MarginRefused(
-            f"known margins weight all classes, and only class {where!r} is selected: leave out --where"
+            f"known margins weight all classes, and only class {class_name!r} is selected: leave out --where"
         )
     methods = VIEW_METHODS if by_value else ("smooth",)
     method = method or methods[0]
@@ -197,7 +197,7 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
     weight, warning = math.nan, f"{advice.WITHOUT_INTERVALS}: {reason}"
     if decoder.by_value and decoder.inputs * decoder.features <= likelihood.MOST_CELLS:
         # This is conservative: every device is assumed to have sent the largest number of reports of any device.
-        n = tally.reports if tally.correlated is None else tally.reports / tally.correlated.most
+        n = tally.reports if tally.correlated is None else tally.reports / tally.correlated.max_outputs
         share, even = tally.counts / tally.reports, np.full(decoder.inputs, 1 / decoder.inputs)
         fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
         found = likelihood.identified_values(decoder, share, fit.share)

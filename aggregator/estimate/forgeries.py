@@ -79,7 +79,7 @@ def find_forgeries(
 def find_forgeries_in_tally(decoder: Decoder, tally: Tally, noun: str) -> tuple[str, ...]:
     """Return the problems that ``find_forgeries`` finds in a tally."""
     groups = tally.correlated
-    devices, most = (None, 1) if groups is None else (groups.devices, groups.most)
+    devices, most = (None, 1) if groups is None else (groups.devices, groups.max_outputs)
     return find_forgeries(decoder, tally.counts, tally.reports, devices, most, noun)
 
 

@@ -109,17 +109,17 @@ class PooledQuestion(SharesEstimate):
 
     Attributes:
         place: the position of the question in the form.
-        asked: the views that ask the question.
+        pooled_views: the views that ask the question.
         weights: (J,) the weights of the views, with the sum one.
     """
 
     place: int
-    asked: tuple[FormView, ...]
+    pooled_views: tuple[FormView, ...]
     weights: Floats
 
     @property
     def views(self) -> tuple[FormView, ...]:
-        return self.asked
+        return self.pooled_views
 
     def adds(self) -> Iterator[Floats]:
         for each in zip(*(view.linear.adds() for view in self.views), strict=True):

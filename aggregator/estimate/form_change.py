@@ -34,18 +34,18 @@ class AnsweredShares:
     """Unbiased shares among the people who answered, for a comparison.
 
     Attributes:
-        found: the estimate of all values or cells.
-        kept: (k,) 1 for the values or cells of people who answered, 0 for the others.
-        order: (s,) the order of the kept values or cells in the result.
+        estimate: the estimate of all values or cells.
+        indicator: (k,) 1 for the values or cells of people who answered, 0 for the others.
+        order: (s,) the order of the answered values or cells in the result.
     """
 
-    found: SharesEstimate
-    kept: Floats
+    estimate: SharesEstimate
+    indicator: Floats
     order: Integers
 
     @cached_property
     def _ratio(self) -> Ratio:
-        return self.found.among(self.kept)
+        return self.estimate.among(self.indicator)
 
     @property
     def raw(self) -> Floats:
@@ -59,8 +59,8 @@ class AnsweredShares:
 
     def intervals(self, alpha: float) -> Interval:
         """Return lower and upper ends, not clipped, shape (s,); each misses its share with probability ``alpha``."""
-        if self.kept.all():
-            low, high = self.found.intervals(alpha)
+        if self.indicator.all():
+            low, high = self.estimate.intervals(alpha)
         else:
             low, high = self._ratio.intervals(alpha)
         return low[self.order], high[self.order]
@@ -68,29 +68,33 @@ class AnsweredShares:
     def adds(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports to ``raw``, minus ``raw`` times the group's
         fraction of the reports, (s,)."""
-        ratio, chosen = self._ratio, self.kept > 0
-        for each in self.found.adds():
-            add = each[chosen] if chosen.all() else (each[chosen] - ratio.raw * float(self.kept @ each)) / ratio.bottom
+        ratio, chosen = self._ratio, self.indicator > 0
+        for each in self.estimate.adds():
+            add = (
+                each[chosen]
+                if chosen.all()
+                else (each[chosen] - ratio.raw * float(self.indicator @ each)) / ratio.bottom
+            )
             yield add[self.order]
 
     @property
     def filled(self) -> NDArray[np.bool_]:
         """True for each group of devices that has a report, shape (GROUPS,)."""
-        filled: NDArray[np.bool_] = np.any([view.linear.filled for view in self.found.views], axis=0)
+        filled: NDArray[np.bool_] = np.any([view.linear.filled for view in self.estimate.views], axis=0)
         return filled
 
     @cached_property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share by changing all its reports, shape (s,)."""
-        if self.kept.all():
-            return self.found.furthest[self.order]
+        if self.indicator.all():
+            return self.estimate.furthest[self.order]
         ratio = self._ratio
-        places = np.flatnonzero(self.kept > 0)
+        places = np.flatnonzero(self.indicator > 0)
         found = np.full(len(places), np.nan)
         for row, (place, share) in enumerate(zip(places.tolist(), ratio.raw.tolist(), strict=True)):
-            moved = -share * self.kept
+            moved = -share * self.indicator
             moved[place] += 1
-            found[row] = self.found.furthest_of(moved) / ratio.bottom
+            found[row] = self.estimate.furthest_of(moved) / ratio.bottom
         return found[self.order]
 
 

@@ -77,7 +77,7 @@ class FormEstimate:
         refused: the number of refused envelopes by reason.
         version: the version of the study's table from which the tally was read.
         answered: the unbiased shares among the people who answered, for a comparison.
-        where: the class of people; None for everybody.
+        class_name: the class of people; None for everybody.
     """
 
     campaign: Campaign
@@ -95,7 +95,7 @@ class FormEstimate:
     association: Association | None = None
     within: tuple[Shares, ...] = ()
     weighting: Weighting | None = None
-    where: str | None = None
+    class_name: str | None = None
 
     @property
     def form(self) -> Form:
@@ -119,7 +119,7 @@ class FormEstimate:
         found: dict[str, Any] = {
             "campaign": self.campaign.title,
             "campaign_id": self.campaign_id.hex(),
-            "class": self.where,
+            "class": self.class_name,
             "questions": list(self.questions),
             "reports": self.reports,
             "notion": self.campaign.notion.name,
@@ -158,7 +158,7 @@ def estimate_form(
     *,
     confidence: float = 0.95,
     margins: Sequence[KnownMargin] = (),
-    where: str | None = None,
+    class_name: str | None = None,
 ) -> FormEstimate:
     """Return the shares of one question's values, or of the cells of two questions.
 
@@ -169,7 +169,7 @@ def estimate_form(
         confidence: the confidence level of the intervals.
         margins: the known shares of the population by questions of the form, or by class, to which reports are
             weighted.
-        where: the class, if ``classes.within`` has restricted campaign and tally to one.
+        class_name: the class, if ``classes.within`` has restricted campaign and tally to one.
     Raises:
         NotOfForm: the campaign is not a form, the form lacks a requested question, or a question is named twice.
         NotAsked: there are no reports on the questions; or, with weights by class, no view of the questions has reports
@@ -213,7 +213,7 @@ def estimate_form(
         found.association,
         found.within,
         found.weighting,
-        where,
+        class_name,
     )
 
 
@@ -292,7 +292,7 @@ class _FormEstimator:
         order = np.arange(math.prod(sizes))
         if in_order != list(places):
             order = order.reshape(sizes[::-1]).T.ravel()
-        kept = table.kept(skippable)
+        kept = table.both_answered(skippable)
         weighted = None if self.calibration is None else weighted_table(self.calibration, *in_order)
         if weighted is None:
             cells = table.cells(skippable=skippable, confidence=self.confidence)
@@ -305,13 +305,13 @@ class _FormEstimator:
                 )
         else:
             cells = _among(weighted, kept, self.confidence)
-            of_rows = [table.kept_within(places[0], x, skippable=skippable) for x in range(sizes[0])]
+            of_rows = [table.answered_within(places[0], x, skippable=skippable) for x in range(sizes[0])]
             within = tuple(_among(weighted, of_row, self.confidence) for of_row in of_rows)
             weighting = weighted.weighting
         found = table.in_rows if weighted is None else weighted
         association = (cross(self.everybody, *in_order) if self.by_class else table).association
         return _FormShares(
-            cells.of(order), AnsweredShares(found, kept, order), found.views, association, within, weighting
+            cells.reorder(order), AnsweredShares(found, kept, order), found.views, association, within, weighting
         )
 
 

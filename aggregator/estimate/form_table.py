@@ -252,7 +252,7 @@ class CrossTable:
             skippable: whether the last row, and the last column, is "skipped", which is excluded.
             confidence: the confidence level of the intervals.
         """
-        kept = self.kept(skippable)
+        kept = self.both_answered(skippable)
         share = part_of(self.share.ravel(), kept)
         if not kept.all():
             return shares_of(self.in_rows.among(kept), share, confidence)
@@ -271,10 +271,10 @@ class CrossTable:
             skippable: see ``cells``.
             confidence: the confidence level of the intervals.
         """
-        kept = self.kept_within(place, value, skippable=skippable)
+        kept = self.answered_within(place, value, skippable=skippable)
         return shares_of(self.in_rows.among(kept), part_of(self.share.ravel(), kept), confidence)
 
-    def kept_within(self, place: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
+    def answered_within(self, place: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
         """Return an indicator of the cells with one value of a question where the other is answered, shape (k,)."""
         axis = self.view.questions.index(place)
         of_value = np.zeros(self.view.shape)
@@ -282,7 +282,7 @@ class CrossTable:
         of_value[where] = answered_indicator(self.view.shape[1 - axis], skippable[1 - axis])
         return of_value.ravel()
 
-    def kept(self, skippable: tuple[bool, bool]) -> Floats:
+    def both_answered(self, skippable: tuple[bool, bool]) -> Floats:
         """Return an indicator of the cells where both questions are answered, shape (k,)."""
         both = [answered_indicator(size, skips) for size, skips in zip(self.view.shape, skippable, strict=True)]
         return np.outer(*both).ravel()

@@ -103,7 +103,7 @@ class FormView:
         """
         phi = self.decoder.adjoint(v)
         apart = float(phi.max() - phi.min()) if self.decoder.one_hot else float(np.abs(phi).sum())
-        most = 1 if self.tally.groups is None else self.tally.groups.most
+        most = 1 if self.tally.groups is None else self.tally.groups.max_outputs
         return apart * most / self.tally.reports
 
     def lift(self, place: int, v: Floats) -> Floats:

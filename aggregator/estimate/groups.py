@@ -38,7 +38,7 @@ class Groups:
         group, feature, count: (r,) the group, the feature and the count of each row, by increasing group.
         reports: (GROUPS,) the number of outputs in each group.
         devices: the number of devices that sent the outputs; an upper bound if ``part``.
-        most: the largest number of outputs of one device.
+        max_outputs: the largest number of outputs of one device.
         part: whether the groups contain only a part of a tally.
     """
 
@@ -47,17 +47,17 @@ class Groups:
     count: Integers
     reports: Integers
     devices: int
-    most: int
+    max_outputs: int
     part: bool = False
 
     @classmethod
-    def of(cls, group: Integers, feature: Integers, count: Integers, devices: int, most: int) -> Groups:
+    def of(cls, group: Integers, feature: Integers, count: Integers, devices: int, max_outputs: int) -> Groups:
         """Return the groups of the given rows, which may be in any order; rows of the same group and feature are added.
 
         Args:
             group, feature, count: (r,) the group, the feature and the count of each row, for a channel whose reports
                 have one feature each.
-            devices, most: see ``Groups``.
+            devices, max_outputs: see ``Groups``.
         """
         reports = np.bincount(group, weights=count, minlength=GROUPS).astype(np.int64)
         order = np.lexsort((feature, group))
@@ -66,7 +66,7 @@ class Groups:
         new[1:] = (group[1:] != group[:-1]) | (feature[1:] != feature[:-1])
         first = np.flatnonzero(new)
         sums = np.add.reduceat(count, first) if len(first) else count
-        return cls(group[first], feature[first], sums, reports, devices, most)
+        return cls(group[first], feature[first], sums, reports, devices, max_outputs)
 
     @property
     def filled(self) -> NDArray[np.bool_]:
@@ -75,18 +75,18 @@ class Groups:
         return filled
 
     @property
-    def least(self) -> int:
+    def min_devices(self) -> int:
         """The number of devices, or a lower bound if the groups contain only a part of a tally: each group with reports
-        has a device, and no device has more than ``most`` outputs."""
+        has a device, and no device has more than ``max_outputs`` outputs."""
         if not self.part:
             return self.devices
         reports = int(self.reports.sum())
-        return max(int(np.count_nonzero(self.reports)), -(-reports // max(self.most, 1)))
+        return max(int(np.count_nonzero(self.reports)), -(-reports // max(self.max_outputs, 1)))
 
     def within(self, first: int, past: int) -> Groups:
         """Return the groups with only the features ``first`` .. ``past`` - 1."""
         mine = (first <= self.feature) & (self.feature < past)
-        found = Groups.of(self.group[mine], self.feature[mine] - first, self.count[mine], 0, self.most)
+        found = Groups.of(self.group[mine], self.feature[mine] - first, self.count[mine], 0, self.max_outputs)
         return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:

@@ -49,7 +49,7 @@ class Intervals(NamedTuple):
         """
         return cls(*ends(1 - confidence), *ends((1 - confidence) / together))
 
-    def each(self, change: Callable[[Floats], Floats]) -> Intervals:
+    def transform(self, change: Callable[[Floats], Floats]) -> Intervals:
         """Return the intervals with ``change`` applied to each array."""
         return Intervals(*map(change, self))
 

@@ -92,7 +92,7 @@ class Shares(IntervalEstimates):
         """
         return np.where(np.isnan(self.raw), self.share, self.raw)
 
-    def of(self, order: Integers) -> Shares:
+    def reorder(self, order: Integers) -> Shares:
         """Return the shares at the given positions.
 
         Args:
@@ -100,7 +100,7 @@ class Shares(IntervalEstimates):
         Returns:
             The shares in this order.
         """
-        intervals = self.intervals.each(lambda ends: ends[order])
+        intervals = self.intervals.transform(lambda ends: ends[order])
         return Shares(self.raw[order], self.se[order], *intervals, self.share[order])
 
 

@@ -66,7 +66,7 @@ class Linear:
     @property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share by changing all its reports, shape (k,)."""
-        most = 1 if self.tally.groups is None else self.tally.groups.most
+        most = 1 if self.tally.groups is None else self.tally.groups.max_outputs
         return self.contribution_range * most / self.tally.reports
 
     @property

@@ -49,7 +49,7 @@ def devices_of(*tallies: Tally) -> int:
         tallies: tallies of different devices, such as those of different views.
     """
     parts = [part for tally in tallies for part in tally.by_view]
-    return sum(part.reports if part.groups is None else part.groups.least for part in parts)
+    return sum(part.reports if part.groups is None else part.groups.min_devices for part in parts)
 
 
 def is_enough(campaign: Campaign, *tallies: Tally) -> bool:

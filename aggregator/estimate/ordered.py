@@ -35,7 +35,7 @@ def ordered_statistics(
     mean: bool = False,
     method: str | None = None,
     confidence: float = 0.95,
-    where: str | None = None,
+    class_name: str | None = None,
     margins: Sequence[KnownMargin] = (),
 ) -> OrderedStatistics:
     """Return the requested quantiles, distribution function, shares of ranges and mean, each with its interval.
@@ -48,7 +48,7 @@ def ordered_statistics(
         above: a value; returns the share of people above it.
         between: two values; returns the share of people from the first to the second value, both included.
         mean: whether to return the mean.
-        method, confidence, where, margins: see ``estimator.estimate``.
+        method, confidence, class_name, margins: see ``estimator.estimate``.
     Raises:
         NotOrdered: the p of a quantile is not between 0 and 1, the values have no order, the reports do not support
             ranges, or a range has no value.
@@ -64,7 +64,7 @@ def ordered_statistics(
             f"the values of {unsigned.title!r} have no order (domain kind {unsigned.domain.kind!r}), and quantiles, "
             "ranges and means need one: estimate the shares"
         )
-    found = estimate(campaign, tally, method=method, confidence=confidence, where=where, margins=margins)
+    found = estimate(campaign, tally, method=method, confidence=confidence, class_name=class_name, margins=margins)
     average = query.mean(unsigned, tally, confidence=confidence, margins=margins) if mean else None
     if not (quantiles or cdf or bins) and above is None and between is None:
         return OrderedStatistics(found, (), (), (), None, None, average)

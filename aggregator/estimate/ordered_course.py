@@ -42,13 +42,13 @@ class OrderedSide:
         name: the name that a user types: ``0-3``, or the name of the class.
         name_in_text: the name in sentences: ``periods 0-3``.
         reports: the number of outputs of this side.
-        found: the statistics; None if the outputs come from fewer devices than the campaign's minimum.
+        statistics: the statistics; None if the outputs come from fewer devices than the campaign's minimum.
     """
 
     name: str
     name_in_text: str
     reports: int
-    found: OrderedStatistics | None
+    statistics: OrderedStatistics | None
 
 
 @dataclass(frozen=True)
@@ -105,22 +105,25 @@ class OrderedCourse:
     @property
     def known(self) -> list[tuple[OrderedSide, OrderedStatistics]]:
         """The sides with statistics."""
-        return [(side, side.found) for side in self.sides if side.found is not None]
+        return [(side, side.statistics) for side in self.sides if side.statistics is not None]
 
     @property
     def domain(self) -> Domain:
         """The domain of the campaign."""
-        return self.known[0][1].found.campaign.domain
+        return self.known[0][1].estimate.campaign.domain
 
     @property
     def noun(self) -> str:
         """The word for a counted output: "output" if a report of one of the sides may have several, else "report"."""
-        several = any(counted_noun(found.found.campaign) == "output" for _, found in self.known)
+        several = any(counted_noun(found.estimate.campaign) == "output" for _, found in self.known)
         return "output" if several else "report"
 
     def without_cdf(self) -> OrderedCourse:
         """Return the course without the distribution functions, which only a picture needs."""
-        sides = [one if one.found is None else replace(one, found=replace(one.found, cdf=())) for one in self.sides]
+        sides = [
+            one if one.statistics is None else replace(one, statistics=replace(one.statistics, cdf=()))
+            for one in self.sides
+        ]
         differences = [
             replace(one, shifts=tuple(shift for shift in one.shifts if shift.kind != "cdf")) for one in self.differences
         ]
@@ -128,7 +131,7 @@ class OrderedCourse:
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form: for each side its statistics, or its number of reports if it has none."""
-        whole = self.known[0][1].found
+        whole = self.known[0][1].estimate
         name = "periods" if self.by == "period" else self.by
         return {
             "campaign": whole.campaign.title,
@@ -136,7 +139,8 @@ class OrderedCourse:
             "confidence": whole.confidence,
             "by": self.by,
             "sides": [
-                {name: side.name, "reports": side.reports} | ({} if side.found is None else _numbers(side.found))
+                {name: side.name, "reports": side.reports}
+                | ({} if side.statistics is None else _numbers(side.statistics))
                 for side in self.sides
             ],
             "differences": [
@@ -165,7 +169,7 @@ def by_period(
     tallies: Iterable[Tally],
     ask: Ask,
     *,
-    where: str | None = None,
+    class_name: str | None = None,
     ends: tuple[Span, Span] | None = None,
     steps: bool = False,
 ) -> OrderedCourse:
@@ -176,7 +180,7 @@ def by_period(
         spans: the spans of periods, in order.
         tallies: the tallies of each span.
         ask: a function that returns the statistics of a tally.
-        where: a class of people; None for everybody.
+        class_name: a class of people; None for everybody.
         ends: the two spans of the difference; by default the first and the last with statistics.
         steps: whether to return the difference from each span with statistics to the next as well.
     Raises:
@@ -186,14 +190,14 @@ def by_period(
     """
     require_ends(ends, spans)
     sides = tuple(
-        _side(span.name, span.name_in_text, *signed_within(signed, tally, where), ask, where)
+        _side(span.name, span.name_in_text, *signed_within(signed, tally, class_name), ask, class_name)
         for span, tally in zip(spans, tallies, strict=True)
     )
     known = _known(signed, sides, "period")
     before, after = known[0], known[-1]
     if ends is not None:
         before, after = (sides[spans.index(end)] for end in ends)
-        if few := [side for side in (before, after) if side.found is None]:
+        if few := [side for side in (before, after) if side.statistics is None]:
             raise too_few(signed.campaign, f"in {few[0].name_in_text}")
     pairs = [(before, after)] if before is not after else []
     if steps:
@@ -231,29 +235,29 @@ def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedCourse:
     for side in compared[1:]:
         require_same_values(compared[0], side)
     sides = tuple(
-        OrderedSide(side.name, side.name, side.tally.reports, ask(side.signed, side.tally, side.where))
+        OrderedSide(side.name, side.name, side.tally.reports, ask(side.signed, side.tally, side.class_name))
         for side in compared
     )
-    by = "campaign" if all(side.where is None for side in compared) else "class"
+    by = "campaign" if all(side.class_name is None for side in compared) else "class"
     return OrderedCourse(by, sides, tuple(_difference(sides[0], one, paired=False) for one in sides[1:]))
 
 
-def _side(name: str, text: str, signed: SignedCampaign, tally: Tally, ask: Ask, where: str | None) -> OrderedSide:
-    found = ask(signed, tally, where) if is_enough(signed.campaign, tally) else None
+def _side(name: str, text: str, signed: SignedCampaign, tally: Tally, ask: Ask, class_name: str | None) -> OrderedSide:
+    found = ask(signed, tally, class_name) if is_enough(signed.campaign, tally) else None
     return OrderedSide(name, text, tally.reports, found)
 
 
 def _known(signed: SignedCampaign, sides: Sequence[OrderedSide], part: str) -> list[OrderedSide]:
     """Return the sides with statistics."""
-    known = [side for side in sides if side.found is not None]
+    known = [side for side in sides if side.statistics is not None]
     if not known:
         raise none_enough(signed.campaign, part)
     return known
 
 
 def _difference(before: OrderedSide, after: OrderedSide, *, paired: bool) -> OrderedDifference:
-    found = [side.found for side in (before, after) if side.found is not None]
-    domain = found[0].found.campaign.domain
+    found = [side.statistics for side in (before, after) if side.statistics is not None]
+    domain = found[0].estimate.campaign.domain
     pairs = zip(*(one.statistics() for one in found), strict=True)
     return OrderedDifference(before, after, tuple(_shift(domain, *pair, paired=paired) for pair in pairs))
 

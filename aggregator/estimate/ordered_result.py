@@ -113,14 +113,14 @@ class OrderedStatistics:
     """Statistics of the distribution of ordered values; statistics that were not requested are empty or None.
 
     Attributes:
-        found: the estimate from which the statistics are computed.
+        estimate: the estimate from which the statistics are computed.
         quantiles, cdf, bins: the requested quantiles, points of the distribution function, and bins, in increasing
             order.
         above, between: the share of people in one range.
         mean: the unbiased mean, if the values are numbers.
     """
 
-    found: Estimate
+    estimate: Estimate
     quantiles: tuple[Quantile, ...]
     cdf: tuple[CdfPoint, ...]
     bins: tuple[RangeShare, ...]
@@ -130,20 +130,20 @@ class OrderedStatistics:
 
     def place(self, value: ShownValue) -> int:
         """Return the input of ``value``."""
-        return self.found.campaign.domain.index(value, bytes(DITHER_BYTES))
+        return self.estimate.campaign.domain.index(value, bytes(DITHER_BYTES))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings of the estimate, except the warning about single shares without intervals."""
-        return tuple(warning for warning in self.found.warnings if not warning.startswith(WITHOUT_INTERVALS))
+        return tuple(warning for warning in self.estimate.warnings if not warning.startswith(WITHOUT_INTERVALS))
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; statistics that were not requested are left out."""
-        found = self.found
+        found = self.estimate
         about = {
             "campaign": found.campaign.title,
             "campaign_id": found.campaign_id.hex(),
-            "class": found.where,
+            "class": found.class_name,
             "reports": found.reports,
             "method": found.method,
             "confidence": found.confidence,

@@ -94,7 +94,7 @@ class RangeStatistics:
         self._merged = _merged(found.campaign, tally, () if found.weighting is None else found.weighting.margins)
         # This is conservative: each device is assumed to repeat one output in the largest number of reports of any
         # device.
-        self._profile = Profile(self._merged, 1.0 if tally.correlated is None else tally.correlated.most)
+        self._profile = Profile(self._merged, 1.0 if tally.correlated is None else tally.correlated.max_outputs)
         self._places = np.arange(self._merged.blocks)
 
     def first(self, answer: Answer) -> int:

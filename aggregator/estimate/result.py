@@ -108,7 +108,7 @@ class Estimate(Shares):
         warnings: sentences to read before using the estimate.
         devices: the number of devices that sent the reports; None if unknown, for a class whose devices have several
             reports each.
-        where: the class of people; None for everybody.
+        class_name: the class of people; None for everybody.
         pool: the way in which classes are combined, one of ``names.POOLS``.
         prior: (k,) the shares that the campaign's prior predicts; None without a prior, for item sets, and with weights
             by known margins.
@@ -130,7 +130,7 @@ class Estimate(Shares):
     influence: Influence
     warnings: tuple[str, ...]
     devices: int | None
-    where: str | None = None
+    class_name: str | None = None
     pool: str = POOLS[0]
     prior: Floats | None = None
     prior_test: PriorTest | None = None
@@ -196,7 +196,7 @@ class Estimate(Shares):
             "campaign_id": self.campaign_id.hex(),
             "reports": self.reports,
             "devices": self.devices,
-            "class": self.where,
+            "class": self.class_name,
             "pool": self.pool,
             "weights": None if self.weighting is None else self.weighting.as_json(),
             "notion": self.campaign.notion.name,

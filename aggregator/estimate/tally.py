@@ -49,7 +49,7 @@ class Tally:
     @property
     def correlated(self) -> Groups | None:
         """The groups if a device has several reports, which are then correlated; None if reports are independent."""
-        return self.groups if self.groups is not None and self.groups.most > 1 else None
+        return self.groups if self.groups is not None and self.groups.max_outputs > 1 else None
 
 
 @dataclass(frozen=True)

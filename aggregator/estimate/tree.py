@@ -179,13 +179,13 @@ class Passes:
     """The two passes through a tree, which depend on the reference distribution and not on the reports.
 
     Attributes:
-        own: for each resolution, (k_j,), w, the weight of the district's own survey; 0 without reports.
+        survey_weights: for each resolution, (k_j,), w, the weight of the district's own survey; 0 without reports.
         part: for each resolution, (k_j,), g, the district's part of its parent's correction; sums to 1 inside a parent.
         weighing: for each resolution, (k_j,), the variance of z under the reference distribution.
     """
 
     tree: Tree
-    own: tuple[Floats, ...]
+    survey_weights: tuple[Floats, ...]
     part: tuple[Floats, ...]
     weighing: tuple[Floats, ...]
 
@@ -224,7 +224,7 @@ class Passes:
     def _up(self, numbers: Sequence[Floats | None], power: int = 1) -> list[Floats]:
         found: list[Floats] = []
         for resolution in range(len(numbers) - 1, -1, -1):
-            number, w = numbers[resolution], self.own[resolution]
+            number, w = numbers[resolution], self.survey_weights[resolution]
             z = (1 - w) ** power * self.tree.sums(resolution + 1, found[0]) if found else np.zeros_like(w)
             found.insert(0, z if number is None else z + w**power * number)
         return found
@@ -266,15 +266,15 @@ class Passes:
             a constant, and for each survey the coefficients of its estimates, (k_j,), zero without reports; v . est is
             the constant plus the scalar products of coefficients and estimates.
         """
-        est, of_z = v, [np.zeros_like(w) for w in self.own]
+        est, of_z = v, [np.zeros_like(w) for w in self.survey_weights]
         for at in range(resolution, -1, -1):
             above = self.tree.sums(at, self.part[at] * est)
             of_z[at] = est - above[self.tree.parents[at]]
             est = above
         constant = float(est[0])
         for at in range(len(of_z) - 1):
-            of_z[at + 1] = of_z[at + 1] + ((1 - self.own[at]) * of_z[at])[self.tree.parents[at + 1]]
-        return constant, [w * each for w, each in zip(self.own, of_z, strict=True)]
+            of_z[at + 1] = of_z[at + 1] + ((1 - self.survey_weights[at]) * of_z[at])[self.tree.parents[at + 1]]
+        return constant, [w * each for w, each in zip(self.survey_weights, of_z, strict=True)]
 
 
 def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combined]:
@@ -306,7 +306,7 @@ def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combin
         weighing = passes.weighing[resolution]
         excess = float(variances.sum() / weighing.sum()) if weighing.any() else 1.0
         found.append(Combined(above, outside + b**2 * variances, weighing, excess))
-        own_estimate, w = estimates[resolution], passes.own[resolution]
+        own_estimate, w = estimates[resolution], passes.survey_weights[resolution]
         own_error = np.zeros_like(z) if own_estimate is None else own_estimate.variances
     return found
 

@@ -97,7 +97,7 @@ class Trend:
         return {
             "campaign": campaign.title,
             "campaign_id": latest.campaign_id.hex(),
-            "class": latest.where,
+            "class": latest.class_name,
             "notion": campaign.notion.name,
             "epsilon": latest.epsilon,
             "confidence": latest.confidence,
@@ -145,7 +145,7 @@ def trend(
     *,
     confidence: float = 0.95,
     method: str | None = None,
-    where: str | None = None,
+    class_name: str | None = None,
     ends: tuple[Span, Span] | None = None,
     steps: bool = False,
     only: Region | None = None,
@@ -158,7 +158,7 @@ def trend(
         spans: the spans of periods, in order.
         tallies: the tallies of each span, by groups of devices; at most four are in memory at once.
         confidence, method: see ``estimate``.
-        where: a class of people; None for everybody.
+        class_name: a class of people; None for everybody.
         ends: the two spans of the change; by default the first and the last with an estimate.
         steps: whether to return the change from each span to the next as well.
         only: a value or district; the confidence of simultaneous intervals then applies to this value or district
@@ -180,14 +180,14 @@ def trend(
     of_steps = max(len(spans) - 1, 1)
     for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
         truth = truths[min(number, len(truths) - 1)] if truths else None
-        restricted, tally = signed_within(signed, tally, where)
+        restricted, tally = signed_within(signed, tally, class_name)
         if not is_enough(restricted.campaign, tally):
             points.append(TrendPoint(span, tally.reports, None, truth))
             most = max(most, devices_of(tally))
             continue
-        found = estimate(restricted, tally, confidence=confidence, method=method, where=where)
+        found = estimate(restricted, tally, confidence=confidence, method=method, class_name=class_name)
         points.append(TrendPoint(span, tally.reports, found, truth))
-        side = Side(span.name_in_text, restricted, tally, where, found)
+        side = Side(span.name_in_text, restricted, tally, class_name, found)
         if steps and last is not None:
             taken.append(
                 difference(

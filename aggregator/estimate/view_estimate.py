@@ -24,14 +24,14 @@ def estimate_views(
     method: str | None,
     confidence: float,
     forged: int | None,
-    where: str | None,
+    class_name: str | None,
 ) -> Estimate:
     """Return the estimate of a campaign with views, with all its resolutions.
 
     Args:
         campaign_id: the id of the campaign; empty if it is not signed.
         method: one of ``VIEW_METHODS``; None uses the first.
-        confidence, forged, where: see ``estimator.estimate``.
+        confidence, forged, class_name: see ``estimator.estimate``.
     Raises:
         NotEnough, MethodRefused, NotInvertible
     """
@@ -66,5 +66,5 @@ def estimate_views(
         finest.raw, finest.se, *finest.intervals, finest.share,
         campaign, campaign_id, tally.reports, method, confidence, tally.refused, tally.version,
         Influence(weight, tally.reports, forged), tuple(warnings), int(devices.sum()) if known else None,
-        where=where, rough=finest.rough, resolutions=tuple(found),
+        class_name=class_name, rough=finest.rough, resolutions=tuple(found),
     )  # fmt: skip

@@ -59,7 +59,7 @@ class Weighting:
     Attributes:
         margins: the known margins to which the reports are weighted.
         group_shares: for each margin, (G,), the shares of its groups among the reports.
-        least, most: the smallest and the largest weight of a report; the mean weight is 1.
+        min_weight, max_weight: the smallest and the largest weight of a report; the mean weight is 1.
         design_effect: the mean variance of the weighted shares, divided by the mean variance of the unweighted shares;
             NaN if the unweighted shares have the variance 0. For the wave mechanism, the variances are those of the
             mean.
@@ -70,8 +70,8 @@ class Weighting:
 
     margins: tuple[KnownMargin, ...]
     group_shares: tuple[Floats, ...]
-    least: float
-    most: float
+    min_weight: float
+    max_weight: float
     design_effect: float
     people_per_report: float
     people_per_report_unweighted: float
@@ -90,9 +90,9 @@ class Weighting:
         sources = ", ".join(dict.fromkeys(margin.source for margin in self.margins if margin.source))
         source = f" ({sources})" if sources else ""
         text = (
-            f"weighted to known shares of the population by {self.by}{source}: one {noun} counts {self.least:.2f} to "
-            f"{self.most:.2f} times, the variance is {self.design_effect:.2f} times that without weights (design "
-            "effect)"
+            f"weighted to known shares of the population by {self.by}{source}: one {noun} counts {self.min_weight:.2f} "
+            f"to {self.max_weight:.2f} times, the variance is {self.design_effect:.2f} times that without weights "
+            "(design effect)"
         )
         if math.isnan(self.people_per_report):
             return text
@@ -104,11 +104,11 @@ class Weighting:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warning about negative weights; empty if no weight is negative."""
-        if self.least >= 0:
+        if self.min_weight >= 0:
             return ()
         return (
-            f"the weights of some people are below zero (down to {self.least:.2f}): the margins are far from those of "
-            "the reports; weight by fewer questions or by larger groups",
+            f"the weights of some people are below zero (down to {self.min_weight:.2f}): the margins are far from "
+            "those of the reports; weight by fewer questions or by larger groups",
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -125,8 +125,8 @@ class Weighting:
                 }
                 for margin, shares in zip(self.margins, self.group_shares, strict=True)
             ],
-            "least": self.least,
-            "most": self.most,
+            "least": self.min_weight,
+            "most": self.max_weight,
             "design_effect": json_number(self.design_effect),
             "people_per_report": json_number(self.people_per_report),
             "people_per_report_unweighted": json_number(self.people_per_report_unweighted),

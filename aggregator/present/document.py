@@ -58,7 +58,7 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
     about = {
         "campaign": found.campaign.title,
         "campaign_id": found.campaign_id.hex(),
-        "class": found.where,
+        "class": found.class_name,
         "period": LATEST if period is None else str(period),
         "reports": found.reports,
         "method": found.method if found.weighting is None else f"{found.method}, weighted by {found.weighting.by}",

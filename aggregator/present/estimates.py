@@ -44,7 +44,7 @@ class ExportedEstimates:
     @property
     def reports(self) -> int:
         """The number of reports in all periods that have an estimate."""
-        return sum(found.reports for found, _ in self.estimates if found.where is None)
+        return sum(found.reports for found, _ in self.estimates if found.class_name is None)
 
     @property
     def periods(self) -> int:
@@ -86,7 +86,9 @@ def estimates_by_period(
         for name in campaign.classes:
             restricted, part = signed_within(signed, tally, name)
             if is_enough(restricted.campaign, part):
-                found.append((estimate(restricted, part, method=method, confidence=confidence, where=name), period))
+                found.append(
+                    (estimate(restricted, part, method=method, confidence=confidence, class_name=name), period)
+                )
     if not found:
         raise none_enough(campaign, "period")
     return ExportedEstimates(tuple(found), withheld)

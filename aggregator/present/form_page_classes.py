@@ -56,7 +56,7 @@ def classes_section(
 
 def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], confidence: float) -> FormClasses | None:
     def ask(one: SignedCampaign, part: Tally, where: str) -> FormEstimate:
-        return estimate_form(one, part, names, confidence=confidence, where=where)
+        return estimate_form(one, part, names, confidence=confidence, class_name=where)
 
     try:
         return form_classes(signed, tally, ask)

@@ -33,7 +33,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     Args:
         truth: the true shares to show beside the estimates, in rehearsals.
     """
-    notes = [found.counted + ("" if found.where is None else f" of class {found.where}")]
+    notes = [found.counted + ("" if found.class_name is None else f" of class {found.class_name}")]
     if found.skipping:
         notes.append(f"shares of the people who did not skip {' or '.join(found.skipping)}")
     if found.weighting is not None:

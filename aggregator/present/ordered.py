@@ -32,7 +32,7 @@ def ordered_table(found: OrderedStatistics, truth: Floats | None = None) -> Tabl
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
-    whole = found.found
+    whole = found.estimate
     points = f" · the distribution function at {quantity(len(found.cdf), 'value')}" if found.cdf else ""
     table = new_table(heading(whole.campaign), Text(f"{subtitle(whole, whole.size)}{points}"))
     table.add_column("")
@@ -91,11 +91,11 @@ class TrueOrdered:
     def quantile(self, p: float) -> ShownValue:
         """Return the value at or below which a share ``p`` of the people lie."""
         place = int(np.searchsorted(np.cumsum(self._share), p - 1e-12))
-        return value_of(self._found.found.campaign.domain, min(place, len(self._share) - 1))
+        return value_of(self._found.estimate.campaign.domain, min(place, len(self._share) - 1))
 
     def mean(self, result: QueryResult) -> str:
         """Return the mean as text in the format of ``result``."""
-        domain = self._found.found.campaign.domain
+        domain = self._found.estimate.campaign.domain
         points = domain.points if isinstance(domain, Line) else ()
         true = float(self._share @ np.array([float(point) for point in points]))
         return query_texts(replace(result, estimate=true))[0]

@@ -32,9 +32,9 @@ def course_tables(course: OrderedCourse) -> list[Table]:
 
 
 def _sides(course: OrderedCourse) -> Table:
-    whole = course.known[0][1].found
+    whole = course.known[0][1].estimate
     unit = unit_of(course.domain)
-    titles = [f"{found.found.campaign.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
+    titles = [f"{found.estimate.campaign.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
     caption = f"in brackets: {100 * whole.confidence:.4g}% intervals of each statistic by itself"
     table = new_table(" and ".join(titles) + (f", {unit}" if unit else ""), caption)
     table.add_column("")
@@ -86,7 +86,7 @@ SHARED = {
 
 
 def _differences(course: OrderedCourse) -> Table:
-    whole = course.known[0][1].found
+    whole = course.known[0][1].estimate
     table = new_table("Differences", f"differences of shares are in percentage points; {SHARED[course.by]}")
     confidence = f"{100 * whole.confidence:.4g}%"
     for name in ("", "from", "to", "difference", f"{confidence} interval"):
@@ -123,10 +123,10 @@ def course_csv(course: OrderedCourse) -> str:
 def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:
     for side in course.sides:
         about = {"side": side.name, "less": None, "reports": side.reports}
-        if side.found is None:
+        if side.statistics is None:
             yield about | dict.fromkeys(COLUMNS)
         else:
-            for row in rows_of(side.found):
+            for row in rows_of(side.statistics):
                 yield about | row
     empty = dict.fromkeys(COLUMNS)
     for one in course.differences:

@@ -81,7 +81,7 @@ def course_figure(course: OrderedCourse) -> Figure:
         axes.set_visible(False)
     for axes in below:
         axes.tick_params(labelbottom=True)
-    titles = [found.found.campaign.title for _, found in known[: 2 if course.by == "campaign" else 1]]
+    titles = [found.estimate.campaign.title for _, found in known[: 2 if course.by == "campaign" else 1]]
     figure.suptitle(plain(" and ".join(titles), 80), x=0.01, ha="left", size=11)
     handles, labels = panels[min(1, len(known) - 1)].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
@@ -101,7 +101,7 @@ def _draw_shifts(axes: Axes, found: OrderedStatistics, points: Sequence[Shift], 
 
 def _finish(axes: Axes, found: OrderedStatistics) -> None:
     """Label the axis of values of a panel, and draw its grid lines."""
-    domain = found.found.campaign.domain
+    domain = found.estimate.campaign.domain
     few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
     turned = isinstance(domain, Dates) or not isinstance(domain, Line)
     axes.set_xticks(few, [plain(domain.label(x), 16) for x in few], rotation=30 if turned else 0)
@@ -112,7 +112,7 @@ def _finish(axes: Axes, found: OrderedStatistics) -> None:
 
 
 def _draw(axes: Axes, found: OrderedStatistics, reference: OrderedStatistics | None, name: str) -> None:
-    confidence = f"{100 * found.found.confidence:.4g}%"
+    confidence = f"{100 * found.estimate.confidence:.4g}%"
     places = [found.place(point.value) for point in found.cdf]
     band = [point.simultaneous_low for point in found.cdf], [point.simultaneous_high for point in found.cdf]
     axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{confidence} for all points together")

@@ -37,7 +37,7 @@ def histogram_figure(found: OrderedStatistics, truth: Floats | None = None) -> F
     Args:
         truth: (k,) the true shares, in rehearsals.
     """
-    domain, whole = found.found.campaign.domain, found.found
+    domain, whole = found.estimate.campaign.domain, found.estimate
     figure = Figure(figsize=(8, 6), dpi=DOTS_PER_INCH, layout="constrained")
     shares, deciles = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
 
@@ -78,7 +78,7 @@ def histogram_figure(found: OrderedStatistics, truth: Floats | None = None) -> F
 
 def ordered_figure(found: OrderedStatistics) -> Figure:
     """Return a figure of the distribution function with its confidence band, and the quantiles with their intervals."""
-    domain, whole = found.found.campaign.domain, found.found
+    domain, whole = found.estimate.campaign.domain, found.estimate
     figure = Figure(figsize=(8, 4.8), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     numbers = isinstance(domain, Line) and not isinstance(domain, Dates)

@@ -84,16 +84,16 @@ def page(
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Refused reports", refused_section(found.refused)),
         ("forged", "What forged reports could do", forged_section(found)),
-        ("campaign", "The campaign", campaign_section(campaign, found.reports, period, closed_early, found.where)),
+        ("campaign", "The campaign", campaign_section(campaign, found.reports, period, closed_early, found.class_name)),
         (
             "source",
             "Where this page comes from",
-            source_section(found.campaign_id, f"{found.method}, ", found.confidence, tally, period, found.where),
+            source_section(found.campaign_id, f"{found.method}, ", found.confidence, tally, period, found.class_name),
         ),
     ]
     facts = [
         subtitle(found, found.size),
-        *([f"Only people of the group {found.where}."] if found.where is not None else []),
+        *([f"Only people of the group {found.class_name}."] if found.class_name is not None else []),
         *([] if weighting is None else [f"The shares are {weighting.description(counted_noun(campaign))}."]),
     ]
     return html_page(campaign, facts, _warnings(found, truth, read), sections)
@@ -198,7 +198,7 @@ def _counts(tally: Tally) -> dict[str, Any]:
         found["groups"] = {
             "counts": rows.tolist(),
             "devices": groups.devices,
-            "most": groups.most,
+            "most": groups.max_outputs,
             "reports": groups.reports.tolist(),
         }
     return found

@@ -98,7 +98,7 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
             "below, its difference from that of the first one."
         )
         parts.append(tag("figure", picture_of(course_figure(course), words)))
-    confidence, unit = f"{100 * known[0][1].found.confidence:.4g}%", unit_of(course.domain)
+    confidence, unit = f"{100 * known[0][1].estimate.confidence:.4g}%", unit_of(course.domain)
     numbers = course.without_cdf()
     cells = {side.name: side_cells(found) for side, found in numbers.known}
     rows = [(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))]

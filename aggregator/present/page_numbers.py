@@ -80,8 +80,8 @@ def coverage_sentence(found: Estimate, truth: Floats) -> str:
 def numbers_section(read: OrderedStatistics, truth: Floats | None) -> list[Html]:
     """Return the tables of the mean, the quantiles and the shares of ranges; those that were not requested are left
     out."""
-    confidence = f"{100 * read.found.confidence:.4g}% interval"
-    domain = read.found.campaign.domain
+    confidence = f"{100 * read.estimate.confidence:.4g}% interval"
+    domain = read.estimate.campaign.domain
     of_unit = f", in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else ""
     true = None if truth is None else TrueOrdered(read, truth)
     names = ("truth", confidence) if true else (confidence,)

@@ -26,7 +26,7 @@ BY_RESOLUTION = "intervals are for all districts of a resolution together"
 
 def entitled(found: Estimate) -> str:
     """Return the campaign's title, with the class of people if only one class is estimated."""
-    return found.campaign.title + ("" if found.where is None else f", class {found.where}")
+    return found.campaign.title + ("" if found.class_name is None else f", class {found.class_name}")
 
 
 def heading(found: Difference) -> str:

@@ -146,8 +146,8 @@ class ShareBar:
 
 def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
     lines = [f"{subtitle(found, shown)} · method {found.method}"]
-    if found.where is not None:
-        lines.insert(0, f"the class {found.where} only")
+    if found.class_name is not None:
+        lines.insert(0, f"the class {found.class_name} only")
     if found.pool == "precision":
         lines.append("classes are weighted by precision: their shares are assumed to be the same")
     if found.weighting is not None:

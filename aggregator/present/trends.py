@@ -209,7 +209,7 @@ def trend_csv(trend: Trend) -> str:
     If the campaign has views, there is a column ``resolution``, as in ``estimate_rows``.
     """
     latest = trend.latest
-    about = {"campaign": latest.campaign.title, "class": latest.where}
+    about = {"campaign": latest.campaign.title, "class": latest.class_name}
     rows = [
         {**about, "periods": span["periods"], "reports": span["reports"], **kind, **row}
         for span in trend.as_json()["spans"]

@@ -194,7 +194,7 @@ def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
     groups = tally.groups
     cells = zip(groups.group.tolist(), groups.feature.tolist(), strict=True)
     assert dict(zip(cells, groups.count.tolist(), strict=True)) == expected
-    assert (groups.devices, groups.most) == (30, max(sent.values()))
+    assert (groups.devices, groups.max_outputs) == (30, max(sent.values()))
     reports = Counter()
     for device, count in sent.items():
         reports[group_of(fleet, device)] += count
@@ -212,7 +212,7 @@ def test_spans_take_the_latest_answer_in_them(survey_folder):
     assert (early.reports, late.reports, all_of_it.reports, last.reports) == (150, 151, 151, 150)
     np.testing.assert_array_equal(early.counts, study.tally(signed, 2).counts)
     np.testing.assert_array_equal(all_of_it.counts, study.tally(signed).counts)
-    assert early.groups.most == 1
+    assert early.groups.max_outputs == 1
     assert (early.groups.reports <= late.groups.reports).all()  # the same devices and one more
 
 
@@ -634,7 +634,7 @@ def test_the_digest_has_classes_and_groups():
     expected = {"campaign": "01", "class": "town", "counts": [1, 3], "groups": groups, "period": None, "rejected": {}}
     found = digest(Tally(np.array([1, 3]), 4, groups=counted), b"\x01", None, "town")
     assert found == sha256_of_json(expected | {"reports": 4})
-    alone = replace(counted, most=1)
+    alone = replace(counted, max_outputs=1)
     assert digest(Tally(np.array([1, 3]), 4, groups=alone), b"", None) == digest(Tally(np.array([1, 3]), 4), b"", None)
 
 
@@ -879,8 +879,8 @@ def test_a_class_has_a_lower_bound_on_its_devices():
     reports divided by the largest number of reports of one device."""
     group = np.array([0, 0, 5, 9])
     whole = Groups.of(group, np.array([0, 4, 0, 4]), np.array([6, 2, 3, 1]), 9, 4)
-    assert whole.least == 9
-    assert (whole.within(0, 4).least, whole.within(4, 8).least) == (3, 2)
+    assert whole.min_devices == 9
+    assert (whole.within(0, 4).min_devices, whole.within(4, 8).min_devices) == (3, 2)
 
 
 # Engines

@@ -501,7 +501,7 @@ def contents(tally):
         cells = Counter()
         for group, feature, count in zip(groups.group, groups.feature, groups.count, strict=True):
             cells[int(group), int(feature)] += int(count)
-        fields["groups"] = (+cells, groups.reports.tolist(), groups.devices, groups.most)
+        fields["groups"] = (+cells, groups.reports.tolist(), groups.devices, groups.max_outputs)
     return type(tally), fields
 
 

@@ -176,7 +176,7 @@ def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
     together = ViewsTally.of_parts(
         [Tally.of(part.counts.reshape(2, -1).sum(axis=0)) for part in tally.by_view], {}, None
     )
-    assert estimate(*within(made, tally, "guests"), where="guests").where == "guests"
+    assert estimate(*within(made, tally, "guests"), class_name="guests").class_name == "guests"
     classes, plain = estimate(made, tally), estimate(alone, together)
     for name in ("raw", "se", "share", "low", "high", "simultaneous_low", "simultaneous_high"):
         assert np.allclose(getattr(classes, name), getattr(plain, name), atol=1e-9), name
@@ -282,7 +282,7 @@ def test_two_classes_of_one_level_equal_two_separate_campaigns(names: tuple[str,
         cut, members = within(made, tally, name)
         halves = [Tally.of(np.split(part.counts, 2)[place]) for part in tally.by_view]
         theirs = estimate_form(alone, ViewsTally.of_parts(halves, {}, None), names)
-        assert_alike(estimate_form(cut, members, names, where=name), theirs)
+        assert_alike(estimate_form(cut, members, names, class_name=name), theirs)
     counts = [part.counts.reshape(2, -1).sum(axis=0) for part in tally.by_view]
     whole = ViewsTally.of_parts([Tally.of(each) for each in counts], {}, None)
     assert_alike(estimate_form(made, tally, names), estimate_form(alone, whole, names))
@@ -295,11 +295,11 @@ def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ..
     draft = FORM + CLASSES + '[analysis]\ntables = [["age", "home"]]\n'
     made, parts = read(draft), (0.3, 0.7)
     tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(6))
-    found = estimate_form(made, tally, names, margins=by_class(*parts)).answered.found
+    found = estimate_form(made, tally, names, margins=by_class(*parts)).answered.estimate
     each = []
     for name in made.classes:
         cut, members = within(made, tally, name)
-        each.append(estimate_form(cut, members, names).answered.found)
+        each.append(estimate_form(cut, members, names).answered.estimate)
     raw = sum(part * one.raw for part, one in zip(parts, each, strict=True))
     variance = sum(part**2 * one.variances for part, one in zip(parts, each, strict=True))
     assert np.allclose(found.raw, raw, atol=1e-9)
@@ -318,7 +318,7 @@ def test_known_class_sizes_equal_to_the_reports_keep_the_estimate() -> None:
     assert np.allclose(weighted.shares.raw, plain.shares.raw, atol=1e-9)
     assert (weighted.shares.se <= plain.shares.se * (1 + 1e-9)).all()
     assert weighted.weighting is not None
-    assert (weighted.weighting.least, weighted.weighting.most) == pytest.approx((1, 1))
+    assert (weighted.weighting.min_weight, weighted.weighting.max_weight) == pytest.approx((1, 1))
     assert weighted.weighting.design_effect == pytest.approx(1)
     assert weighted.weighting.people_per_report == pytest.approx(weighted.weighting.people_per_report_unweighted)
 
@@ -363,7 +363,7 @@ def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -
     made = read(FORM + CLASSES)
     tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
-    found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, where=name))
+    found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, class_name=name))
     (difference,), ((_, first), (_, second)) = found.differences, found.sides
     assert difference.names == made.classes
     assert not difference.paired
@@ -394,7 +394,7 @@ def test_equal_classes_seldom_have_a_significant_difference(surveys: int, least:
         tally = drawn(made, UNRELATED, (6_000, 6_000), rng)
         for kind, (names, true) in enumerate(((("vote",), vote / vote.sum()), (("age", "home"), table))):
             sides = form_classes(
-                signed, tally, lambda one, part, name, of=names: estimate_form(one, part, of, where=name)
+                signed, tally, lambda one, part, name, of=names: estimate_form(one, part, of, class_name=name)
             )
             alike[kind] += not sides.differences[0].significant
             for place, (_, side) in enumerate(sides.sides):
@@ -422,7 +422,7 @@ def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() ->
     made = read(FORM + CLASSES + "[classes.others]\nepsilon = 1.5\n")
     tally = drawn(made, UNRELATED, (6_000, 15, 3_000), np.random.default_rng(15))
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
-    found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, ["vote"], where=name))
+    found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, ["vote"], class_name=name))
     assert found.few == ("guests",)
     assert_one_of_two(found)
 
@@ -615,7 +615,7 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     assert weighted["weights"]["margins"][0]["groups"][1]["reported"] == pytest.approx(0.5)
     found = Study.open(tmp_path / "study")
     assert found.question("form", "vote", where="guests").as_json() == alone[1]
-    assert found.cross("form", "home", "vote", where="members").where == "members"
+    assert found.cross("form", "home", "vote", where="members").class_name == "members"
     printed(*words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Groups of people" in page

@@ -62,7 +62,7 @@ def covers(found, truth):
 
 
 def read(signed, tally, where):
-    return ordered_statistics(signed, tally, quantiles=PARTS, above=14, confidence=0.9, where=where)
+    return ordered_statistics(signed, tally, quantiles=PARTS, above=14, confidence=0.9, class_name=where)
 
 
 def covered(surveys, generator, kept, people=1000):
@@ -211,7 +211,7 @@ def test_steps_are_the_changes_from_each_span_to_the_next():
     tallies = [Tally.of(generator.multinomial(n, decoder.forward(distribution(5)))) for n in (200, 200, 5, 200)]
 
     def median(side, tally, where):
-        return ordered_statistics(side, tally, quantiles=(0.5,), where=where)
+        return ordered_statistics(side, tally, quantiles=(0.5,), class_name=where)
 
     found = by_period(signed, spans, tallies, median, steps=True)
     assert [(one.before.name, one.after.name) for one in found.differences] == [("0", "3"), ("0", "1"), ("1", "3")]

@@ -105,7 +105,7 @@ def test_every_format_has_the_same_numbers(lib, tmp_path):
     found = Study.open(lib).ordered("way", quantiles=(0.5,), cdf=True)
     (axes,) = ordered_figure(found).axes
     np.testing.assert_allclose(axes.lines[0].get_ydata(), [point.estimate for point in found.cdf])
-    caption = subtitle(found.found, found.found.size)
+    caption = subtitle(found.estimate, found.estimate.size)
     assert caption in " ".join(table.split())
     assert axes.get_title("left").endswith(caption)
 

@@ -169,7 +169,7 @@ def contents(tally):
         groups = tally.groups
         for group, feature, count in zip(groups.group, groups.feature, groups.count, strict=True):
             cells[int(group), int(feature)] += int(count)
-        cells = (+cells, groups.reports.tolist(), groups.devices, groups.most)
+        cells = (+cells, groups.reports.tolist(), groups.devices, groups.max_outputs)
     return tally.counts.tolist(), tally.reports, cells
 
 

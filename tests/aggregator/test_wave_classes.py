@@ -83,9 +83,9 @@ def test_each_class_is_estimated_like_a_separate_campaign():
             apart = signed_campaign(channels[place : place + 1], Ldp((NANONATS, level)[place]))
             alone = ordered_statistics(apart, Tally.of(counts), quantiles=PARTS, cdf=True, above=14, mean=True)
             campaign, part = within(signed.campaign, tally, name)
-            found = ordered_statistics(campaign, part, quantiles=PARTS, cdf=True, above=14, mean=True, where=name)
+            found = ordered_statistics(campaign, part, quantiles=PARTS, cdf=True, above=14, mean=True, class_name=name)
             assert found.numbers() == alone.numbers()
-            shares.append(alone.found.share)
+            shares.append(alone.estimate.share)
         assert np.abs(whole - (900 * shares[0] + 400 * shares[1]) / 1300).max() < 1e-9
 
 

@@ -212,7 +212,7 @@ def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     weighting = found.weighting
     assert weighting is not None
     members = pooled(campaign, tally).members
-    assert (weighting.least, weighting.most) == pytest.approx(tuple(sorted(shares / members)))
+    assert (weighting.min_weight, weighting.max_weight) == pytest.approx(tuple(sorted(shares / members)))
     assert np.allclose(weighting.group_shares[0], members)
     plain = estimate(campaign, tally)
     assert weighting.people_per_report_unweighted == pytest.approx(plain.influence.people_per_report)
