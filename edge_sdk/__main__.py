@@ -26,7 +26,7 @@ from edge_sdk.cli.arguments import (
     json_anywhere,
     nats_from,
     unknown_arguments,
-    whole,
+    whole_number,
 )
 from edge_sdk.cli.exit_codes import BAD_DATA, DONE, FAILED, NOT_YET, USAGE
 from edge_sdk.cli.output import Incomplete, Printed, Usage, lines
@@ -51,13 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: the arguments are invalid, or help was requested.
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    command = command_in(given)
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    command = command_in(arguments)
     parser = _parser(command)
     if command is not None and command not in COMMANDS:
         expected = suggestion(command, COMMANDS) or f": expected one of {', '.join(sorted(COMMANDS))}"
         parser.error(f"unknown command {command[:40]!r}{expected}")
-    options, rest = parser.parse_known_args(given)
+    options, rest = parser.parse_known_args(arguments)
     if rest:
         options.parser.refuse(unknown_arguments(rest, options.parser, parser))
     if options.store is None and options.run not in STORELESS:
@@ -144,13 +144,13 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> CommandParser:
         if command_name in COMMANDS and command_name != name:
             return SkippedParser()
-        made = words.add_parser(name, help=text, description=text, parents=parents)
-        made.set_defaults(run=run, parser=made)
-        return made
+        subparser = words.add_parser(name, help=text, description=text, parents=parents)
+        subparser.set_defaults(run=run, parser=subparser)
+        return subparser
 
-    def campaign(made: CommandParser) -> CommandParser:
-        made.add_argument("id", metavar="ID", help="the campaign's id, or the beginning of it")
-        return made
+    def campaign(subparser: CommandParser) -> CommandParser:
+        subparser.add_argument("id", metavar="ID", help="the campaign's id, or the beginning of it")
+        return subparser
 
     join = command("join", joining.join, "verify, audit and store a signed campaign, and show its terms")
     join.add_argument("campaign", metavar="FILE|LINK", help="a signed campaign, or a link to one, in quotes")
@@ -185,8 +185,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     trusted.add_argument("--name", help="name of the author, for display only")
     shown = campaign(command("terms", joining.terms, "show the terms of a joined campaign"))
-    for made in (join, shown):
-        made.add_argument(
+    for subparser in (join, shown):
+        subparser.add_argument(
             "--language", metavar="TAG", help="language of the texts, such as de or pt-BR, if the campaign has it"
         )
     closed = command("close", joining.close, "close a campaign early, by its author's signed notice")
@@ -247,7 +247,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     answer.add_argument(
         "--slot",
-        type=whole,
+        type=whole_number,
         metavar="N",
         help="slot of the answer in its period, from 0. The same slot with the same value gives the same report again; "
         "without a slot, each call fills the next one (with one answer per period, always slot 0)",

@@ -211,8 +211,8 @@ class Device(Membership, Disclosures):
             CampaignError: the campaign has transcripts, so each report has exactly one output.
             OutboxFull: 4,096 answers wait to be bundled; this does not depend on the value.
         """
-        given = give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=True)
-        return Collected(given.campaign_id, given.period, given.slot, given.cost_nanonats, given.repeated)
+        receipt = give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=True)
+        return Collected(receipt.campaign_id, receipt.period, receipt.slot, receipt.cost_nanonats, receipt.repeated)
 
     def collected(self, campaign_id: bytes) -> int:
         """Return the number of answers that wait to be bundled.

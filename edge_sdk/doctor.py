@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def facts(records: Records, now: int) -> dict[str, str | int | float]:
     """Return facts about the store, by a short description."""
     folder, budget = records.store.folder, records.caps.budget()
-    found: dict[str, str | int | float] = {
+    store_facts: dict[str, str | int | float] = {
         "folder": str(folder) if folder else "in memory: deleted when the process ends",
         "campaigns joined": len(records.campaigns.ids()),
         "envelopes queued": len(records.outbox),
@@ -30,30 +30,30 @@ def facts(records: Records, now: int) -> dict[str, str | int | float]:
     if folder:
         for path in (folder, *sorted(path for path in folder.iterdir() if path.is_file())):
             mode = path.stat().st_mode & 0o777
-            found[f"mode of {path.name}"] = f"{mode:04o}" + (" (others can read it)" if mode & 0o077 else "")
-    return found | _waiting(records) | _clock_behind(records, now) | records.store.doctor()
+            store_facts[f"mode of {path.name}"] = f"{mode:04o}" + (" (others can read it)" if mode & 0o077 else "")
+    return store_facts | _waiting(records) | _clock_behind(records, now) | records.store.doctor()
 
 
 def _waiting(records: Records) -> dict[str, str]:
     """Return the reason why envelopes wait, for each campaign with a failed upload or without an address."""
     return {
-        f"waits of {_title(records, one.campaign_id)}": f"envelopes: {one.envelopes}; {one.reason}"
-        for one in waiting(records.outbox)
-        if one.failures or not one.addresses
+        f"waits of {_title(records, upload.campaign_id)}": f"envelopes: {upload.envelopes}; {upload.reason}"
+        for upload in waiting(records.outbox)
+        if upload.failures or not upload.addresses
     }
 
 
 def _clock_behind(records: Records, now: int) -> dict[str, str]:
     """Return, for each campaign whose latest recorded time is ahead of the clock, the time until which a unit waits."""
-    found = {}
+    delays = {}
     for campaign_id in records.campaigns.ids():
         consent = records.consents.find(records.campaigns.number(campaign_id))
         if consent is not None and now < (until := known_past(records, campaign_id)):
-            found[f"clock in {_title(records, campaign_id)}"] = (
+            delays[f"clock in {_title(records, campaign_id)}"] = (
                 f"behind the latest recorded time: a unit answers again at {moment(until)}; if the clock is correct "
                 "now and was ahead before, run clock --set"
             )
-    return found
+    return delays
 
 
 def _title(records: Records, campaign_id: bytes) -> str:

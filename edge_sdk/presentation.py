@@ -128,12 +128,14 @@ def questions(device: Device, campaign_id: bytes, language: str | None = None) -
         NotJoined
     """
     campaign = device.campaign(campaign_id)
-    own, said = campaign.domain, campaign.domain_in(language)
-    if not isinstance(own, Form) or not isinstance(said, Form):
-        return (replace(_choices(own, said), text=campaign.texts(language).question),)
+    domain, translated = campaign.domain, campaign.domain_in(language)
+    if not isinstance(domain, Form) or not isinstance(translated, Form):
+        return (replace(_choices(domain, translated), text=campaign.texts(language).question),)
     return tuple(
-        replace(_choices(one.domain, shown.domain), name=one.name, text=shown.text, skippable=one.skippable)
-        for one, shown in zip(own.questions, said.questions, strict=True)
+        replace(
+            _choices(question.domain, shown.domain), name=question.name, text=shown.text, skippable=question.skippable
+        )
+        for question, shown in zip(domain.questions, translated.questions, strict=True)
     )
 
 
@@ -149,21 +151,21 @@ def unit_of(device: Device, campaign_id: bytes, language: str | None = None) -> 
     return domain.unit if isinstance(domain, NumberRange) else ""
 
 
-def _choices(domain: Domain, said: Domain) -> AnswerChoices:
+def _choices(domain: Domain, translated: Domain) -> AnswerChoices:
     """Return the possible answers in a domain of one question.
 
     Args:
-        said: the same domain in the person's language.
+        translated: the same domain in the person's language.
     """
     if isinstance(domain, Grid):
         return AnswerChoices(
             domain.kind, domain.size, (), (), domain.south, domain.north, domain.west, domain.east, domain.step
         )
     ends = (domain.label(0), domain.label(domain.size - 1))
-    if isinstance(domain, NumberRange) and isinstance(said, NumberRange):
+    if isinstance(domain, NumberRange) and isinstance(translated, NumberRange):
         spacing = decimal_of(Fraction(domain.step, 10**domain.places))
         numbers = AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.places, line=domain)
-        return replace(numbers, unit=said.unit, spacing="" if domain.random else spacing)
+        return replace(numbers, unit=translated.unit, spacing="" if domain.random else spacing)
     if isinstance(domain, Dates) and domain.size > FEW_DAYS:
         return AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], line=domain)
     if isinstance(domain, Buckets):
@@ -172,7 +174,7 @@ def _choices(domain: Domain, said: Domain) -> AnswerChoices:
         return replace(numbers, places=domain.places)
     size = domain.count if isinstance(domain, Items) else domain.size
     labels = tuple(map(domain.label, range(size)))
-    shown = labels if said is domain else tuple(map(said.label, range(size)))
+    shown = labels if translated is domain else tuple(map(translated.label, range(size)))
     return AnswerChoices(domain.kind, size, labels, shown)
 
 
@@ -187,14 +189,14 @@ def label_translations(device: Device, campaign_id: bytes, language: str | None 
         The translated labels; empty without a translation, and for a form, whose translations are in ``questions``.
     """
     joined = device.records.campaigns.find(campaign_id)
-    own, said = joined.campaign.domain, joined.campaign.domain_in(language)
+    domain, translated = joined.campaign.domain, joined.campaign.domain_in(language)
     map_, shown = joined.map, joined.campaign.map_in(joined.view, language)
-    if said is own and shown is map_:
+    if translated is domain and shown is map_:
         return {}
-    groups = range(map_.inputs(own)) if isinstance(own, Values) else ()
-    labels = zip(own.named, said.named, strict=True) if isinstance(own, Values | Items) else ()
+    groups = range(map_.inputs(domain)) if isinstance(domain, Values) else ()
+    labels = zip(domain.named, translated.named, strict=True) if isinstance(domain, Values | Items) else ()
     districts = dict(zip(map_.named, shown.named, strict=True))
-    return districts | {map_.label(own, z): shown.label(said, z) for z in groups} | dict(labels)
+    return districts | {map_.label(domain, z): shown.label(translated, z) for z in groups} | dict(labels)
 
 
 def kept_kind(device: Device, campaign_id: bytes) -> str:
@@ -228,14 +230,14 @@ def given_answers(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
     joined, number = records.member(campaign_id), records.campaigns.number(campaign_id)
     queued = set(records.outbox.waiting(number))
     values = [_given(joined, queued, *entry) for entry in records.memo.entries(number)]
-    return sorted(values, key=lambda one: (one.period, one.slot), reverse=True)
+    return sorted(values, key=lambda value: (value.period, value.slot), reverse=True)
 
 
-def _given(joined: Joined, queued: set[bytes], x: int, kept: MemoRow, times: int) -> GivenAnswer:
-    report = joined.report(kept.period, kept.slot, kept.packed)
+def _given(joined: Joined, queued: set[bytes], x: int, memo_row: MemoRow, times: int) -> GivenAnswer:
+    report = joined.report(memo_row.period, memo_row.slot, memo_row.packed)
     domain = joined.campaign.domain
     label = "" if isinstance(domain, Items) and x >= domain.count else joined.label(x)
-    return GivenAnswer(label, times, kept.period, kept.slot, report, report in queued)
+    return GivenAnswer(label, times, memo_row.period, memo_row.slot, report, report in queued)
 
 
 def answers_left(device: Device, campaign_id: bytes, period: int) -> int:

@@ -74,28 +74,28 @@ def give(
         else:
             records.outbox.require_room(longest)
         x = joined.input(value, conditions.dither)
-        kept = records.memo.recall(number, x)
+        memo_row = records.memo.recall(number, x)
         free = records.slots.next_slot(number, period)
         place = slot if slot is not None else 0 if campaign.answers_per_period == 1 else free
         if place < free:
-            again = _again(records, joined, number, period, place, x, collects)
-            if again is None:
+            earlier_report = _report_in_slot(records, joined, number, period, place, x, collects)
+            if earlier_report is None:
                 raise _quota_reached(campaign, period, place, free)
-            slot, envelope = again
+            slot, envelope = earlier_report
             return Receipt(campaign_id, period, slot, envelope, 0, repeated=True)
         if place >= campaign.answers_per_period:
             raise _quota_reached(campaign, period, place, free)
         slot = place
         if campaign.transcript:
             earlier = records.transcripts.of(number)
-            joined, slot, kept = for_report(joined, earlier, period), len(earlier), None
+            joined, slot, memo_row = for_report(joined, earlier, period), len(earlier), None
         # Reading the certificate audits the channel, so no output of an unaudited channel is reported.
-        cost = 0 if kept else joined.certificate.cost
+        cost = 0 if memo_row else joined.certificate.cost
         drawn = joined.draw(x, rand)
         if cost:
             records.ledger.add(number, EntryKind.CHARGE, now, cost)
         records.consents.record_answer(number, now, campaign.opens + period * campaign.period_seconds)
-        packed = kept.packed if kept else drawn
+        packed = memo_row.packed if memo_row else drawn
         records.memo.keep(number, x, MemoRow(packed, period, slot))
         if campaign.transcript:
             records.transcripts.add(number, period, packed)
@@ -165,7 +165,7 @@ def set_clock(records: Records, now: int) -> list[bytes]:
     return late
 
 
-def _again(
+def _report_in_slot(
     records: Records, joined: Joined, number: int, period: int, place: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
     """Return the report that filled the slot ``place`` with the same input.
@@ -179,10 +179,10 @@ def _again(
     if filled is None:
         # The content of slots of earlier periods was deleted; with transcripts, no slot's content is ever stored. With
         # one answer per period, the input was in that slot if its latest report is of that period.
-        kept = records.memo.recall(number, x)
-        if joined.campaign.answers_per_period > 1 or kept is None or kept.period != period:
+        memo_row = records.memo.recall(number, x)
+        if joined.campaign.answers_per_period > 1 or memo_row is None or memo_row.period != period:
             return None
-        return kept.slot, joined.report(period, kept.slot, kept.packed)
+        return memo_row.slot, joined.report(period, memo_row.slot, memo_row.packed)
     if filled.first is None and not collects:
         # The result is None for every value: otherwise the value would decide whether a report is sent.
         return None
@@ -198,14 +198,16 @@ def _quota_reached(campaign: Campaign, period: int, place: int, free: int) -> Qu
     if free < campaign.answers_per_period:
         return QuotaReached(f"slot {place} of this period was already filled or skipped: the next one is {free}")
     next_period = campaign.opens + (period + 1) * campaign.period_seconds
-    again = (
+    outlook = (
         f"the next period begins at {moment(next_period)}" if next_period < campaign.closes else "it is the last period"
     )
-    most = "1 answer" if campaign.answers_per_period == 1 else f"{campaign.answers_per_period} answers"
-    return QuotaReached(f"{campaign.title!r} takes {most} a period, and this period is full: {again}")
+    quota = "1 answer" if campaign.answers_per_period == 1 else f"{campaign.answers_per_period} answers"
+    return QuotaReached(f"{campaign.title!r} takes {quota} a period, and this period is full: {outlook}")
 
 
-def _require_slot(slot: int | None, most: int) -> None:
-    whole = slot is None or (isinstance(slot, int) and not isinstance(slot, bool))
-    if not whole or not 0 <= (slot or 0) < most:
-        raise ValueError(f"the slot must be the number of an answer in its period, a whole number from 0 to {most - 1}")
+def _require_slot(slot: int | None, quota: int) -> None:
+    is_whole = slot is None or (isinstance(slot, int) and not isinstance(slot, bool))
+    if not is_whole or not 0 <= (slot or 0) < quota:
+        raise ValueError(
+            f"the slot must be the number of an answer in its period, a whole number from 0 to {quota - 1}"
+        )

@@ -51,17 +51,17 @@ def require_answerable(records: Records, joined: Joined, now: int) -> Conditions
         BudgetRefused: a cap was lowered below the amount spent or reserved.
     """
     known: Conditions | None = records.store.cache.get(joined.signed.id)
-    found = known or _read(records, joined, now)
-    require_not_closed(joined, found.closes, now)
-    if now < found.agreed:
+    conditions = known or _read(records, joined, now)
+    require_not_closed(joined, conditions.closes, now)
+    if now < conditions.agreed:
         raise OutsideSchedule(
             "the clock shows a time before the consent: correct the clock, and answer again; or, if it was ahead at "
             "the consent, run clock --set"
         )
     if known is None:
-        records.caps.require_kept(found.number)
-        records.store.cache[joined.signed.id] = found
-    return found
+        records.caps.require_kept(conditions.number)
+        records.store.cache[joined.signed.id] = conditions
+    return conditions
 
 
 def _read(records: Records, joined: Joined, now: int) -> Conditions:

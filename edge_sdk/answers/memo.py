@@ -34,16 +34,16 @@ class Memo:
         row = self.store.row("SELECT y, period, slot FROM memo WHERE campaign = ? AND x = ?", number, x)
         return None if row is None else MemoRow(*row)
 
-    def keep(self, number: int, x: int, kept: MemoRow) -> None:
+    def keep(self, number: int, x: int, memo_row: MemoRow) -> None:
         """Store the output of ``x`` and the slot of its report, and add one to the number of answers with ``x``."""
         self.store.execute(
             "INSERT INTO memo VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO UPDATE "
             "SET y = excluded.y, period = excluded.period, slot = excluded.slot, times = times + 1",
             number,
             x,
-            kept.packed,
-            kept.period,
-            kept.slot,
+            memo_row.packed,
+            memo_row.period,
+            memo_row.slot,
         )
 
     def entries(self, number: int) -> list[tuple[int, MemoRow, int]]:

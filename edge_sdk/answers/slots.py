@@ -66,10 +66,10 @@ class FilledSlots:
         row = self.store.row(query, number, after)
         return 0 if row is None else int(row[0])
 
-    def latest(self, number: int, most: int) -> tuple[int, int]:
-        """Return (period, slot) of the latest used slot up to period ``most``; (0, -1) if no slot is used."""
+    def latest(self, number: int, last_period: int) -> tuple[int, int]:
+        """Return (period, slot) of the latest used slot up to period ``last_period``; (0, -1) if no slot is used."""
         query = "SELECT period, slots FROM used WHERE campaign = ? AND period <= ? ORDER BY period DESC LIMIT 1"
-        row = self.store.row(query, number, most)
+        row = self.store.row(query, number, last_period)
         return (0, -1) if row is None else (int(row[0]), int(row[1]) - 1)
 
     def find(self, number: int, period: int, slot: int) -> SlotContent | None:
@@ -128,11 +128,11 @@ class FilledSlots:
                 "bundle and send them first"
             )
 
-    def waiting_runs(self, number: int, most: int) -> list[Run]:
+    def waiting_runs(self, number: int, limit: int) -> list[Run]:
         """Return the waiting outputs, in order, as runs of consecutive slots.
 
         Args:
-            most: maximum length of a run; a longer one is split.
+            limit: maximum length of a run; a longer one is split.
         """
         rows = self.store.rows(
             "SELECT reading.period, reading.slot, y FROM reading JOIN memo USING (campaign, x) "
@@ -144,7 +144,7 @@ class FilledSlots:
         for period, slot, packed in rows:
             if begun:
                 then, first, outputs = begun[-1]
-                if then == period and first + len(outputs) == slot and len(outputs) < most:
+                if then == period and first + len(outputs) == slot and len(outputs) < limit:
                     outputs.append(bytes(packed))
                     continue
             begun.append((int(period), int(slot), [bytes(packed)]))

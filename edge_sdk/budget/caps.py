@@ -78,8 +78,8 @@ class Caps:
             existing = Commitments(
                 existing.committed + choice, existing.of_campaign + choice, [*existing.consented, chosen]
             )
-        for one in worst_cases:
-            require_room(self.in_force(), existing, self._ledger.carried(), one, now)
+        for worst_case in worst_cases:
+            require_room(self.in_force(), existing, self._ledger.carried(), worst_case, now)
 
     def require_windows(self, now: int, later_cost: int) -> None:
         """Refuse if a window cap may be exceeded from ``now`` on.

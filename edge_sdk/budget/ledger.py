@@ -122,6 +122,6 @@ class Ledger:
 
     def _sum(self, query: str, number: int | None) -> int:
         # Spending that cannot be attributed to a campaign counts in each one.
-        one = () if number is None else (number, UNATTRIBUTED)
-        [[total]] = self.store.rows(query + (" AND campaign IN (?, ?)" if one else ""), *one)
+        numbers = () if number is None else (number, UNATTRIBUTED)
+        [[total]] = self.store.rows(query + (" AND campaign IN (?, ?)" if numbers else ""), *numbers)
         return total or 0

@@ -174,16 +174,16 @@ def require_room(
         BudgetRefused
     """
     for cap in caps:
-        wanted = commitment.worst_within(cap.seconds) if cap.kind == WINDOW else commitment.worst_case
+        worst_cost = commitment.worst_within(cap.seconds) if cap.kind == WINDOW else commitment.worst_case
         left = cap.nanonats - _counted(cap, existing, carried, now)
-        if wanted > left:
+        if worst_cost > left:
             # A campaign that may cost more than the whole cap never fits. Under a campaign's own cap, forgetting
             # releases nothing: the campaign has no reserve before its consent. Under a window cap, it may release
             # something only after the window (see ``_counted``).
-            never = cap.kind == PER_CAMPAIGN or wanted > cap.nanonats
+            never = cap.kind == PER_CAMPAIGN or worst_cost > cap.nanonats
             advice = "" if never else ": forget a campaign to release its reserve for unused slots"
             raise BudgetRefused(
-                f"the campaign may cost up to {exact.in_nats(wanted)}, but {_left_of(cap, left)}{advice}"
+                f"the campaign may cost up to {exact.in_nats(worst_cost)}, but {_left_of(cap, left)}{advice}"
             )
 
 

@@ -30,13 +30,13 @@ class OwnAudit:
         campaign: the audited campaign.
         view: index of the audited view.
         table: the levels for the inputs of that view.
-        own: whether the prior is the person's history; else it is uniform.
+        uses_history: whether the prior is the person's history; else it is uniform.
     """
 
     campaign: Campaign
     view: int
     table: LevelTable
-    own: bool
+    uses_history: bool
 
 
 def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: int | None = None) -> OwnAudit:
@@ -57,5 +57,5 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     # The inputs of a view that coarsens the answer have no distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
     request = LevelsRequest(prior, (0, level // 2, level), metric=metric)
-    found = levels.worst_table([structure_of(one, MOST_STEPS) for one in channels], request)
-    return OwnAudit(campaign, view, found, bool(history))
+    table = levels.worst_table([structure_of(class_channel, MOST_STEPS) for class_channel in channels], request)
+    return OwnAudit(campaign, view, table, bool(history))

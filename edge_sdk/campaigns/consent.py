@@ -116,7 +116,7 @@ def choose_prior(
     listed = candidates_of(joined.campaign)
     nanonats = exact.level_from(level)
     require_level(nanonats)
-    channel, most = personal.choice_channel(len(listed), nanonats), joined.most_commitment(listed)
+    channel, highest_commitment = personal.choice_channel(len(listed), nanonats), joined.most_commitment(listed)
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
@@ -124,7 +124,7 @@ def choose_prior(
         role, charged = records.consents.declared_role(number), 0
         if role is None:
             # A refusal must not depend on the draw, so room is needed for the choice and the most expensive prior.
-            records.caps.require_room(number, [most], now, choice=nanonats)
+            records.caps.require_room(number, [highest_commitment], now, choice=nanonats)
             _require_enrolment_room(records, joined, number)
             counts = earlier_answers(records, joined) if history is None else counts_of(joined.campaign, history)
             role, charged = Role(prior=listed[channel.sample(personal.nearest_prior(counts, listed), rand)]), nanonats

@@ -130,8 +130,10 @@ class Joined:
     @property
     def complete(self) -> bool:
         """True if the role has the class or the prior that the campaign asks for."""
-        own = isinstance(self.campaign.notion, DeclaredPrior)
-        return (self.role.class_index is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
+        declares_prior = isinstance(self.campaign.notion, DeclaredPrior)
+        return (self.role.class_index is None) == (not self.campaign.classes) and (self.role.prior is None) == (
+            not declares_prior
+        )
 
     @property
     def _class_index(self) -> int:
@@ -193,8 +195,8 @@ class Joined:
         if is_plain(self.campaign.views):
             return [self.commitment]
         class_index, views = self._class_index, range(len(self.campaign.views))
-        found = [self._commitment(self.campaign.certificate_of(class_index, view).cost, view) for view in views]
-        return sorted(set(found), key=lambda one: (-one.worst_case, -one.cost))
+        commitments = [self._commitment(self.campaign.certificate_of(class_index, view).cost, view) for view in views]
+        return sorted(set(commitments), key=lambda commitment: (-commitment.worst_case, -commitment.cost))
 
     def most_commitment(self, priors: Iterable[tuple[int, ...]]) -> Commitment:
         """Return an upper bound of the commitments over ``priors``.
@@ -237,7 +239,7 @@ class Joined:
         """
         together, bits = packed[0], self.campaign.output_bits
         if len(packed) > 1:
-            together = pack([unpack(one, 1, bits)[0] for one in packed], bits)
+            together = pack([unpack(output, 1, bits)[0] for output in packed], bits)
         report = Report(self.signed.id, period, slot, len(packed), together)
         report.require_fit(self.campaign, self.view)
         return report.seal(self.key)

@@ -107,11 +107,11 @@ class Campaigns:
         self.store.execute("INSERT OR IGNORE INTO known (id) VALUES (?)", campaign_id)
         return self.number(campaign_id)
 
-    def add(self, number: int, joined: Joined, given: str | None) -> None:
+    def add(self, number: int, joined: Joined, address: str | None) -> None:
         """Store a campaign that is not joined yet.
 
         Args:
-            given: the address of the study, from the person who joins; used only if the signed campaign names no
+            address: the address of the study, from the person who joins; used only if the signed campaign names no
                 address.
         """
         signed = joined.campaign.addresses
@@ -120,7 +120,7 @@ class Campaigns:
             number,
             joined.signed.author,
             joined.signed.data,
-            " ".join(signed or ([given] if given else [])),
+            " ".join(signed or ([address] if address else [])),
             bool(signed),
         )
 
@@ -135,9 +135,9 @@ class Campaigns:
         row = self.store.row("SELECT signed FROM joined WHERE campaign = ?", number)
         return row is not None and bool(row[0])
 
-    def set_address(self, number: int, given: str) -> None:
+    def set_address(self, number: int, address: str) -> None:
         """Store another address for a campaign that names no address."""
-        self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", given, number)
+        self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", address, number)
 
     def closed_early(self, campaign_id: bytes) -> int | None:
         """Return the time of a campaign's early closing, in UTC seconds; None if the device has no notice of it."""

@@ -146,7 +146,7 @@ class Membership(Trust, Agreements):
             AddressRefused: the text is not an address, or the campaign names its own addresses.
             NotJoined: this device has not joined it.
         """
-        campaigns, given = self.records.campaigns, address_of(address).text
+        campaigns, text = self.records.campaigns, address_of(address).text
         with self._store.transaction():
             number = campaigns.require_joined(campaign_id)
             if campaigns.signs_addresses(number):
@@ -155,8 +155,8 @@ class Membership(Trust, Agreements):
                     "the address cannot be set, because the campaign's author signed the addresses for its reports: "
                     f"{signed}"
                 )
-            if campaigns.addresses(number) != (given,):
-                campaigns.set_address(number, given)
+            if campaigns.addresses(number) != (text,):
+                campaigns.set_address(number, text)
                 self.outbox.restart_upload(number)
 
     def close_early(self, data: bytes) -> Terms:
@@ -192,11 +192,11 @@ class Membership(Trust, Agreements):
             campaigns.close_early(campaigns.require_joined(campaign_id), closing.closes)
         return self.terms(campaign_id)
 
-    def _join(self, data: bytes, given: str | None, invited_by: bytes | None = None) -> Terms:
+    def _join(self, data: bytes, address: str | None, invited_by: bytes | None = None) -> Terms:
         """Join a signed campaign; return its terms.
 
         Args:
-            given: the address of the study, as text.
+            address: the address of the study, as text.
             invited_by: the author's key that the person's link names. If the campaign names addresses, the link's
                 address must be one of them. None requires a trusted author.
         """
@@ -208,19 +208,19 @@ class Membership(Trust, Agreements):
         except NotJoined:
             joined = self._verified(data, invited_by)
         signed = joined.campaign.addresses
-        if invited_by is not None and signed and given not in signed:
+        if invited_by is not None and signed and address not in signed:
             raise InvitationRefused(
-                f"the link names {given}, but the campaign's author signed another address, {' or '.join(signed)}: ask "
-                "the person who gave you the link for a new one"
+                f"the link names {address}, but the campaign's author signed another address, {' or '.join(signed)}: "
+                "ask the person who gave you the link for a new one"
             )
         with self._store.transaction():
             campaigns.require_open(joined, now)
             number = campaigns.numbered(joined.signed.id)
             if not campaigns.is_joined(number):
                 self.records.caps.require_room(number, joined.commitments, now)
-                campaigns.add(number, joined, given)
-            elif given and not campaigns.signs_addresses(number):
-                self._keep_address(number, given)
+                campaigns.add(number, joined, address)
+            elif address and not campaigns.signs_addresses(number):
+                self._keep_address(number, address)
         campaigns.keep_open(joined)
         return self._terms_now(joined)
 
@@ -239,20 +239,20 @@ class Membership(Trust, Agreements):
             )
         return Joined.open(data, trusted, self._store.secret)
 
-    def _keep_address(self, number: int, given: str) -> None:
+    def _keep_address(self, number: int, address: str) -> None:
         """Store the address of a campaign that has none; part of the caller's transaction.
 
         Raises:
             AddressRefused: the campaign has another address.
         """
         known = self.records.campaigns.addresses(number)
-        if known and known != (given,):
+        if known and known != (address,):
             raise AddressRefused(
                 f"reports in this campaign go to {known[0]}: leave the other address out, or set it first with the "
                 "command 'address ID URL'"
             )
         if not known:
-            self.records.campaigns.set_address(number, given)
+            self.records.campaigns.set_address(number, address)
 
     def _terms_now(self, joined: Joined, language: str | None = None) -> Terms:
         """Return the terms, completed with the store's facts that are not part of the signed campaign."""

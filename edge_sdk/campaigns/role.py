@@ -83,13 +83,13 @@ def personal_level(campaign: Campaign, level: float | None) -> int:
 
     if level is None:
         return 0
-    own, nanonats = _own_of(campaign), exact.level_from(level)
+    notion, nanonats = _own_of(campaign), exact.level_from(level)
     require_level(nanonats)
-    if nanonats > own.level:
+    if nanonats > notion.level:
         raise CampaignError(
-            f"the personal level is above the campaign's, {exact.in_nats(own.level)}: choose a lower one"
+            f"the personal level is above the campaign's, {exact.in_nats(notion.level)}: choose a lower one"
         )
-    return nanonats if nanonats < own.level else 0
+    return nanonats if nanonats < notion.level else 0
 
 
 def candidates_of(campaign: Campaign) -> tuple[tuple[int, ...], ...]:

@@ -197,7 +197,11 @@ class Terms:
     @property
     def asked_names(self) -> tuple[str, ...]:
         """The names of the questions of a form that this device is asked; empty until consent."""
-        return tuple(one.name for one in self.map.asked(self.domain)) if isinstance(self.map, QuestionsMap) else ()
+        return (
+            tuple(question.name for question in self.map.asked(self.domain))
+            if isinstance(self.map, QuestionsMap)
+            else ()
+        )
 
     @property
     def worst_case(self) -> float:
@@ -238,22 +242,22 @@ class Terms:
             "worst_case": self.worst_case,
             "promise": self.promise.text(),
             "promise_numbers": self.promise.as_json(),
-            **({"assumed_percent": {name: share_text(one) for name, one in self.assumed}} if self.assumed else {}),
+            **({"assumed_percent": {name: share_text(share) for name, share in self.assumed}} if self.assumed else {}),
             "answers": self.answers,
             **({"view_description": self.view_description} if self.view_description else {}),
             "values": list(self.values),
             "shown": list(self.shown),
-            **({"questions": [asdict(one) for one in self.questions]} if self.questions else {}),
+            **({"questions": [asdict(question) for question in self.questions]} if self.questions else {}),
             **({"asked_names": list(self.asked_names)} if self.asked_names else {}),
             "classes": [
                 {
-                    "name": one.name,
-                    "shown": one.shown,
-                    "level": one.level,
-                    "cost": one.cost,
-                    "worst_case": one.worst_case,
+                    "name": class_terms.name,
+                    "shown": class_terms.shown,
+                    "level": class_terms.level,
+                    "cost": class_terms.cost,
+                    "worst_case": class_terms.worst_case,
                 }
-                for one in self.classes
+                for class_terms in self.classes
             ],
             "declares_prior": self.declares_prior,
         }
@@ -280,31 +284,35 @@ class Terms:
         campaign = signed.campaign
         cost, worst, map_ = certificate.cost, certificate.cost * campaign.most_draws, None
         if not is_plain(campaign.views):
-            whole, map_ = campaign.certificate, campaign.views[view].map
-            certificate = whole if class_index is None else whole.classes[class_index]
+            campaign_certificate, map_ = campaign.certificate, campaign.views[view].map
+            certificate = campaign_certificate if class_index is None else campaign_certificate.classes[class_index]
             class_indexes = range(max(1, len(campaign.classes))) if class_index is None else (class_index,)
             cost, worst = max(map(campaign.cost_of, class_indexes)), max(map(campaign.worst_case_of, class_indexes))
-        said, own = campaign.texts(language), isinstance(campaign.notion, DeclaredPrior)
+        texts, declares_prior = campaign.texts(language), isinstance(campaign.notion, DeclaredPrior)
         translated = campaign.domain_in(language)
         return cls(
             signed.id,
             signed.author,
-            said.language,
-            tuple(one.language for one in (campaign.own_texts, *campaign.translations) if one.language),
-            said.title,
-            said.question,
-            said.purpose,
-            said.organisation,
+            texts.language,
+            tuple(
+                translation.language
+                for translation in (campaign.own_texts, *campaign.translations)
+                if translation.language
+            ),
+            texts.title,
+            texts.question,
+            texts.purpose,
+            texts.organisation,
             campaign.addresses,
-            said.contact,
-            said.retention,
-            said.notice,
+            texts.contact,
+            texts.retention,
+            texts.notice,
             campaign.opens,
             campaign.closes,
             campaign.period_seconds,
             campaign.answers_per_period,
             campaign.enrolment,
-            exact.nats(campaign.notion.level if class_index is None and not own else certificate.declared),
+            exact.nats(campaign.notion.level if class_index is None and not declares_prior else certificate.declared),
             cost,
             worst,
             Promise.of(campaign.notion, certificate, class_index, outputs=campaign.answers_per_period),
@@ -316,9 +324,9 @@ class Terms:
             _listed(campaign.domain),
             _listed(translated),
             _questions(campaign.domain, translated),
-            _classes(campaign, said),
+            _classes(campaign, texts),
             None if class_index is None else campaign.classes[class_index],
-            own,
+            declares_prior,
         )
 
 
@@ -339,7 +347,7 @@ def assumed_shares(campaign: Campaign, class_index: int | None, translated: Doma
         return ()
     total = sum(prior)
     shares = [(translated.label(x), Fraction(weight, total)) for x, weight in enumerate(prior)]
-    return tuple(sorted(shares, key=lambda one: one[1], reverse=True))
+    return tuple(sorted(shares, key=lambda share: share[1], reverse=True))
 
 
 def share_text(share: Fraction) -> str:
@@ -347,7 +355,7 @@ def share_text(share: Fraction) -> str:
     return format(Decimal(f"{100 * float(share):.3g}"), "f")
 
 
-def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
+def _classes(campaign: Campaign, texts: Texts) -> tuple[ClassTerms, ...]:
     return tuple(
         ClassTerms(
             name,
@@ -356,17 +364,19 @@ def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
             exact.nats(campaign.cost_of(class_index)),
             exact.nats(campaign.worst_case_of(class_index)),
         )
-        for class_index, (name, shown) in enumerate(zip(campaign.classes, said.classes, strict=bool(campaign.classes)))
+        for class_index, (name, shown) in enumerate(zip(campaign.classes, texts.classes, strict=bool(campaign.classes)))
     )
 
 
-def _questions(own: Domain, said: Domain) -> tuple[QuestionTerms, ...]:
-    """Return the questions of a form, in the language of ``said``; () for another domain."""
-    if not isinstance(own, Form) or not isinstance(said, Form):
+def _questions(domain: Domain, translated: Domain) -> tuple[QuestionTerms, ...]:
+    """Return the questions of a form, in the language of ``translated``; () for another domain."""
+    if not isinstance(domain, Form) or not isinstance(translated, Form):
         return ()
     return tuple(
-        QuestionTerms(one.name, shown.text, _answers(shown.domain), _listed(one), _listed(shown), one.skippable)
-        for one, shown in zip(own.questions, said.questions, strict=True)
+        QuestionTerms(
+            question.name, shown.text, _answers(shown.domain), _listed(question), _listed(shown), question.skippable
+        )
+        for question, shown in zip(domain.questions, translated.questions, strict=True)
     )
 
 
@@ -388,8 +398,8 @@ def _answers(domain: Domain) -> str:
             "latitude,longitude."
         )
     if isinstance(domain, Line):
-        what = "day" if isinstance(domain, Dates) else "number"
-        outside = f" A {what} outside this range counts as the nearer end." if domain.clamps else ""
+        noun = "day" if isinstance(domain, Dates) else "number"
+        outside = f" A {noun} outside this range counts as the nearer end." if domain.clamps else ""
         how = ", up or down at random so that the mean is kept" if domain.rounds_randomly else ""
-        return f"A {what} from {domain.span}, rounded to one of {domain.size:,}{how}.{outside}"
+        return f"A {noun} from {domain.span}, rounded to one of {domain.size:,}{how}.{outside}"
     return f"One of {domain.size:,} values."

@@ -20,8 +20,8 @@ class Trust(Session):
     @property
     def trusted(self) -> list[AuthorKey]:
         """The authors whose campaigns may be joined: those passed to ``open``, then those that the store keeps."""
-        kept = {author.public: author for author in (*self.records.authors.all(), *self._trust)}
-        return list({author.public: kept[author.public] for author in (*self._trust, *kept.values())}.values())
+        authors = {author.public: author for author in (*self.records.authors.all(), *self._trust)}
+        return list({author.public: authors[author.public] for author in (*self._trust, *authors.values())}.values())
 
     def trust_author(self, author: AuthorKey) -> None:
         """Trust an author permanently; a later name replaces an earlier one.
@@ -49,4 +49,6 @@ class Trust(Session):
 
     def _name_of(self, public: bytes) -> str:
         """Return the name of a trusted author; "" if it has no name or is not trusted."""
-        return next((one.name for one in self._trust if one.public == public), "") or self.records.authors.name(public)
+        return next(
+            (author.name for author in self._trust if author.public == public), ""
+        ) or self.records.authors.name(public)

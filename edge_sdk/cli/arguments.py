@@ -86,10 +86,10 @@ def unknown_arguments(words: Sequence[str], parser: argparse.ArgumentParser, of_
     before = re.findall(r"--[a-z-]+", of_all.format_usage())
     if option in before:
         return f"{option} must stand before the command"
-    meant = suggestion(option, {*re.findall(r"--[a-z-]+", parser.format_usage()), *before})
+    hint = suggestion(option, {*re.findall(r"--[a-z-]+", parser.format_usage()), *before})
     if parser.prog.endswith(WITH_VALUES):
-        return f"{_HIDDEN}{meant}"
-    return f"unknown option {option[:40]!r}{meant or ': put -- before an argument that begins with a dash'}"
+        return f"{_HIDDEN}{hint}"
+    return f"unknown option {option[:40]!r}{hint or ': put -- before an argument that begins with a dash'}"
 
 
 def json_anywhere() -> Parser:
@@ -107,7 +107,7 @@ def nats_from(text: str) -> float:
         raise argparse.ArgumentTypeError("must be a number of nats, such as 0.5") from None
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """Return a whole number; the error does not repeat it, because it may be an answer."""
     try:
         return int(text)

@@ -72,18 +72,18 @@ def answer(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value)
-        most = device.campaign(campaign_id).answers_per_period
-        if options.slot is not None and not 0 <= options.slot < most:
-            slots = f"a whole number from 0 to {most - 1}" if most > 1 else "0"
+        quota = device.campaign(campaign_id).answers_per_period
+        if options.slot is not None and not 0 <= options.slot < quota:
+            slots = f"a whole number from 0 to {quota - 1}" if quota > 1 else "0"
             raise Usage(f"--slot must be {slots} in this campaign, not {options.slot}")
         if options.collect:
-            kept = device.collect(campaign_id, value, options.slot)
+            collected = device.collect(campaign_id, value, options.slot)
             return {
                 "campaign": campaign_id.hex(),
-                "period": kept.period,
-                "slot": kept.slot,
-                "cost": kept.cost,
-                "repeated": kept.repeated,
+                "period": collected.period,
+                "slot": collected.slot,
+                "cost": collected.cost,
+                "repeated": collected.repeated,
                 "collected": device.collected(campaign_id),
             }
         receipt = device.answer(campaign_id, value, options.slot)
@@ -164,8 +164,13 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
         "cost": declared.cost,
         "worst_case": declared.worst_case,
         "posteriors": [
-            {"value": one.label, "before": one.before, "least_after": one.least, "most_after": one.most}
-            for one in declared.values
+            {
+                "value": declared_value.label,
+                "before": declared_value.before,
+                "least_after": declared_value.lowest,
+                "most_after": declared_value.highest,
+            }
+            for declared_value in declared.values
         ],
     }
 
@@ -176,14 +181,14 @@ def exposure(options: argparse.Namespace) -> Printed:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value) if options.value else None
         exposure = device.exposure(campaign_id)
-        found = exposure.worst if value is None else exposure.about(value)
+        level = exposure.worst if value is None else exposure.about(value)
         return {
             "campaign": campaign_id.hex(),
             "about": "the value with the highest bound" if value is None else "the given value, against any other",
-            "together": found.nats,
+            "together": level.nats,
             "odds": None
-            if found.nanonats is None
-            else float(min(exact.factor_above(found.nanonats), Fraction(10**300))),
+            if level.nanonats is None
+            else float(min(exact.factor_above(level.nanonats), Fraction(10**300))),
             "changing": exposure.changing.nats,
             "forgotten": exposure.forgotten,
             **(
@@ -192,15 +197,20 @@ def exposure(options: argparse.Namespace) -> Printed:
                 else {}
             ),
             "campaigns": [
-                {"campaign": one.campaign_id.hex(), "title": one.title, "draws": one.drawn, "level": one.nats}
-                for one in exposure.campaigns
+                {
+                    "campaign": campaign.campaign_id.hex(),
+                    "title": campaign.title,
+                    "draws": campaign.drawn,
+                    "level": campaign.nats,
+                }
+                for campaign in exposure.campaigns
             ],
         }
 
 
 def audit(options: argparse.Namespace) -> Printed:
     """``audit ID|FILE``: return the levels under every notion."""
-    from edge_sdk.campaigns import audit as own
+    from edge_sdk.campaigns import audit as campaign_audit
     from protocol.levels import as_json
     from protocol.views import is_plain
 
@@ -208,7 +218,7 @@ def audit(options: argparse.Namespace) -> Printed:
     if file.is_file():
         data = campaign_file(file)
         with naming(file):
-            found = own.audit(unverified_campaign(data))
+            own_audit = campaign_audit.audit(unverified_campaign(data))
     else:
         if options.store is None:
             raise Usage(
@@ -219,18 +229,18 @@ def audit(options: argparse.Namespace) -> Printed:
             # The questions that a device is asked are not shown before consent.
             shown = device.consented(campaign_id) or not device.terms(campaign_id).questions
             view = device.records.campaigns.find(campaign_id).view if shown else None
-            found = own.audit(device.campaign(campaign_id), device.history(campaign_id), view)
-    views = found.campaign.views
-    certificate = found.campaign.certificate
+            own_audit = campaign_audit.audit(device.campaign(campaign_id), device.history(campaign_id), view)
+    views = own_audit.campaign.views
+    certificate = own_audit.campaign.certificate
     surveyed: Printed = {
-        "title": found.campaign.title,
-        "notion": found.campaign.notion.name,
+        "title": own_audit.campaign.title,
+        "notion": own_audit.campaign.notion.name,
         "declared": exact.nats(certificate.declared),
         "audited": exact.nats(certificate.audited),
         **({} if certificate.ball is None else {"lip-ball": exact.nats(certificate.ball)}),
-        "prior": "own" if found.own else "uniform",
-        **({} if is_plain(views) else {"view": found.view, "views": len(views)}),
-        **as_json(found.table, [views[found.view].channel]),
+        "prior": "own" if own_audit.uses_history else "uniform",
+        **({} if is_plain(views) else {"view": own_audit.view, "views": len(views)}),
+        **as_json(own_audit.table, [views[own_audit.view].channel]),
     }
     if options.json:
         return surveyed
@@ -239,8 +249,8 @@ def audit(options: argparse.Namespace) -> Printed:
     for name in ("levels", "missing"):
         rows = surveyed[name]
         if isinstance(rows, dict):
-            what = "nats" if name == "levels" else "why"
-            surveyed[name] = [{"name": key, what: value} for key, value in rows.items()]
+            column = "nats" if name == "levels" else "why"
+            surveyed[name] = [{"name": key, column: value} for key, value in rows.items()]
     if isinstance(posterior, dict):
         surveyed |= {"probability_before": posterior["before"], "probability_after": posterior["after"]}
     return surveyed
@@ -296,10 +306,10 @@ def _counts(path: Path) -> dict[str, int]:
         raise Usage(f"{path.name} must be a CSV file in UTF-8, with the header value,count") from None
 
 
-def _count(row: list[str], where: str) -> tuple[str, int]:
+def _count(row: list[str], place: str) -> tuple[str, int]:
     """Return the label and the count in a row; no error repeats them."""
     try:
         # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
         return ",".join(row[:-1]), int(row[-1])
     except (ValueError, IndexError):
-        raise Usage(f"{where}: the row must have a value and a whole number") from None
+        raise Usage(f"{place}: the row must have a value and a whole number") from None

@@ -45,11 +45,11 @@ def _follow_link(options: argparse.Namespace) -> Printed:
 
     link = Link.parse(options.campaign)
     passed = {"--address": options.address is not None, "--trust": bool(options.trust)}
-    given = [name for name, is_given in passed.items() if is_given]
-    if given:
+    option_names = [name for name, is_given in passed.items() if is_given]
+    if option_names:
         raise Usage(
-            f"{' and '.join(given)} cannot be combined with a link, which names the address and the author's key: pass "
-            "the link alone"
+            f"{' and '.join(option_names)} cannot be combined with a link, which names the address and the author's "
+            "key: pass the link alone"
         )
     with Device.open(options.store) as device:
         if not options.yes:
@@ -114,14 +114,14 @@ def _trusted(device: Device, beginning: str) -> bytes:
     Raises:
         Usage: no fingerprint or more than one begins with these characters.
     """
-    found = [author.public for author in device.trusted if beginning and author.fingerprint.startswith(beginning)]
-    if len(found) != 1:
-        which = "more than one trusted key begins" if found else "no trusted key begins"
+    matches = [author.public for author in device.trusted if beginning and author.fingerprint.startswith(beginning)]
+    if len(matches) != 1:
+        subject = "more than one trusted key begins" if matches else "no trusted key begins"
         raise Usage(
-            f"the fingerprint of {which} with the given characters: give more or other characters; the command 'trust' "
-            "lists the fingerprints"
+            f"the fingerprint of {subject} with the given characters: give more or other characters; the command "
+            "'trust' lists the fingerprints"
         )
-    return found[0]
+    return matches[0]
 
 
 def terms(options: argparse.Namespace) -> Printed:
@@ -158,8 +158,8 @@ def follow(options: argparse.Namespace) -> Printed:
         campaign_id = find(device, options.id)
         author = device.records.campaigns.find(campaign_id).signed.author
     with Device.open(options.store, [author]) as device:
-        found = succession.follow(device, campaign_id, time.time())
-        if found is None:
+        next_id = succession.follow(device, campaign_id, time.time())
+        if next_id is None:
             raise Incomplete(
                 "the study has no next campaign that the permission covers: one that has the same promise, differs "
                 "only in its title, languages, schedule, minimum number of devices or mechanism, closes later and "
@@ -167,7 +167,7 @@ def follow(options: argparse.Namespace) -> Printed:
                 {},
                 NOT_YET,
             )
-        return {"campaign": campaign_id.hex(), "followed_by": found.hex()}
+        return {"campaign": campaign_id.hex(), "followed_by": next_id.hex()}
 
 
 def address(options: argparse.Namespace) -> Printed:
@@ -191,11 +191,11 @@ def find(device: Device, beginning: str) -> bytes:
         raise AmbiguousCampaign(
             "the id is empty: name the campaign by the beginning of its id, as the command 'ledger' lists it"
         )
-    found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
-    if len(found) != 1:
-        which = "more than one joined campaign begins" if found else "no joined campaign begins"
-        refusal = AmbiguousCampaign if found else NotJoined
+    matches = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
+    if len(matches) != 1:
+        subject = "more than one joined campaign begins" if matches else "no joined campaign begins"
+        refusal = AmbiguousCampaign if matches else NotJoined
         raise refusal(
-            f"the id of {which} with the given digits: give more or other digits; the command 'ledger' lists the ids"
+            f"the id of {subject} with the given digits: give more or other digits; the command 'ledger' lists the ids"
         )
-    return found[0]
+    return matches[0]

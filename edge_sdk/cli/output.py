@@ -49,14 +49,14 @@ class Incomplete(HalftruthError):
 
 def lines(printed: Printed) -> list[str]:
     """Return the lines for people: a name and its value on each line, rows of a list indented."""
-    made = []
+    printed_lines = []
     for name, value in printed.items():
         if isinstance(value, list):
-            made.append(f"{name}: {'none' if not value else ''}".rstrip())
-            made += [f"  {_row(item)}" for item in value]
+            printed_lines.append(f"{name}: {'none' if not value else ''}".rstrip())
+            printed_lines += [f"  {_row(item)}" for item in value]
         else:
-            made.append(f"{LABELS.get(name, name.replace('_', ' '))}: {_shown(name, value)}")
-    return made
+            printed_lines.append(f"{LABELS.get(name, name.replace('_', ' '))}: {_shown(name, value)}")
+    return printed_lines
 
 
 def _row(item: object) -> str:

@@ -56,7 +56,7 @@ def _learn(device: Device, sent: Sent) -> None:
     from edge_sdk.transport import download
     from edge_sdk.transport.upload import Outcome
 
-    download.learn_closings(device, dict.fromkeys(one.campaign_id for one in sent.of(Outcome.SENT)))
+    download.learn_closings(device, dict.fromkeys(attempt.campaign_id for attempt in sent.of(Outcome.SENT)))
 
 
 def _waiting(device: Device) -> list[dict[str, object]]:
@@ -64,17 +64,17 @@ def _waiting(device: Device) -> list[dict[str, object]]:
     from edge_sdk.transport.waiting import waiting
 
     rows = []
-    for one in waiting(device.outbox):
+    for upload in waiting(device.outbox):
         row: dict[str, object] = {
-            "campaign": one.campaign_id.hex(),
-            "title": device.terms(one.campaign_id).title,
-            "envelopes": one.envelopes,
-            "bytes": one.size,
-            "to": " or ".join(one.addresses) or "no address",
-            "reason": one.reason,
+            "campaign": upload.campaign_id.hex(),
+            "title": device.terms(upload.campaign_id).title,
+            "envelopes": upload.envelopes,
+            "bytes": upload.size,
+            "to": " or ".join(upload.addresses) or "no address",
+            "reason": upload.reason,
         }
-        if one.failures and not one.refused:
-            row["next_attempt"] = one.next_attempt
+        if upload.failures and not upload.refused:
+            row["next_attempt"] = upload.next_attempt
         rows.append(row)
     return rows
 
@@ -84,12 +84,17 @@ def _envelopes(device: Device) -> list[Printed]:
     from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
 
     rows = []
-    for one in waiting_envelopes(device):
+    for envelope in waiting_envelopes(device):
         sizes: Counter[str] = Counter()
-        for part in one.parts:
+        for part in envelope.parts:
             sizes[f"{part.name}_bytes"] += len(part.data)
-        row: Printed = {"campaign": one.campaign_id.hex(), "what": one.kind, "bytes": len(one.data), **sizes}
-        meanings = output_meanings(device, one)
+        row: Printed = {
+            "campaign": envelope.campaign_id.hex(),
+            "what": envelope.kind,
+            "bytes": len(envelope.data),
+            **sizes,
+        }
+        meanings = output_meanings(device, envelope)
         if len(meanings) == 1:
             named = " or ".join(f'"{label}"' if label else "no item" for label in meanings[0].labels)
             row["fits"] = named or f"{meanings[0].fits} of {meanings[0].size} answers"
@@ -97,13 +102,13 @@ def _envelopes(device: Device) -> list[Printed]:
     return rows
 
 
-def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
+def _sent(sent: Sent, queued: int, named: bool, complete: bool) -> Printed:
     """Return the result of an upload; if any envelope was not sent, raise an error with the reason.
 
     Args:
         named: whether an address was named. Envelopes for other addresses then stay without an error, unless there is
             no envelope for the named address.
-        whole: whether to return all counts.
+        complete: whether to return all counts.
     Raises:
         Incomplete: an attempt is not due yet, an attempt failed, the study refused an envelope or does not have its
             campaign, an envelope has no address, or no envelope is for the named address.
@@ -137,12 +142,13 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
     lost = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
     wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.UNKNOWN_CAMPAIGN), *lost]
     if wrong:
-        several = len({one.campaign_id for one in sent.attempts}) > 1
+        several = len({attempt.campaign_id for attempt in sent.attempts}) > 1
         why = "; ".join(
-            f"campaign {one.campaign_id.hex()[:8]}: {one.reason}" if several else one.reason for one in wrong
+            f"campaign {attempt.campaign_id.hex()[:8]}: {attempt.reason}" if several else attempt.reason
+            for attempt in wrong
         )
         raise Incomplete(f"{why}; {text}", printed, FAILED)
     if sent.next_attempt is not None:
         raise Incomplete(text, printed, NOT_YET)
     shown = ("sent", "queued", "stay") if elsewhere else ("sent", "queued")
-    return {name: value for name, value in printed.items() if whole or name in shown}
+    return {name: value for name, value in printed.items() if complete or name in shown}

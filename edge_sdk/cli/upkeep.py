@@ -37,10 +37,10 @@ def budget(options: argparse.Namespace) -> Printed:
         raise Usage(f"invalid cap: {error}") from None
     with Device.open(options.store, budget=policy) as device:
         in_force = {(cap.kind, cap.seconds): cap for cap in device.budget.caps}
-        for asked in policy.caps():
-            kept = in_force[asked.kind, asked.seconds]
-            if kept.nanonats < asked.nanonats:
-                stays = f"{kept} stays at {exact.in_nats(kept.nanonats)}"
+        for requested_cap in policy.caps():
+            cap_in_force = in_force[requested_cap.kind, requested_cap.seconds]
+            if cap_in_force.nanonats < requested_cap.nanonats:
+                stays = f"{cap_in_force} stays at {exact.in_nats(cap_in_force.nanonats)}"
                 print(f"edge_sdk: a cap can only be lowered: {stays}", file=sys.stderr)
         return {
             "caps": [{"kind": cap.kind, "seconds": cap.seconds, "nats": cap.nats} for cap in device.budget.caps],
@@ -58,12 +58,12 @@ def adopt(options: argparse.Namespace) -> Printed:
     from edge_sdk.errors import StoreDamaged, StoreRestored
     from edge_sdk.store.sqlite import DATABASE_FILE
 
-    place, kept = store(options), key_store(options)
+    place, named_key_store = store(options), key_store(options)
     existed = (Path(place) / DATABASE_FILE).exists()
     try:
-        device, adopted = Device.open(place, key_store=kept), False
+        device, adopted = Device.open(place, key_store=named_key_store), False
     except (StoreRestored, StoreDamaged):
-        device, adopted = Device.adopt(place, key_store=kept), True
+        device, adopted = Device.adopt(place, key_store=named_key_store), True
     with device:
         printed: Printed = {"adopted": adopted, "spent": device.budget.spent, "remaining": device.budget.remaining}
         if not adopted:
@@ -89,11 +89,14 @@ def clock(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         went_back = device.set_clock() if options.set else []
         records = device.records
-        numbers = {one: records.campaigns.number(one) for one in device.campaigns}
-        agreed = [one for one, number in numbers.items() if records.consents.find(number) is not None]
+        numbers = {campaign_id: records.campaigns.number(campaign_id) for campaign_id in device.campaigns}
+        agreed = [campaign_id for campaign_id, number in numbers.items() if records.consents.find(number) is not None]
         return {
-            "went_back": [one.hex() for one in went_back],
-            "campaigns": [{"campaign": one.hex(), "known_past": known_past(records, one)} for one in agreed],
+            "went_back": [campaign_id.hex() for campaign_id in went_back],
+            "campaigns": [
+                {"campaign": campaign_id.hex(), "known_past": known_past(records, campaign_id)}
+                for campaign_id in agreed
+            ],
         }
 
 
@@ -119,8 +122,8 @@ def store(options: argparse.Namespace) -> str:
         Usage
     """
     if options.store is None:
-        given = "--key-store" if options.key_store else "--checkpoint"
-        raise Usage(f"{given} is given without a store: name the store with --store")
+        option = "--key-store" if options.key_store else "--checkpoint"
+        raise Usage(f"{option} is given without a store: name the store with --store")
     return str(options.store)
 
 

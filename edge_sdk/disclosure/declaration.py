@@ -27,13 +27,13 @@ class DeclaredValue:
     Attributes:
         label: the label of the value.
         before: the declared probability.
-        least, most: the lowest and the highest posterior probability after one report, over all possible reports.
+        lowest, highest: the lowest and the highest posterior probability after one report, over all possible reports.
     """
 
     label: str
     before: Fraction
-    least: Fraction
-    most: Fraction
+    lowest: Fraction
+    highest: Fraction
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,14 @@ def declaration(
     campaign, listed = joined.campaign, candidates_of(joined.campaign)
     named = Role(None, None if prior is None else declared_prior(campaign, prior), personal_level(campaign, level))
     role = records.consents.with_declared(number, named)
-    given = role.prior or listed[0]
-    known = joined.of(replace(role, prior=given))
-    whole = sum(given)
+    weights = role.prior or listed[0]
+    known = joined.of(replace(role, prior=weights))
+    total = sum(weights)
     labels = (campaign.domain.label(x) for x in range(campaign.domain.size))
     return Declaration(
         tuple(
-            DeclaredValue(label, Fraction(weight, whole), *posteriors)
-            for label, weight, posteriors in zip(labels, given, posterior_ranges(known.channel, given), strict=True)
+            DeclaredValue(label, Fraction(weight, total), *posteriors)
+            for label, weight, posteriors in zip(labels, weights, posterior_ranges(known.channel, weights), strict=True)
         ),
         records.consents.declared_role(number) is not None,
         known.certificate.declared,
@@ -118,16 +118,16 @@ def posterior_ranges(channel: Channel, prior: Sequence[int]) -> list[tuple[Fract
         channel: the channel under this prior.
         prior: a weight above zero for each input.
     """
-    least = [(1, 1)] * len(prior)
-    most = [(0, 1)] * len(prior)
+    lowest = [(1, 1)] * len(prior)
+    highest = [(0, 1)] * len(prior)
     for y in range(channel.outputs):
         joint = [weight * channel.weight(x, y) for x, weight in enumerate(prior)]
-        whole = sum(joint)
-        if not whole:
+        total = sum(joint)
+        if not total:
             continue
         for x, part in enumerate(joint):
-            if part * least[x][1] < least[x][0] * whole:
-                least[x] = part, whole
-            if part * most[x][1] > most[x][0] * whole:
-                most[x] = part, whole
-    return [(Fraction(*low), Fraction(*high)) for low, high in zip(least, most, strict=True)]
+            if part * lowest[x][1] < lowest[x][0] * total:
+                lowest[x] = part, total
+            if part * highest[x][1] > highest[x][0] * total:
+                highest[x] = part, total
+    return [(Fraction(*low), Fraction(*high)) for low, high in zip(lowest, highest, strict=True)]

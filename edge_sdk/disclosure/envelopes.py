@@ -93,10 +93,10 @@ def waiting_envelopes(device: Device, campaign_id: bytes | None = None) -> tuple
         # This call refuses a campaign that is not joined.
         device.campaign(campaign_id)
     return tuple(
-        WaitingEnvelope(one.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))
-        for one in device.outbox.destinations()
-        if campaign_id in (None, one.campaign_id)
-        for envelope in device.outbox.waiting(one.number)
+        WaitingEnvelope(destination.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))
+        for destination in device.outbox.destinations()
+        if campaign_id in (None, destination.campaign_id)
+        for envelope in device.outbox.waiting(destination.number)
     )
 
 
@@ -113,12 +113,12 @@ def parts(data: bytes) -> tuple[EnvelopePart, ...]:
         marks += [("campaign", campaign), ("place", campaign + len(report.campaign_id))]
         marks += [("output", after - len(report.packed))]
     else:
-        one = Enrolment.decode(sealed.unverified)
-        campaign = data.index(one.campaign_id, key + KEY_ID_BYTES)
-        begin = data.index(one.public, campaign + len(one.campaign_id))
-        marks += [("campaign", campaign), ("form", campaign + len(one.campaign_id)), ("public", begin)]
-        if one.prior is not None:
-            marks.append(("declared", begin + len(one.public)))
+        enrolment = Enrolment.decode(sealed.unverified)
+        campaign = data.index(enrolment.campaign_id, key + KEY_ID_BYTES)
+        begin = data.index(enrolment.public, campaign + len(enrolment.campaign_id))
+        marks += [("campaign", campaign), ("form", campaign + len(enrolment.campaign_id)), ("public", begin)]
+        if enrolment.prior is not None:
+            marks.append(("declared", begin + len(enrolment.public)))
     marks += [("form", after), ("signature", signature)]
     ends = [start for _, start in marks[1:]] + [len(data)]
     return tuple(EnvelopePart(name, data[start:end]) for (name, start), end in zip(marks, ends, strict=True))
@@ -141,20 +141,20 @@ def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMe
     if joined.campaign.transcript is not None:
         earlier = records.transcripts.of(records.campaigns.number(campaign_id))
         joined = joined.for_report(earlier[: report.slot], report.period)
-    whole, first = joined.campaign.views[joined.view].channel, 0
-    if joined.role.class_index is not None and isinstance(whole, Blocks):
+    view_channel, first = joined.campaign.views[joined.view].channel, 0
+    if joined.role.class_index is not None and isinstance(view_channel, Blocks):
         # Each class has its own outputs, in the order of the classes, so a report shows the class.
-        first = whole.offsets[joined.role.class_index + 1]
+        first = view_channel.offsets[joined.role.class_index + 1]
     domain, structure = joined.campaign.domain, structure_of(joined.channel, MOST_STEPS)
     size = joined.map.inputs(domain)
     nothing = domain.count if isinstance(domain, Items) else size
-    found = []
+    meanings = []
     try:
         for y in report.outputs(joined.campaign, joined.view):
             fits = structure.fitting(y - first)
             named = fits if len(fits) <= MOST_NAMED else ()
             labels = tuple(joined.label(x) if x < nothing else "" for x in named)
-            found.append(OutputMeaning(len(fits), size, labels))
+            meanings.append(OutputMeaning(len(fits), size, labels))
     except TooLarge:
         return ()
-    return tuple(found)
+    return tuple(meanings)

@@ -187,15 +187,15 @@ class Exposure:
         if not isinstance(self.domain, Form):
             return {}
         everything = range(self.domain.size)
-        found = {}
+        levels = {}
         for name, place in self.domain.places.items():
             asking = {
                 view: n
                 for view, n in self._draws.items()
                 if isinstance(view.map, QuestionsMap) and place in view.map.places
             }
-            found[name] = Level(_sum([self._extra, *_losses(self.domain, asking, everything, everything)]))
-        return found
+            levels[name] = Level(_sum([self._extra, *_losses(self.domain, asking, everything, everything)]))
+        return levels
 
     @property
     def highest_posterior(self) -> Fraction:
@@ -210,23 +210,23 @@ class Exposure:
 
         None if no campaign has budgets for its values, or if a campaign has no bound.
         """
-        if all(one.budgets is None for one in self.campaigns):
+        if all(campaign.budgets is None for campaign in self.campaigns):
             return None
-        plain = _sum(one.nanonats for one in self.campaigns if one.budgets is None)
-        graded = [one for one in self.campaigns if one.budgets is not None]
-        rows = [_sum([plain, *(one.budget(x) for one in graded)]) for x in range(self.domain.size)]
+        plain = _sum(campaign.nanonats for campaign in self.campaigns if campaign.budgets is None)
+        graded = [campaign for campaign in self.campaigns if campaign.budgets is not None]
+        rows = [_sum([plain, *(campaign.budget(x) for campaign in graded)]) for x in range(self.domain.size)]
         return None if None in rows else tuple(level for level in rows if level is not None)
 
     @cached_property
     def _draws(self) -> Counter[ViewChannel]:
-        found: Counter[ViewChannel] = Counter()
-        for one in self.campaigns:
-            found.update({view: times for view, times in one.draws.items() if times})
-        return found
+        draws: Counter[ViewChannel] = Counter()
+        for campaign in self.campaigns:
+            draws.update({view: times for view, times in campaign.draws.items() if times})
+        return draws
 
     @cached_property
     def _extra(self) -> int | None:
-        return _sum(one.extra for one in self.campaigns)
+        return _sum(campaign.extra for campaign in self.campaigns)
 
     def _sum(self, first: Sequence[int], second: Sequence[int]) -> int | None:
         return _sum([self._extra, *_losses(self.domain, self._draws, first, second)])
@@ -245,11 +245,11 @@ class Exposure:
         worst = Level(0)
         for x in first:
             for other in everything:
-                found = self.pair(x, other)
-                if found.nanonats is None:
-                    return found
-                if worst.x is None or found.nanonats > (worst.nanonats or 0):
-                    worst = found
+                level = self.pair(x, other)
+                if level.nanonats is None:
+                    return level
+                if worst.x is None or level.nanonats > (worst.nanonats or 0):
+                    worst = level
         return worst
 
 

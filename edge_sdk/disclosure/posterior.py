@@ -55,12 +55,12 @@ def posterior_of(channel: Channel, level: int | None, counts: Mapping[int, int],
     total = sum(weights)
     inputs = range(channel.inputs) if x is None else (x,)
     try:
-        after, most = levels.most_probable(levels.structure_of(channel, MOST_STEPS), weights, inputs)
+        after, most_probable = levels.most_probable(levels.structure_of(channel, MOST_STEPS), weights, inputs)
     except levels.TooLarge:
-        most = max(inputs, key=weights.__getitem__)
-        after = bounded(Fraction(weights[most], total), level)
-    before = Fraction(weights[most], total)
-    return Posterior(most, before, max(before, after))
+        most_probable = max(inputs, key=weights.__getitem__)
+        after = bounded(Fraction(weights[most_probable], total), level)
+    before = Fraction(weights[most_probable], total)
+    return Posterior(most_probable, before, max(before, after))
 
 
 def bounded(before: Fraction, level: int | None) -> Fraction:
@@ -85,8 +85,8 @@ def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
     A report fits an input if no other output is more likely for this input. A vector of independent bits fits the
     inputs whose bit is set.
     """
-    truth, wrong, whole = levels.structure_of(channel, MOST_FIT_STEPS).fits(x)
-    return Fraction(truth, whole), Fraction(wrong, whole)
+    truth, wrong, total = levels.structure_of(channel, MOST_FIT_STEPS).fits(x)
+    return Fraction(truth, total), Fraction(wrong, total)
 
 
 def prior_of_counts(size: int, counts: Mapping[int, int]) -> list[int]:

@@ -78,25 +78,25 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         joined = joined.for_report(earlier, max(period, earlier[-1][0] + 1))
     channel, certificate = joined.channel, joined.certificate
     x = cost = None
-    again = False
+    is_repeat = False
     if value is not None:
         x = joined.input(value, _dither(records, number))
-        kept = records.memo.recall(number, x)
-        again = kept is not None and kept.period == period
-        cost = 0 if kept is not None and (joined.campaign.transcript is None or again) else certificate.cost
+        memo_row = records.memo.recall(number, x)
+        is_repeat = memo_row is not None and memo_row.period == period
+        cost = 0 if memo_row is not None and (joined.campaign.transcript is None or is_repeat) else certificate.cost
     # With one answer per period, the same answer in this period gives the same report and adds nothing to the outbox.
-    waits = again and joined.campaign.answers_per_period == 1
+    waits = is_repeat and joined.campaign.answers_per_period == 1
     waiting_bytes = sum(map(len, records.outbox.waiting(number)))
     sends_enrolment = enrols(records, joined, number)
     if sends_enrolment and records.consents.find(number) is None:
         waiting_bytes += joined.longest_enrolment
-    found = posterior_of(channel, certificate.ldp, records.memo.counts(number), x)
+    posterior = posterior_of(channel, certificate.ldp, records.memo.counts(number), x)
     return Preview(
         joined.longest_report,
         waiting_bytes,
         waiting_bytes + (0 if waits else joined.longest_report),
-        *fits(channel, found.x),
-        found,
+        *fits(channel, posterior.x),
+        posterior,
         certificate.cost if cost is None else cost,
         "" if x is None or isinstance(joined.map, Identity | QuestionsMap) else joined.label(x),
     )
@@ -117,21 +117,23 @@ def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
         for class_index in class_indexes
         for view in range(len(campaign.views))
     }
-    bounds = {channel: bounded(Fraction(1, channel.inputs), found.ldp) for channel, found in certificates.items()}
+    bounds = {
+        channel: bounded(Fraction(1, channel.inputs), certificate.ldp) for channel, certificate in certificates.items()
+    }
     channel, *others = sorted(certificates, key=bounds.__getitem__, reverse=True)
-    most = posterior_of(channel, certificates[channel].ldp, {})
+    highest = posterior_of(channel, certificates[channel].ldp, {})
     for other in others:
-        if bounds[other] <= most.after:
+        if bounds[other] <= highest.after:
             break
-        found = posterior_of(other, certificates[other].ldp, {})
-        if found.after > most.after:
-            channel, most = other, found
+        posterior = posterior_of(other, certificates[other].ldp, {})
+        if posterior.after > highest.after:
+            channel, highest = other, posterior
     return Preview(
         joined.longest_report,
         waiting_bytes,
         waiting_bytes + joined.longest_report,
-        *fits(channel, most.x),
-        most,
+        *fits(channel, highest.x),
+        highest,
         max(map(campaign.cost_of, class_indexes)),
     )
 

@@ -131,11 +131,11 @@ class Checkpoint:
 
 def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
     """Return the lowest cap of each kind and, for windows, of each length, in order."""
-    found: dict[tuple[str, int], int] = {}
+    lowest_nanonats: dict[tuple[str, int], int] = {}
     for cap in chain.from_iterable(caps):
         key = (cap.kind, cap.seconds)
-        found[key] = min(cap.nanonats, found.get(key, cap.nanonats))
-    return tuple(Cap(*key, nanonats) for key, nanonats in sorted(found.items()))
+        lowest_nanonats[key] = min(cap.nanonats, lowest_nanonats.get(key, cap.nanonats))
+    return tuple(Cap(*key, nanonats) for key, nanonats in sorted(lowest_nanonats.items()))
 
 
 def _chained(head: bytes, committed: int, spent: int, rows: Iterable[CheckpointRow]) -> tuple[bytes, int, int]:

@@ -173,10 +173,10 @@ def stored_checkpoint(store: Store, latest: Checkpoint | None = None) -> Checkpo
     Raises:
         StoreDamaged
     """
-    found = store.setting(CHECKPOINT)
-    if latest is not None and found == latest.record:
+    record = store.setting(CHECKPOINT)
+    if latest is not None and record == latest.record:
         return latest
-    checkpoint = Checkpoint.decode(found) if isinstance(found, bytes) else None
+    checkpoint = Checkpoint.decode(record) if isinstance(record, bytes) else None
     if checkpoint is None:
         raise ledger_mismatch(store.folder)
     return checkpoint

@@ -92,22 +92,24 @@ def this_machine() -> bytes:
         return _windows_machine()
     # On a read-only disk, the system mounts another identifier over the file, which is valid for this boot only.
     lasting = MACHINE_ID not in (point for point, _ in _mounts())
-    return b"\n".join(found for found in (_text(MACHINE_ID) if lasting else b"", *map(_text, SERIALS)) if found)
+    return b"\n".join(
+        identifier for identifier in (_text(MACHINE_ID) if lasting else b"", *map(_text, SERIALS)) if identifier
+    )
 
 
-def _part(secret: bytes, name: str, found: bytes) -> bytes:
-    if not found:
+def _part(secret: bytes, name: str, identifier: bytes) -> bytes:
+    if not identifier:
         return _UNKNOWN
-    return sha256(b"halftruth/1/instance/" + name.encode() + secret + found).digest()[:PART_BYTES]
+    return sha256(b"halftruth/1/instance/" + name.encode() + secret + identifier).digest()[:PART_BYTES]
 
 
 def _text(path: str) -> bytes:
     """Return the content of a file without blanks at its ends; b"" if it cannot be read or is not set yet."""
     try:
-        found = Path(path).read_bytes().strip(b" \n\0")
+        content = Path(path).read_bytes().strip(b" \n\0")
     except OSError:
         return b""
-    return b"" if found == b"uninitialized" else found
+    return b"" if content == b"uninitialized" else content
 
 
 def _inode(path: Path, mounts: Mounts) -> bytes:
@@ -146,12 +148,12 @@ def _generation(path: Path) -> bytes:
 def _file_system(path: Path, mounts: Mounts) -> str:
     """Return the type of the file system that holds ``path``; empty if it is unknown."""
     above = {str(folder) for folder in path.parents}
-    found, longest = "", -1
+    file_system, longest = "", -1
     for point, kind in mounts:
         # A later mount at the same point covers an earlier one.
         if point in above and len(point) >= longest:
-            found, longest = kind, len(point)
-    return found
+            file_system, longest = kind, len(point)
+    return file_system
 
 
 def _mounts() -> Mounts:

@@ -82,23 +82,23 @@ class KeyStore(ABC):
         """Return one line for the owner: the place of the secret, its protection, and the limits of the protection."""
 
 
-def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, erase_earlier: bool = False) -> None:
-    """Refuse to replace the checkpoint ``kept`` of the place ``where`` by a ``checkpoint`` that does not follow it.
+def require_later(checkpoint: Checkpoint, previous: Checkpoint | None, place: str, erase_earlier: bool = False) -> None:
+    """Refuse to replace the checkpoint ``previous`` of the place ``place`` by a ``checkpoint`` that does not follow it.
 
     Args:
-        erase_earlier: accept that ``kept`` is the checkpoint of another store.
+        erase_earlier: accept that ``previous`` is the checkpoint of another store.
     Raises:
         StoreRestored
     """
-    if kept is None:
+    if previous is None:
         return
-    if kept.store == checkpoint.store and not checkpoint.follows(kept):
+    if previous.store == checkpoint.store and not checkpoint.follows(previous):
         raise StoreRestored(
-            f"this store is older than its checkpoint in {where}, or has diverged from it: put the latest state back; "
+            f"this store is older than its checkpoint in {place}, or has diverged from it: put the latest state back; "
             "or adopt the store, and the amount reserved counts as spent"
         )
-    if kept.store != checkpoint.store and kept.sequence and not erase_earlier:
+    if previous.store != checkpoint.store and previous.sequence and not erase_earlier:
         raise StoreRestored(
-            f"{where} has the checkpoint of another store: name another place for the checkpoint of this store; or, if "
-            f"{where} had the checkpoint of this store before, adopt this store"
+            f"{place} has the checkpoint of another store: name another place for the checkpoint of this store; or, if "
+            f"{place} had the checkpoint of this store before, adopt this store"
         )

@@ -57,14 +57,14 @@ class KeyringKeyStore(KeyStore):
 
     def checkpoints(self) -> dict[str, Checkpoint | None]:
         """Return the checkpoint in the second entry, by the entry's name; None if it is missing or damaged."""
-        found = self._read(self._checkpoint)
-        return {f"the keyring's entry {self._checkpoint}": None if found is None else Checkpoint.decode(found)}
+        record = self._read(self._checkpoint)
+        return {f"the keyring's entry {self._checkpoint}": None if record is None else Checkpoint.decode(record)}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, erase_earlier: bool = False) -> None:
         """Write the second entry. A keyring gives no access to earlier values, so ``erase_earlier`` erases nothing
         here."""
-        for where, kept in self.checkpoints().items():
-            require_later(checkpoint, kept, where, erase_earlier)
+        for place, previous in self.checkpoints().items():
+            require_later(checkpoint, previous, place, erase_earlier)
         self._write(self._checkpoint, checkpoint.record)
 
     def describe(self) -> str:
@@ -115,16 +115,16 @@ def _backend() -> KeyringBackend:
         import keyring
     except ImportError:
         raise StoreError("the keyring package is not installed: pip install 'halftruth[keyring]'") from None
-    found = keyring.get_keyring()
+    backend = keyring.get_keyring()
     # A chain of keyrings writes to its first member, so that member is checked.
-    chained = getattr(found, "backends", None)
-    first = chained[0] if chained else found
+    chained = getattr(backend, "backends", None)
+    first = chained[0] if chained else backend
     if first.priority < LEAST_PRIORITY:
         raise StoreError(
             f"this machine has no keyring that protects a secret (the keyring package offers {first.name}): log in to "
             "a desktop that has one, or make the store with files (--key-store file)"
         )
-    return found
+    return backend
 
 
 def _unusable(error: Exception) -> StoreError:

@@ -58,21 +58,21 @@ def adopt(
         _adopt(path, urandom, now, key_store)
 
 
-def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, given: KeyStore | None) -> None:
+def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, named_key_store: KeyStore | None) -> None:
     """Adopt a store whose database is intact or missing."""
     store = Store.connect(folder)
     try:
         with store.transaction():
-            made = store.make_tables()
-            key_store = key_store_given(store, folder, given)
-            found = _secret_left(key_store, folder, store.setting("secret"))
-            secret = found or urandom(DEVICE_SECRET_BYTES)
-            checkpoint = replace(_take_over(store, made, key_store, found, now), store=store_id(secret))
+            is_new = store.make_tables()
+            key_store = key_store_given(store, folder, named_key_store)
+            old_secret = _secret_left(key_store, folder, store.setting("secret"))
+            secret = old_secret or urandom(DEVICE_SECRET_BYTES)
+            checkpoint = replace(_take_over(store, is_new, key_store, old_secret, now), store=store_id(secret))
             # A crash after this write leaves a store that is behind its checkpoint, and a crash after the commit leaves
             # a store without its secret. Both stores can be adopted again.
             key_store.keep_checkpoint(checkpoint, erase_earlier=True)
             settle(store, secret, checkpoint, key_store, host_identity_of(folder, secret, key_store))
-        if found is None:
+        if old_secret is None:
             with explained(folder):
                 key_store.keep_secret(secret)
         store.vacuum()
@@ -80,7 +80,7 @@ def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, given: KeySt
         store.close()
 
 
-def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
+def _take_over(store: Store, is_new: bool, key_store: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
     """Delete all campaign data, and count as spent the larger of the amounts committed in the database and in the
     checkpoint.
 
@@ -97,11 +97,11 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
         if checkpoint and known in (None, checkpoint.store)
     ]
     committed_in_database = 0
-    if not made:
+    if not is_new:
         if known is None:
             raise ledger_mismatch(store.folder)
         store.require_whole("integrity_check")
-        checkpoints.append(checked(store, known, made))
+        checkpoints.append(checked(store, known, is_new))
         committed_in_database = checkpoints[-1].committed
     elif not checkpoints:
         raise _spending_unknown(store.folder)
@@ -141,17 +141,17 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
         StoreError: the secret belongs to another store.
     """
     try:
-        found = key_store.secret()
+        secret = key_store.secret()
     except StoreRestored:
         return None
-    if found is None or len(found) != DEVICE_SECRET_BYTES:
+    if secret is None or len(secret) != DEVICE_SECRET_BYTES:
         return None
-    if written not in (None, store_id(found)):
+    if written not in (None, store_id(secret)):
         raise wrong_secret(folder)
-    return found
+    return secret
 
 
-def _set_aside(folder: Path, given: KeyStore | None) -> None:
+def _set_aside(folder: Path, named_key_store: KeyStore | None) -> None:
     """Write the largest committed amount of all readable checkpoints into the key store's checkpoint, as spent, then
     move the damaged database away.
 
@@ -161,7 +161,7 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
         StoreError: the amount spent cannot be read anywhere; nothing was moved.
     """
     read, location = _salvaged(folder)
-    key_store = given or (key_store_of(location, folder) if location else usual_key_store(folder))
+    key_store = named_key_store or (key_store_of(location, folder) if location else usual_key_store(folder))
     secret = _secret_left(key_store, folder, None)
     known = None if secret is None else store_id(secret)
     checkpoints = [

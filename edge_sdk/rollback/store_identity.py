@@ -46,32 +46,34 @@ def open_store(folder: Path, urandom: Callable[[int], bytes], key_store: KeyStor
     return store
 
 
-def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], bytes], given: KeyStore | None) -> None:
+def _identify(
+    store: Store, folder: Path, is_new: bool, urandom: Callable[[int], bytes], named_key_store: KeyStore | None
+) -> None:
     """Read or create the secret of a store, and update its checkpoint from now on; part of the caller's transaction.
 
     Args:
-        made: whether the store's tables were created just now.
-        given: as ``key_store`` of ``open_store``.
+        is_new: whether the store's tables were created just now.
+        named_key_store: as ``key_store`` of ``open_store``.
     Raises:
         StoreRestored, StoreDamaged, StoreError
     """
-    key_store = key_store_given(store, folder, given)
-    checkpoints, found = key_store.checkpoints(), key_store.secret()
-    if made:
-        _require_new(folder, checkpoints, found)
-    elif found is None:
+    key_store = key_store_given(store, folder, named_key_store)
+    checkpoints, old_secret = key_store.checkpoints(), key_store.secret()
+    if is_new:
+        _require_new(folder, checkpoints, old_secret)
+    elif old_secret is None:
         raise StoreRestored(
             f"the secret of the store in {folder} is missing: put it back; or adopt the store, to continue with new "
             "keys and the spending that it records"
         )
     elif (known := store.setting("secret")) is None:
         raise ledger_mismatch(folder)
-    elif store_id(found) != known:
+    elif store_id(old_secret) != known:
         raise wrong_secret(folder)
-    secret = found if found and len(found) == DEVICE_SECRET_BYTES else urandom(DEVICE_SECRET_BYTES)
-    checkpoint = checked(store, store_id(secret), made)
+    secret = old_secret if old_secret and len(old_secret) == DEVICE_SECRET_BYTES else urandom(DEVICE_SECRET_BYTES)
+    checkpoint = checked(store, store_id(secret), is_new)
     host = None
-    if made:
+    if is_new:
         _require_current(folder, checkpoint, checkpoints, expected=set())
     else:
         known_places = (
@@ -79,9 +81,9 @@ def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], b
         )
         _require_current(folder, checkpoint, checkpoints, known_places)
         host = _require_same_host(store, folder, secret, key_store)
-    if any(kept != checkpoint for kept in checkpoints.values()):
+    if any(previous != checkpoint for previous in checkpoints.values()):
         key_store.keep_checkpoint(checkpoint, erase_earlier=None in checkpoints.values())
-    if secret != found:
+    if secret != old_secret:
         key_store.keep_secret(secret)
     settle(store, secret, checkpoint, key_store, host or host_identity_of(folder, secret, key_store))
 
@@ -101,7 +103,7 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
     store.secret, store.hooks = secret, CheckpointWriter(store, key_store, host)
 
 
-def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeyStore:
+def key_store_given(store: Store, folder: Path, named_key_store: KeyStore | None) -> KeyStore:
     """Return the key store that the store was created with; for a new store, the given one or the default.
 
     A second place for the checkpoint may be added later.
@@ -111,16 +113,16 @@ def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeySt
     """
     location = store.setting("key_store")
     if location is None:
-        return given or usual_key_store(folder)
-    if given is None or given.location == location:
-        return given or key_store_of(location, folder)
+        return named_key_store or usual_key_store(folder)
+    if named_key_store is None or named_key_store.location == location:
+        return named_key_store or key_store_of(location, folder)
     kind = location.partition(" ")[0]
-    if given.name != kind or kind != FileKeyStore.name:
+    if named_key_store.name != kind or kind != FileKeyStore.name:
         raise StoreError(
-            f"the secret of the store in {folder} is kept by {location!r}, not by {given.location!r}: open the store "
-            "without naming a key store"
+            f"the secret of the store in {folder} is kept by {location!r}, not by {named_key_store.location!r}: open "
+            "the store without naming a key store"
         )
-    return key_store_of(location, folder) if given.location == FileKeyStore.name else given
+    return key_store_of(location, folder) if named_key_store.location == FileKeyStore.name else named_key_store
 
 
 def host_identity_of(folder: Path, secret: bytes, key_store: KeyStore) -> HostIdentity:
@@ -128,16 +130,16 @@ def host_identity_of(folder: Path, secret: bytes, key_store: KeyStore) -> HostId
     return HostIdentity.of(secret, folder / DATABASE_FILE, key_store.files)
 
 
-def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
+def checked(store: Store, known: bytes, is_new: bool) -> Checkpoint:
     """Return the database's checkpoint, after checking it against the ledger rows; for a new store, the first one.
 
     Args:
         known: the store's id.
-        made: whether its tables were created just now.
+        is_new: whether its tables were created just now.
     Raises:
         StoreDamaged
     """
-    if made:
+    if is_new:
         return computed_checkpoint(store, known, 0)
     checkpoint = stored_checkpoint(store)
     if computed_checkpoint(store, known, checkpoint.sequence) != checkpoint:
@@ -158,9 +160,9 @@ def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret
         StoreDamaged: the key store has only the secret.
     """
     if any(checkpoint and checkpoint.sequence for checkpoint in checkpoints.values()):
-        where = next(where for where, checkpoint in checkpoints.items() if checkpoint)
+        place = next(place for place, checkpoint in checkpoints.items() if checkpoint)
         raise StoreRestored(
-            f"there is no database in {folder}, but {where} has its checkpoint: put the database back; or adopt the "
+            f"there is no database in {folder}, but {place} has its checkpoint: put the database back; or adopt the "
             "folder, to continue with the spending that the checkpoint records"
         )
     if secret is not None and not any(checkpoints.values()):
@@ -180,11 +182,11 @@ def _require_current(
     Raises:
         StoreRestored
     """
-    for where, kept in checkpoints.items():
-        require_later(checkpoint, kept, where)
-        if kept is None and where in expected:
+    for place, previous in checkpoints.items():
+        require_later(checkpoint, previous, place)
+        if previous is None and place in expected:
             raise StoreRestored(
-                f"{where} has no checkpoint of the store in {folder}: put the latest one back; or adopt the store, and "
+                f"{place} has no checkpoint of the store in {folder}: put the latest one back; or adopt the store, and "
                 "the amount reserved counts as spent"
             )
 
@@ -195,8 +197,8 @@ def _require_same_host(store: Store, folder: Path, secret: bytes, key_store: Key
     Raises:
         StoreRestored
     """
-    now, found = host_identity_of(folder, secret, key_store), store.setting("instance")
-    if found is None or HostIdentity.decode(found).moved_to(now):
+    now, record = host_identity_of(folder, secret, key_store), store.setting("instance")
+    if record is None or HostIdentity.decode(record).moved_to(now):
         raise StoreRestored(
             f"the store in {folder} was restored, or copied from another machine or another folder: continue with "
             "the original store; adopt this one only if the original is gone"

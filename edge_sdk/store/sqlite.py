@@ -285,14 +285,14 @@ class Store:
             StoreDamaged: the database is damaged.
         """
         names = ("journal_mode", "synchronous", "secure_delete", "user_version", "page_count")
-        found: dict[str, str | int] = {name: self.rows(f"PRAGMA {name}")[0][0] for name in names}
-        found["sqlite"] = sqlite3.sqlite_version
+        facts: dict[str, str | int] = {name: self.rows(f"PRAGMA {name}")[0][0] for name in names}
+        facts["sqlite"] = sqlite3.sqlite_version
         if self.hooks is not None:
             self.require_whole("integrity_check")
-            found |= {"integrity": "checked, no damage found"} | self.hooks.describe()
+            facts |= {"integrity": "checked, no damage found"} | self.hooks.describe()
         if aside := sorted(path.name for path in self._moved_aside()):
-            found["quarantine"] = f"{', '.join(aside)}: a damaged database, with answers in it; forgetting deletes it"
-        return found
+            facts["quarantine"] = f"{', '.join(aside)}: a damaged database, with answers in it; forgetting deletes it"
+        return facts
 
     # Opening
 

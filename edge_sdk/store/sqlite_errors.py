@@ -45,25 +45,27 @@ def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Pat
         if any(has_error_code(error, name) for name in _DAMAGES):
             return damaged(folder, error.sqlite_errorname)
         return StoreError(advice(error, folder))
-    what = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
-    return StoreError(f"the store in {folder} cannot be used: {what}{error.strerror or error}")
+    prefix = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
+    return StoreError(f"the store in {folder} cannot be used: {prefix}{error.strerror or error}")
 
 
 def advice(error: sqlite3.Error, folder: Path | None) -> str:
     """Return advice for an error that does not mean damage."""
-    where = f"the store in {folder}"
+    subject = f"the store in {folder}"
     if has_error_code(error, "SQLITE_FULL") or has_error_code(error, "SQLITE_IOERR"):
-        return f"{where} cannot be written, and this step changed nothing: the disk is full or failing; free some space"
+        return (
+            f"{subject} cannot be written, and this step changed nothing: the disk is full or failing; free some space"
+        )
     if has_error_code(error, "SQLITE_BUSY") or has_error_code(error, "SQLITE_LOCKED"):
-        return f"{where} is in use by another process, and this step changed nothing: try again"
+        return f"{subject} is in use by another process, and this step changed nothing: try again"
     if (
         has_error_code(error, "SQLITE_READONLY")
         or has_error_code(error, "SQLITE_CANTOPEN")
         or has_error_code(error, "SQLITE_PERM")
     ):
-        return f"{where} cannot be written; check who owns the folder and its files"
+        return f"{subject} cannot be written; check who owns the folder and its files"
     why = getattr(error, "sqlite_errorname", "a row cannot be read")
-    return f"{where} cannot be used ({why}): run doctor, which checks whether the database is damaged"
+    return f"{subject} cannot be used ({why}): run doctor, which checks whether the database is damaged"
 
 
 def has_error_code(error: sqlite3.Error, name: str) -> bool:

@@ -54,12 +54,12 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
     left = tuple(key for feature, keys in ONLY.items() if feature not in has for key in keys)
     kinds = {campaign.notion.name}
     if isinstance(campaign.notion, Classes):
-        kinds |= {one.name for one in campaign.notion.notions} | {"class"}
+        kinds |= {notion.name for notion in campaign.notion.notions} | {"class"}
     named = kinds | {"ball", "everybody"} | ({"pairwise"} if kinds & {"minid", "avgid"} else set())
     if campaign.answers_per_period > 1:
         named.add("bundle")
     return {
-        language: _said(language, left)
+        language: _texts_of(language, left)
         | {
             "promise": _promises(language, named),
             "assumed": _assumed(campaign, language),
@@ -72,10 +72,12 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
 def _features(campaign: Campaign) -> set[str]:
     form = isinstance(campaign.domain, Form)
     domains = (
-        [one.domain for one in campaign.domain.questions] if isinstance(campaign.domain, Form) else [campaign.domain]
+        [question.domain for question in campaign.domain.questions]
+        if isinstance(campaign.domain, Form)
+        else [campaign.domain]
     )
     kinds = {"number" if domain.kind == "buckets" else domain.kind for domain in domains}
-    found = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
+    features = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
     others = {
         "classes": campaign.classes,
         "own": isinstance(campaign.notion, DeclaredPrior),
@@ -86,10 +88,10 @@ def _features(campaign: Campaign) -> set[str]:
         "enrolled": campaign.enrolment == "enrolled",
         "transcript": campaign.transcript is not None,
     }
-    return found | {feature for feature, present in others.items() if present}
+    return features | {feature for feature, present in others.items() if present}
 
 
-def _said(language: str, omitted: tuple[str, ...]) -> dict[str, Any]:
+def _texts_of(language: str, omitted: tuple[str, ...]) -> dict[str, Any]:
     """Return the texts of a language without the keys and sections ``omitted``."""
     sections = {
         section: {key: text for key, text in texts.items() if f"{section}.{key}" not in omitted}

@@ -93,15 +93,15 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
     listed = _stated(to, _exchange(to, None, MOST_LIST_BYTES, opener)).get("campaigns")
     if not isinstance(listed, list) or len(listed) > MOST_OFFERS:
         raise _strange(to)
-    return [_offer(to, one) for one in listed]
+    return [_offer(to, row) for row in listed]
 
 
-def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
+def fetch_campaign(url: str, requested_id: bytes, opener: Opener | None = None) -> bytes:
     """Return the signed bytes of one campaign, for ``Device.join``; only their hash is verified here.
 
     Args:
         url: the study's address.
-        wanted: the campaign's id, 16 bytes.
+        requested_id: the campaign's id, 16 bytes.
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         The campaign's bytes.
@@ -110,11 +110,11 @@ def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> byt
         NoResponse: the study gave no valid response.
         CampaignError: the study sent another campaign.
     """
-    to = _at(url, f"{LIST_PATH}/{wanted.hex()}")
+    to = _at(url, f"{LIST_PATH}/{requested_id.hex()}")
     data = _exchange(to, None, MOST_CAMPAIGN_BYTES, opener)
-    if campaign_id(data) != wanted:
+    if campaign_id(data) != requested_id:
         raise CampaignError(
-            f"{to.host} sent other bytes than campaign {wanted.hex()}: ask the organisation for the campaign"
+            f"{to.host} sent other bytes than campaign {requested_id.hex()}: ask the organisation for the campaign"
         )
     return data
 
@@ -141,22 +141,22 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
             f"{link.host} has no such campaign: ask the person who gave you the link for a new one"
         ) from None
     require_author(link, author)
-    at = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}")
-    return Invitation(link, _exchange(at, None, MOST_CAMPAIGN_BYTES, opener), author)
+    address = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}")
+    return Invitation(link, _exchange(address, None, MOST_CAMPAIGN_BYTES, opener), author)
 
 
-def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
+def closing(url: str, requested_id: bytes, opener: Opener | None = None) -> bytes:
     """Return the signed notice that closes a campaign early, for ``Device.close_early``, which verifies it.
 
     Args:
         url: the study's address.
-        wanted: the campaign's id, 16 bytes.
+        requested_id: the campaign's id, 16 bytes.
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Raises:
         AddressRefused: ``url`` is not an address.
         NoResponse: the study has no such notice, or gave no valid response.
     """
-    return _exchange(_at(url, f"{LIST_PATH}/{wanted.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
+    return _exchange(_at(url, f"{LIST_PATH}/{requested_id.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
 
 
 def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener | None = None) -> list[bytes]:
@@ -218,12 +218,12 @@ def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[b
     Raises:
         NoResponse
     """
-    said = _stated(to, _exchange(to, b"".join(reports), MOST_COUNTED_BYTES, opener)).get("counted")
-    if not isinstance(said, list) or len(said) != len(reports):
+    verdicts = _stated(to, _exchange(to, b"".join(reports), MOST_COUNTED_BYTES, opener)).get("counted")
+    if not isinstance(verdicts, list) or len(verdicts) != len(reports):
         raise _strange(to)
-    if not all(isinstance(verdict, bool) for verdict in said):
+    if not all(isinstance(verdict, bool) for verdict in verdicts):
         raise _strange(to)
-    return said
+    return verdicts
 
 
 def _at(url: str, path: str) -> Address:
@@ -232,7 +232,7 @@ def _at(url: str, path: str) -> Address:
     return replace(upload, path=upload.path.removesuffix(PATH) + path)
 
 
-def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None) -> bytes:
+def _exchange(to: Address, body: bytes | None, limit: int, opener: Opener | None) -> bytes:
     """Send one request; return the body of a 200 response. No redirect is followed.
 
     Raises:
@@ -240,26 +240,26 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
         NoResponse
     """
     try:
-        response, said = ask(to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, most + 1)
+        response, content = ask(to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, limit + 1)
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError):
         raise NoResponse(f"no response from {to.host}: check the address and the network") from None
     if response.status != http.client.OK:
         error = NoCampaign if response.status == http.client.NOT_FOUND else NoResponse
         raise error(f"{to.host} responded with status {response.status}, not 200: check the address, or try later")
-    if len(said) > most:
-        raise NoResponse(f"{to.host} responded with more than {most} bytes, which no study does: check the address")
-    return said
+    if len(content) > limit:
+        raise NoResponse(f"{to.host} responded with more than {limit} bytes, which no study does: check the address")
+    return content
 
 
-def _stated(to: Address, said: bytes) -> dict[str, object]:
+def _stated(to: Address, content: bytes) -> dict[str, object]:
     """Return the JSON object of a response.
 
     Raises:
         NoResponse
     """
     try:
-        stated = json.loads(said)
+        stated = json.loads(content)
     except (ValueError, RecursionError):
         stated = None
     if not isinstance(stated, dict):
@@ -267,11 +267,11 @@ def _stated(to: Address, said: bytes) -> dict[str, object]:
     return stated
 
 
-def _offer(to: Address, one: object) -> Offer:
-    fields = one if isinstance(one, dict) else {}
-    wanted, title, enrolment = (fields.get(name) for name in ("id", "title", "enrolment"))
+def _offer(to: Address, row: object) -> Offer:
+    fields = row if isinstance(row, dict) else {}
+    hex_id, title, enrolment = (fields.get(name) for name in ("id", "title", "enrolment"))
     opens, closes = fields.get("opens"), fields.get("closes")
-    if not (isinstance(wanted, str) and _ID.fullmatch(wanted)):
+    if not (isinstance(hex_id, str) and _ID.fullmatch(hex_id)):
         raise _strange(to)
     if not (isinstance(title, str) and codec.readable(title) and len(title) <= MOST_TITLE):
         raise _strange(to)
@@ -282,7 +282,7 @@ def _offer(to: Address, one: object) -> Offer:
     early = fields.get("closed_early")
     if early is not None and (type(early) is not int or not 0 <= early < closes):
         raise _strange(to)
-    return Offer(bytes.fromhex(wanted), title, opens, closes, enrolment, early)
+    return Offer(bytes.fromhex(hex_id), title, opens, closes, enrolment, early)
 
 
 def _strange(to: Address) -> NoResponse:

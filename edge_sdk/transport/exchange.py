@@ -39,7 +39,7 @@ def connect(to: Address) -> http.client.HTTPConnection:
 
 
 def ask(
-    to: Address, opener: Opener, body: bytes | None, headers: Mapping[str, str], most: int
+    to: Address, opener: Opener, body: bytes | None, headers: Mapping[str, str], limit: int
 ) -> tuple[http.client.HTTPResponse, bytes]:
     """Send one request and read its response.
 
@@ -48,7 +48,7 @@ def ask(
         opener: makes the connection.
         body: the body of a POST request; None for a GET request.
         headers: the headers of the request.
-        most: maximum number of bytes read from the response's body.
+        limit: maximum number of bytes read from the response's body.
     Returns:
         The response with status and headers, and the first bytes of its body.
     Raises:
@@ -64,7 +64,7 @@ def ask(
             # If the timer ended during the attempt to connect, it found no socket to shut down.
             if not late.is_set():
                 response = connection.getresponse()
-                said = response.read(most)
+                content = response.read(limit)
         except (OSError, http.client.HTTPException):
             if not late.is_set():
                 raise
@@ -72,7 +72,7 @@ def ask(
             timer.cancel()
         if late.is_set():
             raise TimeoutError(errno.ETIMEDOUT, f"the exchange took more than {TIMEOUT_SECONDS} seconds")
-    return response, said
+    return response, content
 
 
 def _end(connection: http.client.HTTPConnection, late: threading.Event) -> None:

@@ -53,7 +53,9 @@ class Outbox(StoredOutbox):
         if campaign_id is not None:
             require_id(campaign_id)
         with self.store.transaction():
-            waiting = [one for one in self.destinations() if campaign_id in (None, one.campaign_id)]
+            waiting = [
+                destination for destination in self.destinations() if campaign_id in (None, destination.campaign_id)
+            ]
             if not waiting:
                 whose = "" if campaign_id is None else " of this campaign"
                 raise NothingWaiting(
@@ -62,10 +64,10 @@ class Outbox(StoredOutbox):
             if len(waiting) > 1:
                 raise AmbiguousCampaign(
                     f"envelopes of {len(waiting)} campaigns wait, but a file is for one study: name the campaign, one "
-                    f"of {', '.join(one.campaign_id.hex() for one in waiting)}"
+                    f"of {', '.join(destination.campaign_id.hex() for destination in waiting)}"
                 )
-            [one] = waiting
-            envelopes = self.waiting(one.number)
+            [destination] = waiting
+            envelopes = self.waiting(destination.number)
             if target.exists():
                 raise StoreError(f"{target} exists and is not overwritten: name another file")
             try:
@@ -74,7 +76,7 @@ class Outbox(StoredOutbox):
                 raise StoreError(
                     f"cannot write {target}: {error.strerror or error}; the envelopes are still queued"
                 ) from None
-            self.forget(one.number)
+            self.forget(destination.number)
         return len(envelopes)
 
     def send(

@@ -163,10 +163,10 @@ class StoredOutbox:
         self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", number, code)
         self.restart_upload(number)
 
-    def waiting(self, number: int, most: int = MOST_ENVELOPES) -> list[SealedEnvelope]:
-        """Return the first ``most`` waiting envelopes of a campaign, in order."""
+    def waiting(self, number: int, limit: int = MOST_ENVELOPES) -> list[SealedEnvelope]:
+        """Return the first ``limit`` waiting envelopes of a campaign, in order."""
         query = "SELECT envelope FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
-        rows = self.store.rows(query, number, most)
+        rows = self.store.rows(query, number, limit)
         return [SealedEnvelope(envelope) for (envelope,) in rows]
 
     # Uploads

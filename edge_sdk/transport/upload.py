@@ -148,7 +148,7 @@ def _send_campaign(
     """Upload one campaign's envelopes until no envelope waits, or an attempt failed or is not due; yield the
     results."""
     addresses = [address(text) for text in waiting.addresses]
-    to = [one for one in addresses if only is None or _same(one, only)]
+    to = [target for target in addresses if only is None or _same(target, only)]
     if not to:
         yield Attempt(waiting.campaign_id, waiting.envelopes, Outcome.ELSEWHERE, _elsewhere(addresses, only))
         return
@@ -162,8 +162,8 @@ def _send_campaign(
             yield _put_off(upload)
             return
         left, attempt = _try_addresses(outbox, upload, to, opener, now)
-        if taken := upload.envelopes - left:
-            yield Attempt(upload.campaign_id, taken, Outcome.SENT)
+        if accepted := upload.envelopes - left:
+            yield Attempt(upload.campaign_id, accepted, Outcome.SENT)
         if attempt is not None:
             yield attempt
             return
@@ -177,25 +177,25 @@ def _try_addresses(
     Returns:
         (number of envelopes left, the attempt that failed); the attempt is None if no envelope is left.
     """
-    left, said, wait = upload, [], 0
+    left, reasons, wait = upload, [], 0
     troubles: set[Trouble] = set()
-    for where in to:
+    for target in to:
         try:
-            not_accepted = _exchange(where, left, opener, now)
+            not_accepted = _exchange(target, left, opener, now)
         except _UploadRefused as error:
-            said.append(str(error))
+            reasons.append(str(error))
             troubles.add(error.trouble)
         except _Failed as error:
-            said.append(str(error))
+            reasons.append(str(error))
             troubles.add(Trouble.NONE)
             wait = max(wait, error.wait)
         else:
             left = outbox.acknowledged(left, not_accepted)
             if not left.envelopes:
                 return 0, None
-            said.append(f"the study at {where.host} does not have this campaign")
+            reasons.append(f"the study at {target.host} does not have this campaign")
             troubles.add(Trouble.UNKNOWN_CAMPAIGN)
-    reason = "; ".join(said)
+    reason = "; ".join(reasons)
     if all(trouble.permanent for trouble in troubles):
         # An address that refused only the code may accept the bytes with another code.
         of_code = Trouble.CODE_REFUSED in troubles
@@ -204,14 +204,14 @@ def _try_addresses(
         reason += f"; the envelopes are kept{remedy}"
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
     unknown_campaign = Trouble.UNKNOWN_CAMPAIGN in troubles
-    again = outbox.postpone(left, math.ceil(now) + wait, unknown_campaign)
+    next_attempt = outbox.postpone(left, math.ceil(now) + wait, unknown_campaign)
     outcome = Outcome.UNKNOWN_CAMPAIGN if unknown_campaign else Outcome.FAILED
-    return left.envelopes, Attempt(left.campaign_id, left.envelopes, outcome, reason, again)
+    return left.envelopes, Attempt(left.campaign_id, left.envelopes, outcome, reason, next_attempt)
 
 
-def _same(one: Address, other: Address) -> bool:
+def _same(first: Address, second: Address) -> bool:
     """Return whether two addresses have the same host, port, path and security; their texts may differ."""
-    return replace(one, text="") == replace(other, text="")
+    return replace(first, text="") == replace(second, text="")
 
 
 def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
@@ -219,8 +219,8 @@ def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
     ``only``."""
     if not addresses:
         return "the campaign has no address: set one, or export its envelopes to a file"
-    where = " or ".join(one.text for one in addresses)
-    return f"reports in this campaign go to {where}" + (f", not to {only.text}" if only else "")
+    targets = " or ".join(target.text for target in addresses)
+    return f"reports in this campaign go to {targets}" + (f", not to {only.text}" if only else "")
 
 
 def _due(upload: Upload, now: float) -> bool:
@@ -270,11 +270,11 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     """
     headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
-        response, said = ask(to, opener, upload.body, headers, MOST_RESPONSE_BYTES)
+        response, content = ask(to, opener, upload.body, headers, MOST_RESPONSE_BYTES)
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise _Failed(f"no response from {to.host}: {_why(error)}") from None
-    status, stated = response.status, _stated(said)
+    status, stated = response.status, _stated(content)
     if status == http.client.OK:
         not_accepted = _not_accepted(stated, upload)
         if not_accepted is None:
@@ -306,10 +306,10 @@ def _why(error: Exception) -> str:
     return str(reason or type(error).__name__)
 
 
-def _stated(said: bytes) -> dict[str, object]:
+def _stated(content: bytes) -> dict[str, object]:
     """Return the JSON object in a server's response; empty if the response is not a JSON object."""
     try:
-        stated = json.loads(said)
+        stated = json.loads(content)
     except (ValueError, RecursionError):
         return {}
     return stated if isinstance(stated, dict) else {}

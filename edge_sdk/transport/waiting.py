@@ -55,17 +55,17 @@ class Waiting:
 
 def waiting(outbox: StoredOutbox) -> list[Waiting]:
     """Return the waiting envelopes by campaign, in the order of their oldest envelope. Nothing is sent."""
-    campaigns, found = Campaigns(outbox.store), []
-    for one in outbox.destinations():
-        sealed, upload = outbox.waiting(one.number), outbox.upload(one.number)
+    campaigns, uploads = Campaigns(outbox.store), []
+    for destination in outbox.destinations():
+        sealed, upload = outbox.waiting(destination.number), outbox.upload(destination.number)
         if upload is not None:
-            found.append(
+            uploads.append(
                 Waiting(
-                    one.campaign_id,
+                    destination.campaign_id,
                     len(sealed),
                     sum(map(len, sealed)),
-                    one.addresses,
-                    not campaigns.signs_addresses(one.number),
+                    destination.addresses,
+                    not campaigns.signs_addresses(destination.number),
                     upload.failures,
                     upload.next_attempt,
                     upload.trouble.permanent,
@@ -73,4 +73,4 @@ def waiting(outbox: StoredOutbox) -> list[Waiting]:
                     upload.trouble is Trouble.UNKNOWN_CAMPAIGN,
                 )
             )
-    return found
+    return uploads

@@ -102,7 +102,7 @@ class Unit:
         self._data = campaign_file(configuration.campaign)
         self.campaign_id = self.agreed_to = campaign_id(self._data)
         self._campaign: Campaign | None = None
-        self._asked: tuple[SourcedQuestion, ...] = ()
+        self._questions: tuple[SourcedQuestion, ...] = ()
         self._number = self._every = self._phase = 0
         self._has_destination = False
         self._timeout, self._begun = 0.0, -inf
@@ -113,7 +113,7 @@ class Unit:
         """The sending interval in which the study was asked for its next campaign."""
         self._asking: Child | None = None
         self._sending: Child | None = None
-        self._said: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         # The whole step uses one clock reading: if a period ends during the step, no reading may count for the wrong
         # period.
         self._device = Device.open(
@@ -198,7 +198,7 @@ class Unit:
         campaign = device.campaign(campaign_id)
         self._direct(campaign.addresses)
         self._every, self._timeout = schedule.every, schedule.timeout
-        self._asked = schedule.asked(device.records.campaigns.find(campaign_id).map, campaign.domain)
+        self._questions = schedule.questions_of(device.records.campaigns.find(campaign_id).map, campaign.domain)
         self._number = device.records.campaigns.number(campaign_id)
         self._has_destination = self._configuration.export is not None or bool(device.addresses(campaign_id))
         self._phase = self._drawn_phase()
@@ -282,7 +282,7 @@ class Unit:
         # The duration of a reading may depend on its value. So the time at which it began is its time, and nothing is
         # sent before the latest time at which it could end.
         self._tried, self._begun = place, self._now
-        answer, reason = read_all(self._asked, self._read)
+        answer, reason = read_all(self._questions, self._read)
         # If an answer is configured for failed readings, the failure is not logged, because the log would reveal it.
         if answer is None:
             self._warn("source", f"{reason}: the reading is skipped")
@@ -357,22 +357,22 @@ class Unit:
         self._sending = None
         code = child.end(0 if more else time.monotonic() + EXIT_SECONDS)
         lines = child.printed.decode(errors="replace").split("\n")
-        said = ", ".join(line.removeprefix("edge_sdk: ") for line in lines if line) or f"exit code {code}"
+        output = ", ".join(line.removeprefix("edge_sdk: ") for line in lines if line) or f"exit code {code}"
         asking = child is self._asking
         if asking and not more and code == NOT_YET:
-            self._warn("following", said, NOTICE)
+            self._warn("following", output, NOTICE)
         elif more:
-            what = "the request for the next campaign" if asking else "the upload"
+            subject = "the request for the next campaign" if asking else "the upload"
             self._warn(
                 "sending",
-                f"{what} was stopped after {SEND_SECONDS} seconds; it is tried again at the next sending time",
+                f"{subject} was stopped after {SEND_SECONDS} seconds; it is tried again at the next sending time",
             )
         elif code:
-            what = "the next campaign was not joined" if asking else "not everything was sent"
-            self._warn("sending", f"{what}: {said}")
+            subject = "the next campaign was not joined" if asking else "not everything was sent"
+            self._warn("sending", f"{subject}: {output}")
         else:
             self._solved("sending", "")
-            self._say(NOTICE, said)
+            self._say(NOTICE, output)
 
     # Times
 
@@ -424,11 +424,11 @@ class Unit:
 
     def _warn(self, about: str, text: str, level: int = WARNING) -> None:
         """Log a problem; log it again only after it was solved or another problem occurred."""
-        if self._said.get(about) != text:
-            self._said[about] = text
+        if self._logged.get(about) != text:
+            self._logged[about] = text
             self._say(level, text)
 
     def _solved(self, about: str, text: str) -> None:
         """Forget a problem; if it was logged, log ``text``, unless it is empty."""
-        if self._said.pop(about, None) is not None and text:
+        if self._logged.pop(about, None) is not None and text:
             self._say(NOTICE, text)

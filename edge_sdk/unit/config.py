@@ -136,13 +136,13 @@ def load(path: str | os.PathLike[str]) -> Configuration:
     file = Path(path)
     try:
         with file.open("rb") as opened:
-            found = tomllib.load(opened)
+            entries = tomllib.load(opened)
     except UnicodeDecodeError:
         raise ConfigurationRefused(f"{file} is not UTF-8 text, as TOML must be: save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationRefused(f"{file} is not TOML: {error}") from None
     try:
-        return _configuration(file, _ConfigTable("", found))
+        return _configuration(file, _ConfigTable("", entries))
     except ConfigurationRefused as error:
         raise ConfigurationRefused(f"{file}: {error}") from None
 
@@ -160,8 +160,8 @@ class _ConfigTable:
 
     def wrong(self, entry: str, expected: str, value: object = None) -> ConfigurationRefused:
         """Return the error for an entry, for the caller to raise; it describes ``value``, unless that is None."""
-        found = "" if value is None else f"; the value is {_described(value)}"
-        return ConfigurationRefused(f"{self._of(entry)} {expected}{found}")
+        description = "" if value is None else f"; the value is {_described(value)}"
+        return ConfigurationRefused(f"{self._of(entry)} {expected}{description}")
 
     def _of(self, entry: str) -> str:
         return f"[{self.name}] {entry}" if self.name else entry
@@ -178,7 +178,9 @@ class _ConfigTable:
 
     def texts(self, entry: str, expected: str) -> tuple[str, ...]:
         value = self._entries.pop(entry, [])
-        if not isinstance(value, list) or not all(isinstance(one, str) and one and "\0" not in one for one in value):
+        if not isinstance(value, list) or not all(
+            isinstance(text, str) and text and "\0" not in text for text in value
+        ):
             raise self.wrong(entry, expected, value)
         return tuple(value)
 
@@ -188,11 +190,11 @@ class _ConfigTable:
             raise self.wrong(entry, expected, value)
         return value
 
-    def whole(self, entry: str, least: int, most: int, expected: str) -> int | None:
+    def whole_number(self, entry: str, minimum: int, maximum: int, expected: str) -> int | None:
         value = self._entries.pop(entry, None)
         if value is None:
             return None
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
             raise self.wrong(entry, expected, value)
         return value
 
@@ -216,17 +218,17 @@ class _ConfigTable:
 
     def tables(self) -> list[tuple[str, _ConfigTable]]:
         """Return (entry, table) for each entry whose value is a table."""
-        found = {entry: value for entry, value in self._entries.items() if isinstance(value, dict)}
-        for entry in found:
+        tables = {entry: value for entry, value in self._entries.items() if isinstance(value, dict)}
+        for entry in tables:
             del self._entries[entry]
-        return [(entry, _ConfigTable(f"{self.name}.{entry}", value)) for entry, value in found.items()]
+        return [(entry, _ConfigTable(f"{self.name}.{entry}", value)) for entry, value in tables.items()]
 
     def close(self, known: str) -> None:
         for entry in self._entries:
             # The names of tables stand in brackets in the list, and would be less similar to the entry.
-            meant = suggestion(entry, [name.strip("[]") for name in known.split(", ")])
-            meant = meant or f"; the entries here are: {known}"
-            raise ConfigurationRefused(f"unknown entry {self._of(entry)}{meant}")
+            hint = suggestion(entry, [name.strip("[]") for name in known.split(", ")])
+            hint = hint or f"; the entries here are: {known}"
+            raise ConfigurationRefused(f"unknown entry {self._of(entry)}{hint}")
 
 
 def _described(value: object) -> str:
@@ -264,7 +266,7 @@ def _configuration(file: Path, top: _ConfigTable) -> Configuration:
             "consent",
             "must be true: read the terms (--check) and agree here, because a unit cannot ask a person",
         )
-    every = schedule.whole(
+    every = schedule.whole_number(
         "every", 1, MOST_SECONDS, "must be a whole number of seconds between two readings, at least 1"
     )
     schedule.close("every")
@@ -288,7 +290,9 @@ def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
     """Return (url, export, send_every) of a ``Configuration``, with the folder as text."""
     url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
     export = table.text("export", "must be the folder that files for the study are written to, a path")
-    every = table.whole("every", 1, MOST_SECONDS, "must be a whole number of seconds between two uploads, at least 1")
+    every = table.whole_number(
+        "every", 1, MOST_SECONDS, "must be a whole number of seconds between two uploads, at least 1"
+    )
     table.close("url, export, every")
     if url is not None and export is not None:
         raise table.wrong("url", "and export are both given: name one of them")
@@ -301,17 +305,19 @@ def _budget(table: _ConfigTable) -> BudgetPolicy:
     window, expected = table.pick("window"), "must be [seconds, nats], two numbers"
     table.close("lifetime, per_campaign, window")
     if window is not None and (
-        not isinstance(window, list) or len(window) != 2 or not all(isinstance(one, int | float) for one in window)
+        not isinstance(window, list)
+        or len(window) != 2
+        or not all(isinstance(number, int | float) for number in window)
     ):
         raise table.wrong("window", expected, window)
     stretch = None if window is None else (window[0], window[1])
-    each: dict[str, tuple[float | None, float | None, tuple[int, float] | None]] = {
+    single_caps: dict[str, tuple[float | None, float | None, tuple[int, float] | None]] = {
         "lifetime": (lifetime, None, None),
         "per_campaign": (None, per_campaign, None),
         "window": (None, None, stretch),
     }
     # Each cap is checked alone, so that the error names its entry.
-    for entry, caps in each.items():
+    for entry, caps in single_caps.items():
         try:
             BudgetPolicy(*caps)
         except ValueError as error:

@@ -124,8 +124,8 @@ def _spare_memory() -> None:
     """
     from importlib.util import find_spec
 
-    own = ("_md5", "_sha1", "_sha3", "_blake2", *(("_sha2",) if find_spec("_sha2") else ("_sha256", "_sha512")))
-    if "hashlib" not in sys.modules and all(map(find_spec, own)):
+    modules = ("_md5", "_sha1", "_sha3", "_blake2", *(("_sha2",) if find_spec("_sha2") else ("_sha256", "_sha512")))
+    if "hashlib" not in sys.modules and all(map(find_spec, modules)):
         sys.modules["_hashlib"] = None  # type: ignore[assignment]  # importing it fails, and hashlib then uses its own
 
 

@@ -131,11 +131,11 @@ def tried(configuration: Configuration) -> dict[str, object]:
     """
     from protocol.campaign import open_campaign
 
-    authors = [one.public for one in trusted(configuration)]
+    authors = [author.public for author in trusted(configuration)]
     campaign = open_campaign(campaign_file(configuration.campaign), authors).campaign
     questions = fit(configuration, campaign).questions
     if "" not in configuration.sources:
-        return {"sources": [_tried_of_form(one) for one in questions]}
+        return {"sources": [_tried_of_form(question) for question in questions]}
     [question] = questions
     if question.source.stdin:
         return {"source": NOT_NOW}
@@ -153,11 +153,11 @@ def _tried_of_form(question: SourcedQuestion) -> dict[str, object]:
     text, reason = _read(question)
     answer = None if reason else question.answer(text)
     shown = text[:MOST_SHOWN] if text.isprintable() else ascii(text[:MOST_SHOWN])
-    taken = question.instead if answer is None else answer
-    if taken is None:
+    used_answer = question.instead if answer is None else answer
+    if used_answer is None:
         result = f"no answer in this slot: {reason or NOTHING}"
     else:
-        result = " or ".join(question.labels(taken[question.name])) + (" (instead)" if answer is None else "")
+        result = " or ".join(question.labels(used_answer[question.name])) + (" (instead)" if answer is None else "")
     return {**row, "reading": f"none: {reason}" if reason else shown, "answer": result}
 
 

@@ -88,10 +88,10 @@ class UnitSchedule:
     timeout: float
     questions: tuple[SourcedQuestion, ...]
 
-    def asked(self, map_: Map, domain: Domain) -> tuple[SourcedQuestion, ...]:
+    def questions_of(self, map_: Map, domain: Domain) -> tuple[SourcedQuestion, ...]:
         """Return the questions that a view asks."""
         names = _names(map_, domain)
-        return tuple(one for one in self.questions if one.name in names)
+        return tuple(question for question in self.questions if question.name in names)
 
 
 def fit(configuration: Configuration, campaign: Campaign) -> UnitSchedule:
@@ -114,7 +114,7 @@ def fit(configuration: Configuration, campaign: Campaign) -> UnitSchedule:
         _sourced(name, domain, skippable, configuration.sources[name], share)
         for name, domain, skippable in _parts(campaign.domain)
     )
-    seconds = {one.name: one.timeout for one in questions}
+    seconds = {question.name: question.timeout for question in questions}
     longest = max(together, key=lambda names: sum(seconds[name] for name in names))
     timeout = sum(seconds[name] for name in longest)
     if timeout + SETTLE_SECONDS >= every:
@@ -136,7 +136,7 @@ def read_all(questions: Iterable[SourcedQuestion], read: Read) -> tuple[Answer |
         (answer, ""); or (None, reason) if a source gave no answer and the configuration has no ``instead``. The reason
         does not name the question.
     """
-    found: dict[str, Answer | None] = {}
+    answers: dict[str, Answer | None] = {}
     why = ""
     for question in questions:
         text, reason = read(question.name, question.timeout)
@@ -144,18 +144,18 @@ def read_all(questions: Iterable[SourcedQuestion], read: Read) -> tuple[Answer |
         if answer is None:
             why = why or reason or NOTHING
         else:
-            found.update(answer)
+            answers.update(answer)
     if why:
         return None, why
-    form: dict[str, SingleAnswer | None] = found  # type: ignore[assignment]  # no question of a form is a form
-    return found.get("", form), ""
+    form: dict[str, SingleAnswer | None] = answers  # type: ignore[assignment]  # no question of a form is a form
+    return answers.get("", form), ""
 
 
 def _names(map_: Map, domain: Domain) -> tuple[str, ...]:
     """Return the names of the questions that a view asks; ("",) if the campaign is not a form."""
     from protocol.views import QuestionsMap
 
-    return tuple(one.name for one in map_.asked(domain)) if isinstance(map_, QuestionsMap) else ("",)
+    return tuple(question.name for question in map_.asked(domain)) if isinstance(map_, QuestionsMap) else ("",)
 
 
 def _parts(domain: Domain) -> list[tuple[str, Domain, bool]]:
@@ -164,7 +164,7 @@ def _parts(domain: Domain) -> list[tuple[str, Domain, bool]]:
 
     if not isinstance(domain, Form):
         return [("", domain, False)]
-    return [(one.name, one.domain, one.skippable) for one in domain.questions]
+    return [(question.name, question.domain, question.skippable) for question in domain.questions]
 
 
 def _table(name: str) -> str:

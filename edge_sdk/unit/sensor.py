@@ -141,8 +141,8 @@ class Reader:
             return "", f"the source cannot be read: {error.strerror or type(error).__name__}"
         if reason:
             return "", reason
-        found = field_of(text, self._source.field, self._source.separator)
-        return (found, "") if found else ("", NOTHING)
+        reading = field_of(text, self._source.field, self._source.separator)
+        return (reading, "") if reading else ("", NOTHING)
 
     def _command(self, timeout: float) -> tuple[str, str]:
         """Return (output of the program, reason of failure); the output is empty if there is a reason."""

@@ -25,7 +25,7 @@ def test_without_a_history_the_prior_is_uniform():
     found = audit(unverified_campaign(campaign()))
     odds, k = math.e, len(LABELS)
     truth = odds / (odds + k - 1)
-    assert not found.own
+    assert not found.uses_history
     assert found.table.levels["ldp"].nanonats == 10**9
     assert found.table.levels["lip"].nats == pytest.approx(max(math.log(truth * k), math.log((odds + k - 1) / k)))
     assert found.table.levels["maximal-leakage"].nats == pytest.approx(math.log(truth * k), abs=1e-8)
@@ -38,7 +38,7 @@ def test_a_history_is_the_prior():
     ``posterior_of`` for the same history."""
     opened = unverified_campaign(campaign())
     found = audit(opened, {"bachelor": 7, "none": 1})
-    assert found.own
+    assert found.uses_history
     prior = [2, 1, 1, 8, 1, 1]
     expected = levels.lip(levels.structure_of(opened.channel), prior)
     assert found.table.levels["lip"] == expected

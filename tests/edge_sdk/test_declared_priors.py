@@ -63,8 +63,8 @@ def test_posteriors_and_costs_of_a_declaration_follow_bayes(open_device, data: b
             if any(channel.weight(z, y) for z in range(K))
         ]
         assert (one.label, one.before) == (LABELS[x], Fraction(prior[x], sum(prior)))
-        assert (one.least, one.most) == (min(posteriors), max(posteriors))
-        assert one.before / factor <= one.least <= one.before <= one.most <= one.before * factor
+        assert (one.lowest, one.highest) == (min(posteriors), max(posteriors))
+        assert one.before / factor <= one.lowest <= one.before <= one.highest <= one.before * factor
     assert device.ledger == []
     assert device.budget.reserved == 0
     device.consent(joined, prior=weights_of(prior))
@@ -100,7 +100,7 @@ def test_a_personal_level_is_declared_and_cannot_change(open_device, place, data
         assert preview.cost_nanonats == certify(channel, Lip(NAT // 4, (4, 2, 1, 1, 1, 1))).cost
         assert (preview.level, device.declaration(joined, PRIOR).level) == (0.25, 1.0)
         factor = exact.exp_above(NAT // 4)
-        assert all(one.before / factor <= one.least <= one.most <= one.before * factor for one in preview.values)
+        assert all(one.before / factor <= one.lowest <= one.highest <= one.before * factor for one in preview.values)
         device.consent(joined, prior=PRIOR, level=0.25)
         assert device.budget.reserved_nanonats == preview.worst_case_nanonats
         terms = device.terms(joined)
