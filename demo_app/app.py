@@ -191,7 +191,7 @@ class HalftruthApp(App):
     def unlock(self) -> None:
         """Ask the system to unlock the phone; then continue at the same place."""
 
-        def done(_: object) -> None:
+        def resume(_: object) -> None:
             self._locked = False
             if not self._model.is_open:
                 self.begin()
@@ -199,7 +199,7 @@ class HalftruthApp(App):
             self._show()
             self._follow_kept_link()
 
-        unlock(say("locked.why"), lambda good: Clock.schedule_once(done, 0) if good else None)
+        unlock(say("locked.why"), lambda good: Clock.schedule_once(resume, 0) if good else None)
 
     def adopt(self) -> None:
         """Continue with a store that was restored, copied or damaged."""
@@ -254,34 +254,34 @@ class HalftruthApp(App):
     def do(
         self,
         work: Callable[[Model], T],
-        done: Callable[[T], object],
+        receive: Callable[[T], object],
         failed: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Run a task on the device; ``done`` shows its result, ``failed`` or an error message shows its error."""
+        """Run a task on the device; ``receive`` shows its result, ``failed`` or an error message shows its error."""
 
-        def over(show: Callable[[Any], object], what: Any) -> None:
+        def over(show: Callable[[Any], object], outcome: Any) -> None:
             self._running -= 1
             self._show_activity()
-            show(what)
+            show(outcome)
 
         self._running += 1
         self._show_activity()
         self._worker.ask(
             lambda: work(self._model),
-            lambda result: over(done, result),
+            lambda result: over(receive, result),
             lambda error: over(failed or self.notify, error),
         )
 
-    def online(self, work: Callable[[Model], T], done: Callable[[T], object]) -> None:
+    def online(self, work: Callable[[Model], T], receive: Callable[[T], object]) -> None:
         """Run a task on the network, unless another one is running; the screens stay usable meanwhile."""
         if self._fetching:
             show_notice(say("app.fetching"))
             return
 
-        def over(show: Callable[[Any], object], what: Any) -> None:
+        def over(show: Callable[[Any], object], outcome: Any) -> None:
             self._fetching = False
             self._show_activity()
-            show(what)
+            show(outcome)
 
         def fetch() -> T:
             if not self._network_model.is_open:
@@ -290,7 +290,7 @@ class HalftruthApp(App):
 
         self._fetching = True
         self._show_activity()
-        self._network.ask(fetch, lambda result: over(done, result), lambda error: over(self.notify, error))
+        self._network.ask(fetch, lambda result: over(receive, result), lambda error: over(self.notify, error))
 
     def send(self) -> None:
         """Send the waiting reports to their studies, and show the result."""
@@ -328,8 +328,8 @@ class HalftruthApp(App):
             self._trouble(error)
         elif message.remedy:
             open_screen = self.visit if message.remedy in DESTINATIONS else self.go
-            whole = f"{body}\n\n{detail_after(body, message.detail)}".rstrip()
-            ask(title, whole, say(f"remedy.{message.remedy}"), lambda: open_screen(message.remedy), say("remedy.close"))
+            text = f"{body}\n\n{detail_after(body, message.detail)}".rstrip()
+            ask(title, text, say(f"remedy.{message.remedy}"), lambda: open_screen(message.remedy), say("remedy.close"))
         else:
             detail = message.detail if message.key in DETAILED else ""
             show_notice(f"{title} {body} {detail}".strip(), "alert")

@@ -96,5 +96,5 @@ def _place(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    where = "" if trace is None else f", {Path(trace.tb_frame.f_code.co_filename).name} {trace.tb_lineno}"
-    return f"{type(error).__name__}{where}"
+    origin = "" if trace is None else f", {Path(trace.tb_frame.f_code.co_filename).name} {trace.tb_lineno}"
+    return f"{type(error).__name__}{origin}"

@@ -383,7 +383,7 @@ class Model:
         """
         from edge_sdk.transport import download
 
-        reports = [one.report for one in answers.given]
+        reports = [value.report for value in answers.values]
         silent: download.NoResponse | None = None
         for url in answers.addresses:
             try:
@@ -409,7 +409,7 @@ class Model:
         from edge_sdk.transport.upload import Outcome
 
         sent = self._device.outbox.send(opener=self._opener)
-        received = dict.fromkeys(one.campaign_id for one in sent.of(Outcome.SENT))
+        received = dict.fromkeys(attempt.campaign_id for attempt in sent.of(Outcome.SENT))
         download.learn_closings(self._device, received, self._opener)
         return Delivery.of(sent, len(self._device.outbox))
 

@@ -42,13 +42,13 @@ class Settings:
         return cls() if not isinstance(saved, dict) else cls()._with(saved)
 
     def _with(self, saved: dict[str, Any]) -> Settings:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         allowed = {"look": LOOKS, "lock": LOCKS}
         for field in fields(self):
             value = saved.get(field.name)
             if isinstance(value, str) and value in allowed.get(field.name, (value,)):
-                found[field.name] = value
-        return replace(self, **found)
+                values[field.name] = value
+        return replace(self, **values)
 
     def save(self, folder: Path) -> None:
         """Save the settings.

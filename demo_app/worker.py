@@ -33,13 +33,13 @@ class Worker:
 
     def __init__(self, deliver: Deliver) -> None:
         self._deliver = deliver
-        self._asked: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="device", daemon=True)
         self._thread.start()
 
-    def ask(self, work: Callable[[], T], done: Callable[[T], object], failed: Callable[[Exception], object]) -> None:
-        """Run ``work`` after all earlier tasks; pass its result to ``done``, or its error to ``failed``.
+    def ask(self, work: Callable[[], T], receive: Callable[[T], object], failed: Callable[[Exception], object]) -> None:
+        """Run ``work`` after all earlier tasks; pass its result to ``receive``, or its error to ``failed``.
 
         After ``end`` nothing is passed on.
         """
@@ -50,9 +50,9 @@ class Worker:
             except Exception as error:  # every error is shown to the person, and the thread continues
                 self._pass_on(failed, error)
             else:
-                self._pass_on(done, result)
+                self._pass_on(receive, result)
 
-        self._asked.put(do)
+        self._tasks.put(do)
 
     def end(self, last: Callable[[], object]) -> None:
         """Drop all waiting tasks, and wait up to ``PATIENCE_SECONDS`` for the running task and ``last``.
@@ -64,21 +64,21 @@ class Worker:
         self._ended.set()
         with contextlib.suppress(queue.Empty):
             while True:
-                self._asked.get_nowait()
-        self._asked.put(lambda: (last(), None)[1])
-        self._asked.put(None)
+                self._tasks.get_nowait()
+        self._tasks.put(lambda: (last(), None)[1])
+        self._tasks.put(None)
         self._thread.join(PATIENCE_SECONDS)
 
-    def _pass_on(self, receiver: Callable[[T], object], what: T) -> None:
+    def _pass_on(self, receiver: Callable[[T], object], outcome: T) -> None:
         def pass_on() -> None:
             if not self._ended.is_set():
-                receiver(what)
+                receiver(outcome)
 
         if not self._ended.is_set():
             self._deliver(pass_on)
 
     def _run(self) -> None:
-        while (work := self._asked.get()) is not None:
+        while (work := self._tasks.get()) is not None:
             work()
             # The work refers to the screen that requested it, which may close before the next work arrives.
             del work

@@ -40,8 +40,8 @@ class Review:
         total: size in bytes of the campaign's next upload; before the report is made, the maximum size.
         report: the signed report; None before it is made.
         envelopes: all envelopes that wait for this campaign, including the report; empty before it is made.
-        said: the answers that each output of the report fits; empty before it is made, or if they are not computed.
-        said_kind: the kind of ``said``: ``kind``, or "view" if the answer was coarsened before the report was drawn.
+        meanings: the answers that each output of the report fits; empty before it is made, or if they are not computed.
+        kept_kind: the kind of ``meanings``: ``kind``, or "view" if the answer was coarsened before the draw.
         beside: (number, bytes) of the envelopes that wait for other campaigns.
         repeated: True if the report was already made before.
     """
@@ -61,8 +61,8 @@ class Review:
     total: int
     report: bytes | None = field(repr=False)
     envelopes: tuple[WaitingEnvelope, ...] = field(repr=False)
-    said: tuple[OutputMeaning, ...] = field(repr=False)
-    said_kind: str
+    meanings: tuple[OutputMeaning, ...] = field(repr=False)
+    kept_kind: str
     beside: tuple[int, int]
     repeated: bool = field(repr=False)
 
@@ -82,8 +82,10 @@ class Review:
 
         cost = preview.cost if receipt is None else receipt.cost
         waiting = waiting_envelopes(device, campaign_id)
-        here = sum(len(one.data) for one in waiting)
-        mine = next((one for one in waiting if receipt is not None and one.data == receipt.envelope), None)
+        waiting_bytes = sum(len(envelope.data) for envelope in waiting)
+        mine = next(
+            (envelope for envelope in waiting if receipt is not None and envelope.data == receipt.envelope), None
+        )
         return cls(
             CampaignCard.of(device, campaign_id, now),
             device.campaign(campaign_id).domain.kind,
@@ -97,12 +99,12 @@ class Review:
             cost,
             device.budget.spent + (cost if receipt is None else 0.0),
             preview.report_bytes if receipt is None else len(receipt.envelope),
-            preview.upload_bytes if receipt is None else here,
+            preview.upload_bytes if receipt is None else waiting_bytes,
             None if receipt is None else receipt.envelope,
             () if receipt is None else waiting,
             () if mine is None else output_meanings(device, mine),
             kept_kind(device, campaign_id),
-            (len(device.outbox) - len(waiting), device.outbox.bytes - here),
+            (len(device.outbox) - len(waiting), device.outbox.bytes - waiting_bytes),
             receipt is not None and receipt.repeated,
         )
 
@@ -114,7 +116,7 @@ class CampaignAnswers:
     Attributes:
         kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions;
             "view" if answers were coarsened before they were stored.
-        given: the values that were answered, the latest first.
+        values: the values that were answered, the latest first.
         spent: nats spent in the campaign: by its answers, and by the choice of a class or statement.
         addresses: the study's addresses, tried in this order; empty if unknown.
         counted: for each value, True if the study counted its latest report; None if the study was not asked.
@@ -122,7 +124,7 @@ class CampaignAnswers:
 
     card: CampaignCard
     kind: str
-    given: tuple[GivenAnswer, ...] = field(repr=False)
+    values: tuple[GivenAnswer, ...] = field(repr=False)
     spent: float = field(repr=False)
     addresses: tuple[str, ...]
     counted: tuple[bool, ...] | None = None
@@ -175,4 +177,4 @@ class History:
             for entry in reversed(device.ledger)
         )
         answers = (CampaignAnswers.of(device, campaign_id, now) for campaign_id in titles)
-        return cls(tuple(one for one in answers if one.given), rows)
+        return cls(tuple(campaign_answers for campaign_answers in answers if campaign_answers.values), rows)

@@ -110,8 +110,10 @@ def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]
     from edge_sdk.presentation import questions
 
     return {
-        one.name: QuestionNames(one.text, one.kind, dict(zip(one.labels, one.shown, strict=True)), one.unit)
-        for one in questions(device, campaign_id, language())
+        question.name: QuestionNames(
+            question.text, question.kind, dict(zip(question.labels, question.shown, strict=True)), question.unit
+        )
+        for question in questions(device, campaign_id, language())
     }
 
 
@@ -184,7 +186,8 @@ class Fitting:
             for level in LEVELS
         )
         return cls(
-            answers_for_choice(device, campaign_id), tuple(one for one in strengths if one.worst_case <= remaining)
+            answers_for_choice(device, campaign_id),
+            tuple(strength for strength in strengths if strength.worst_case <= remaining),
         )
 
 
@@ -249,14 +252,13 @@ class QuestionContent:
 
     Attributes:
         purpose: the campaign's purpose; "" if not given.
-        asked: the questions, each with its possible answers: the questions of the device's view of a form, or the only
-            question.
+        questions: the questions of the device's view of a form, or the only question, each with its possible answers.
         member_of: the person's class, in the person's language; None for none.
     """
 
     card: CampaignCard
     purpose: str
-    asked: tuple[AnswerChoices, ...]
+    questions: tuple[AnswerChoices, ...]
     member_of: str | None
 
     @classmethod
@@ -264,7 +266,13 @@ class QuestionContent:
         """Return the questions of a joined campaign; the questions of a form are available after consent."""
         from edge_sdk.presentation import questions
 
-        terms, whole = device.terms(campaign_id, language()), questions(device, campaign_id, language())
-        asked = tuple(one for one in whole if one.name in terms.asked_names) if terms.questions else whole
-        member_of = next((one.shown for one in terms.classes if one.name == terms.member_of), None)
-        return cls(CampaignCard.of(device, campaign_id, now), terms.purpose, asked, member_of)
+        terms, all_questions = device.terms(campaign_id, language()), questions(device, campaign_id, language())
+        asked_questions = (
+            tuple(question for question in all_questions if question.name in terms.asked_names)
+            if terms.questions
+            else all_questions
+        )
+        member_of = next(
+            (class_terms.shown for class_terms in terms.classes if class_terms.name == terms.member_of), None
+        )
+        return cls(CampaignCard.of(device, campaign_id, now), terms.purpose, asked_questions, member_of)

@@ -30,13 +30,13 @@ class StatedValue:
     Attributes:
         name: the answer in the person's language.
         before: the stated probability of the answer.
-        least, most: bounds of its posterior after any one report, for an observer who believes the statement.
+        lowest, highest: bounds of its posterior after any one report, for an observer who believes the statement.
     """
 
     name: str
     before: Fraction
-    least: Fraction
-    most: Fraction
+    lowest: Fraction
+    highest: Fraction
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Statement:
         prior: the weights by label, for ``Device.consent``; None for a prior that was declared before.
         holds: True if the prior was declared before and so cannot be changed.
         level: the level of an answer's protection, in nats: the campaign's, or a lower personal level.
-        own: True if the level is personal.
+        personal: True if the level is personal.
         worst_case: maximum cost of all answers together, in nats.
         fits: True if the worst case fits into the remaining budget, or is reserved by consent already.
     """
@@ -57,14 +57,14 @@ class Statement:
     prior: Mapping[str, int] | None = field(repr=False)
     holds: bool
     level: float
-    own: bool
+    personal: bool
     worst_case: float
     fits: bool
 
     @property
     def even(self) -> bool:
         """True if all answers are equally likely."""
-        return len({one.before for one in self.values}) == 1
+        return len({value.before for value in self.values}) == 1
 
     @property
     def typed(self) -> bool:
@@ -82,18 +82,21 @@ class Statement:
         """
         from edge_sdk.presentation import uniform_prior
 
-        found = device.declaration(campaign_id, prior, level)
+        declaration = device.declaration(campaign_id, prior, level)
         terms = device.terms(campaign_id, language())
         names = dict(zip(terms.values, terms.shown, strict=True))
         remaining = device.budget.remaining
         return cls(
-            tuple(StatedValue(names[one.label], one.before, one.least, one.most) for one in found.values),
-            None if found.declared_before else prior or uniform_prior(device, campaign_id),
-            found.declared_before,
-            found.level,
-            found.own_level,
-            found.worst_case,
-            device.consented(campaign_id) or found.worst_case <= remaining,
+            tuple(
+                StatedValue(names[value.label], value.before, value.lowest, value.highest)
+                for value in declaration.values
+            ),
+            None if declaration.declared_before else prior or uniform_prior(device, campaign_id),
+            declaration.declared_before,
+            declaration.level,
+            declaration.own_level,
+            declaration.worst_case,
+            device.consented(campaign_id) or declaration.worst_case <= remaining,
         )
 
 
@@ -104,14 +107,14 @@ class TypedShares:
     Attributes:
         total: the sum of the typed shares, in percent.
         free: number of answers without a typed share.
-        each: the share in percent of each of these answers; 0 if nothing is left or all answers have a share.
+        blank_share: the share in percent of each of these answers; 0 if nothing is left or all answers have a share.
         wrong: the fault: "number" (a text is not a share), "much" (the sum is above 100, or nothing is left for the
             other answers), "little" (all answers have a share, and the sum is below 100); "" for none.
     """
 
     total: Fraction
     free: int
-    each: Fraction
+    blank_share: Fraction
     wrong: str
 
 
@@ -124,8 +127,8 @@ def shares_of(typed: Mapping[str, str]) -> TypedShares:
     total, free = sum(hundredths), len(typed) - len(hundredths)
     left = WHOLE - total
     wrong = "much" if left < 0 or (free and not left) else "little" if left and not free else ""
-    each = Fraction(left, WHOLE // 100 * free) if free and left > 0 else Fraction(0)
-    return TypedShares(Fraction(total, WHOLE // 100), free, each, wrong)
+    blank_share = Fraction(left, WHOLE // 100 * free) if free and left > 0 else Fraction(0)
+    return TypedShares(Fraction(total, WHOLE // 100), free, blank_share, wrong)
 
 
 def weights_of(typed: Mapping[str, str]) -> dict[str, int]:

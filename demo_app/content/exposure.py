@@ -57,9 +57,9 @@ class ExposureSummary:
     def of(cls, device: Device, campaign_id: bytes) -> ExposureSummary:
         """Return the exposure of the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
-        drawn = tuple(Drawn(one.title, one.drawn, one.nats) for one in exposure.campaigns)
+        drawn = tuple(Drawn(campaign.title, campaign.drawn, campaign.nats) for campaign in exposure.campaigns)
         level, terms = exposure.worst.nats, device.terms(campaign_id, language())
-        questions = tuple((one.text, exposure.question_levels[one.name].nats) for one in terms.questions)
+        questions = tuple((question.text, exposure.question_levels[question.name].nats) for question in terms.questions)
         return cls(
             terms.title,
             drawn,
@@ -67,5 +67,8 @@ class ExposureSummary:
             level,
             exposure.highest_posterior,
             exposure.forgotten,
-            any(one.drawn and device.campaign(one.campaign_id).transcript is None for one in exposure.campaigns),
+            any(
+                campaign.drawn and device.campaign(campaign.campaign_id).transcript is None
+                for campaign in exposure.campaigns
+            ),
         )

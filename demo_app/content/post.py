@@ -70,21 +70,23 @@ class OutboxContent:
         waits = waiting_envelopes(device)
         uploads = tuple(
             WaitingUpload(
-                one.campaign_id,
-                device.terms(one.campaign_id, language()).title,
-                one.addresses,
-                one.addressable,
-                one.envelopes,
-                one.size,
-                _kinds([envelope for envelope in waits if envelope.campaign_id == one.campaign_id]),
-                one.next_attempt if one.next_attempt > now else None,
-                one.refused,
-                one.code_refused,
-                one.unknown_campaign,
+                upload.campaign_id,
+                device.terms(upload.campaign_id, language()).title,
+                upload.addresses,
+                upload.addressable,
+                upload.envelopes,
+                upload.size,
+                _kinds([envelope for envelope in waits if envelope.campaign_id == upload.campaign_id]),
+                upload.next_attempt if upload.next_attempt > now else None,
+                upload.refused,
+                upload.code_refused,
+                upload.unknown_campaign,
             )
-            for one in waiting(device.outbox)
+            for upload in waiting(device.outbox)
         )
-        joined = [device.terms(one, language()) for one in device.campaigns if device.consented(one)]
+        joined = [
+            device.terms(campaign_id, language()) for campaign_id in device.campaigns if device.consented(campaign_id)
+        ]
         enrolments = tuple(
             (terms.campaign_id, terms.title)
             for terms in joined
@@ -95,10 +97,10 @@ class OutboxContent:
 
 def _kinds(waits: Sequence[WaitingEnvelope]) -> tuple[tuple[str, int, int], ...]:
     """Return (kind, number, bytes) of the waiting envelopes for each kind."""
-    found: dict[str, list[int]] = {}
-    for one in waits:
-        found.setdefault(one.kind, []).append(len(one.data))
-    return tuple((kind, len(sizes), sum(sizes)) for kind, sizes in found.items())
+    sizes_by_kind: dict[str, list[int]] = {}
+    for envelope in waits:
+        sizes_by_kind.setdefault(envelope.kind, []).append(len(envelope.data))
+    return tuple((kind, len(sizes), sum(sizes)) for kind, sizes in sizes_by_kind.items())
 
 
 @dataclass(frozen=True)

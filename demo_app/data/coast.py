@@ -31,23 +31,23 @@ def arcs(topology: dict[str, Any]) -> list[Polyline]:
     Source: The TopoJSON Format Specification 1.0, section 2.1.2: quantised, each point as its difference from the last.
     """
     (scale_x, scale_y), (shift_x, shift_y) = topology["transform"]["scale"], topology["transform"]["translate"]
-    found = []
+    polylines = []
     for arc in topology["arcs"]:
         x = y = 0
         points = []
         for dx, dy in arc:
             x, y = x + dx, y + dy
             points.append((round((x * scale_x + shift_x) * 100), round((y * scale_y + shift_y) * 100)))
-        found.append(points)
-    return found
+        polylines.append(points)
+    return polylines
 
 
 def polygons(topology: dict[str, Any], name: str) -> list[list[list[int]]]:
     """Return the polygons of an object; each is a list of rings, and a ring is a list of arc indexes."""
-    found: list[list[list[int]]] = []
+    ring_lists: list[list[list[int]]] = []
     for geometry in topology["objects"][name]["geometries"]:
-        found += geometry["arcs"] if geometry["type"] == "MultiPolygon" else [geometry["arcs"]]
-    return found
+        ring_lists += geometry["arcs"] if geometry["type"] == "MultiPolygon" else [geometry["arcs"]]
+    return ring_lists
 
 
 def land(topology: dict[str, Any]) -> list[Polyline]:
@@ -56,14 +56,14 @@ def land(topology: dict[str, Any]) -> list[Polyline]:
     Source: The TopoJSON Format Specification 1.0, section 2.1.4: a negative index means the reversed arc of its bitwise
     complement.
     """
-    lines, found = arcs(topology), []
+    lines, rings = arcs(topology), []
     for ring in (ring for polygon in polygons(topology, "land") for ring in polygon):
         points: Polyline = []
         for index in ring:
             arc = lines[index] if index >= 0 else lines[~index][::-1]
             points += arc[1:] if points else arc
-        found += cut(points)
-    return found
+        rings += cut(points)
+    return rings
 
 
 def borders(topology: dict[str, Any]) -> list[Polyline]:
@@ -102,13 +102,13 @@ def _one_side(ring: Polyline, edge: int, side: int) -> Polyline:
 
     Source: Sutherland and Hodgman 1974; clipping at a single edge.
     """
-    kept: Polyline = []
+    points: Polyline = []
     for (x, y), (to_x, to_y) in pairwise(ring):
         if (x - edge) * side >= 0:
-            kept.append((x, y))
+            points.append((x, y))
         if (x - edge) * (to_x - edge) < 0:
-            kept.append((edge, round(y + (to_y - y) * (edge - x) / (to_x - x))))
-    return [*kept, kept[0]] if len(set(kept)) > 2 else []
+            points.append((edge, round(y + (to_y - y) * (edge - x) / (to_x - x))))
+    return [*points, points[0]] if len(set(points)) > 2 else []
 
 
 def triangles(rings: list[Polyline]) -> list[int]:
@@ -124,8 +124,8 @@ def triangles(rings: list[Polyline]) -> list[int]:
     for place, point in enumerate(point for ring in rings for point in ring):
         places.setdefault(point, place)
     # The rings do not cross, so every corner of a triangle is a point of a ring.
-    found = [pair for corners in cutter.vertices for pair in zip(corners[::2], corners[1::2], strict=True)]
-    return [places[round(x), round(y)] for x, y in found]
+    corner_points = [pair for corners in cutter.vertices for pair in zip(corners[::2], corners[1::2], strict=True)]
+    return [places[round(x), round(y)] for x, y in corner_points]
 
 
 def packed(rings: list[Polyline], between: list[Polyline]) -> bytes:

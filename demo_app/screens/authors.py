@@ -44,11 +44,13 @@ class AuthorsScreen(PageScreen):
     def _card(self, author: Author) -> Widget:
         origin = say("authors.bundled") if author.bundled else say("authors.named")
         name = words(author.name, "title") if author.name else None
-        made = card(name, Mono(text=spaced(author.fingerprint)), words(origin, "small", "muted"))
+        author_card = card(name, Mono(text=spaced(author.fingerprint)), words(origin, "small", "muted"))
         if not author.bundled:
             remove = say("authors.remove")
-            made.add_widget(action(f"remove:{author.fingerprint}", remove, lambda: self._remove(author), "outlined"))
-        return made
+            author_card.add_widget(
+                action(f"remove:{author.fingerprint}", remove, lambda: self._remove(author), "outlined")
+            )
+        return author_card
 
     def _trust(self) -> None:
         line = self._line.text

@@ -93,8 +93,8 @@ class BudgetScreen(PageScreen):
         seconds, nats = window or (0, None)
         window_cap = budget.windows.get(seconds)
         typed = (self._lifetime, lifetime, budget.cap), (self._campaign, per_campaign, budget.per_campaign)
-        for field, wanted, cap in (*typed, (self._window, nats, window_cap)):
-            if wanted is not None and cap is not None and wanted - cap > ROUNDED:
+        for field, typed_nats, cap in (*typed, (self._window, nats, window_cap)):
+            if typed_nats is not None and cap is not None and typed_nats - cap > ROUNDED:
                 field.error = say("budget.kept", cap=cap)
         if not any(field.error for field in (self._lifetime, self._campaign, self._window)):
             show_notice(say("budget.lowered"), "good")

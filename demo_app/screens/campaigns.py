@@ -32,33 +32,37 @@ class CampaignsScreen(PageScreen):
         if overview.waiting:
             label = say("campaigns.waiting", count=overview.waiting)
             yield entry("waiting", label, say("campaigns.waiting_below"), lambda: self.app.visit("outbox"), tone="tint")
-        for one in overview.cards:
-            yield self._entry(one)
+        for campaign in overview.cards:
+            yield self._entry(campaign)
         kind = "outlined" if overview.cards else "filled"
         yield action("add", say("campaigns.add"), lambda: self.app.go("add"), kind)
         left = say("campaigns.budget_below", remaining=below(overview.budget.remaining), cap=overview.budget.cap)
         yield entry("budget", say("campaigns.budget"), left, lambda: self.app.visit("budget"))
 
-    def _entry(self, one: CampaignCard) -> Widget:
-        leads = answering(one) if one.state == OPEN else "terms"
-        form = [say("campaigns.form", count=len(one.questions))] if one.questions else []
-        below = "\n".join([one.organisation, *form, state(one)])
-        return entry(f"campaign:{one.title}", one.title, below, lambda: self.app.go(leads, one.campaign_id))
+    def _entry(self, campaign: CampaignCard) -> Widget:
+        leads = answering(campaign) if campaign.state == OPEN else "terms"
+        form = [say("campaigns.form", count=len(campaign.questions))] if campaign.questions else []
+        below = "\n".join([campaign.organisation, *form, state(campaign)])
+        return entry(
+            f"campaign:{campaign.title}", campaign.title, below, lambda: self.app.go(leads, campaign.campaign_id)
+        )
 
 
-def answering(one: CampaignCard) -> str:
+def answering(campaign: CampaignCard) -> str:
     """Return the name of the screen on which the person begins to answer."""
-    return "selection" if one.questions else "question"
+    return "selection" if campaign.questions else "question"
 
 
-def state(one: CampaignCard) -> str:
+def state(campaign: CampaignCard) -> str:
     """Return the state of a campaign in words; an end is shown as the last open day, as on a poster."""
-    if one.state == NEW:
+    if campaign.state == NEW:
         return say("state.new")
-    if one.state == OPEN:
-        return say("state.open", day=day((one.next_period or one.closes) - 1))
-    if one.state == ANSWERED:
-        return say("state.last") if one.next_period is None else say("state.answered", day=day(one.next_period))
-    if one.state == OVER:
-        return say("state.early" if one.early else "state.over", day=day(one.closes - 1))
-    return say("state.upcoming", day=day(one.opens))
+    if campaign.state == OPEN:
+        return say("state.open", day=day((campaign.next_period or campaign.closes) - 1))
+    if campaign.state == ANSWERED:
+        return (
+            say("state.last") if campaign.next_period is None else say("state.answered", day=day(campaign.next_period))
+        )
+    if campaign.state == OVER:
+        return say("state.early" if campaign.early else "state.over", day=day(campaign.closes - 1))
+    return say("state.upcoming", day=day(campaign.opens))

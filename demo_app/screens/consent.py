@@ -80,7 +80,10 @@ class ConsentScreen(PageScreen):
 
     def _classes(self, agreement: Agreement) -> Widget:
         classes = agreement.terms.classes
-        names = [say("consent.class_cost", name=one.shown, worst=above(one.worst_case)) for one in classes]
+        names = [
+            say("consent.class_cost", name=class_terms.shown, worst=above(class_terms.worst_case))
+            for class_terms in classes
+        ]
 
         def choose(place: int) -> None:
             self._pick(classes[place].name, None)
@@ -98,11 +101,11 @@ class ConsentScreen(PageScreen):
             return card(title, words(why, colour="muted", name="unfitting"))
         cost = "consent.fit_prior_cost" if prior else "consent.fit_cost"
         names = [
-            say(cost, level=one.level, share=round(100 * one.share), worst=above(one.worst_case))
-            for one in fitting.strengths
+            say(cost, level=strength.level, share=round(100 * strength.share), worst=above(strength.worst_case))
+            for strength in fitting.strengths
         ]
 
-        levels: list[float | None] = [one.level for one in fitting.strengths]
+        levels: list[float | None] = [strength.level for strength in fitting.strengths]
         # With the first entry, the device does not choose: the statement above is used.
         if prior:
             names, levels = [say("consent.fit_none"), *names], [None, *levels]
@@ -128,19 +131,21 @@ class ConsentScreen(PageScreen):
         statement = self._agreement.statement
         if level is None:
             prior = None if statement is None else statement.prior
-            own = statement.level if statement is not None and statement.own and not statement.holds else None
-            self.app.do(lambda model: model.consent(campaign_id, named, prior, own), self._agreed)
+            personal_level = (
+                statement.level if statement is not None and statement.personal and not statement.holds else None
+            )
+            self.app.do(lambda model: model.consent(campaign_id, named, prior, personal_level), self._agreed)
         else:
             self.app.do(lambda model: model.choose(campaign_id, level), self._fitted)
 
-    def _fitted(self, asked: QuestionContent) -> None:
-        named = asked.member_of
+    def _fitted(self, content: QuestionContent) -> None:
+        named = content.member_of
         show_notice(say("consent.fit_stated") if named is None else say("consent.fitted", name=named), "good")
-        self._agreed(asked)
+        self._agreed(content)
 
-    def _agreed(self, asked: QuestionContent) -> None:
-        if asked.card.state == OPEN:
-            self.app.go(answering(asked.card), asked.card.campaign_id, fresh=True)
+    def _agreed(self, content: QuestionContent) -> None:
+        if content.card.state == OPEN:
+            self.app.go(answering(content.card), content.card.campaign_id, fresh=True)
         else:
             self.app.home()
 

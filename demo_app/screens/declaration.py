@@ -34,8 +34,8 @@ class DeclarationScreen(PageScreen):
         self._level: float | None = None
         self._sum = words("", name="sum")
         self._use = action("use", say("declaration.use"), self._do)
-        for one in self._fields.values():
-            one.bind(text=lambda *_: self._add())
+        for field in self._fields.values():
+            field.bind(text=lambda *_: self._add())
         self._add()
         self.fill(self._parts())
 
@@ -67,7 +67,7 @@ class DeclarationScreen(PageScreen):
         self._level = self._agreement.terms.level / STRICTER[place - 1] if place else None
 
     def _typed(self) -> dict[str, str]:
-        return {label: one.text for label, one in self._fields.items()}
+        return {label: field.text for label, field in self._fields.items()}
 
     def _add(self) -> None:
         shares = shares_of(self._typed())
@@ -89,7 +89,9 @@ def sum_text(shares: TypedShares) -> str:
         return say(f"declaration.{shares.wrong}", total=_percent(shares))
     if not shares.free:
         return say("declaration.whole")
-    return say("declaration.rest", total=_percent(shares), count=shares.free, each=written(f"{float(shares.each):.4g}"))
+    return say(
+        "declaration.rest", total=_percent(shares), count=shares.free, each=written(f"{float(shares.blank_share):.4g}")
+    )
 
 
 def _percent(shares: TypedShares) -> str:

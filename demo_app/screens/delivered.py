@@ -31,8 +31,8 @@ class DeliveredScreen(PageScreen):
             outcome = say("delivered.refused", count=delivery.left)
         else:
             outcome = say("delivered.waits", count=delivery.left)
-        again = delivery.next_attempt
-        when = again and say("delivered.again", day=day(again), clock=clock(again))
+        next_attempt = delivery.next_attempt
+        when = next_attempt and say("delivered.again", day=day(next_attempt), clock=clock(next_attempt))
         self.fill(
             (
                 card(

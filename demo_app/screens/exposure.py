@@ -50,24 +50,34 @@ class ExposureScreen(PageScreen):
             yield card(
                 words(say("exposure.questions"), "title"),
                 words(say("exposure.questions_how"), "small", "muted"),
-                *(part for asked, level in summary.questions for part in self._question(asked, level)),
+                *(part for question, level in summary.questions for part in self._question(question, level)),
             )
         yield card(
             words(say("exposure.from"), "title"),
             words(say("exposure.from_how"), "small", "muted") if len(summary.drawn) > 1 else None,
-            *(part for one in summary.drawn for part in self._campaign(one)),
+            *(part for campaign in summary.drawn for part in self._campaign(campaign)),
             Rule() if forgotten else None,
             words(say("exposure.forgotten", nats=above(forgotten)), "small", "muted") if forgotten else None,
         )
 
-    def _question(self, asked: str, level: float | None) -> tuple[Widget, ...]:
+    def _question(self, question: str, level: float | None) -> tuple[Widget, ...]:
         if level is None:
             line = say("exposure.no_question_bound")
         else:
             line = say("exposure.question", factor=times(level)) if level else say("exposure.no_question")
-        return Rule(), words(asked), words(line, "small", "alert" if level is None else "muted", name=f"about:{asked}")
+        return (
+            Rule(),
+            words(question),
+            words(line, "small", "alert" if level is None else "muted", name=f"about:{question}"),
+        )
 
-    def _campaign(self, one: Drawn) -> tuple[Widget, ...]:
-        level = say("exposure.no_bound") if one.level is None else say("exposure.level", level=above(one.level))
-        drawn = say("exposure.draws", count=one.times)
-        return Rule(), words(one.title), words(f"{drawn} {level}", "small", "muted", name=f"drawn:{one.title}")
+    def _campaign(self, campaign: Drawn) -> tuple[Widget, ...]:
+        level = (
+            say("exposure.no_bound") if campaign.level is None else say("exposure.level", level=above(campaign.level))
+        )
+        drawn = say("exposure.draws", count=campaign.times)
+        return (
+            Rule(),
+            words(campaign.title),
+            words(f"{drawn} {level}", "small", "muted", name=f"drawn:{campaign.title}"),
+        )

@@ -53,41 +53,45 @@ class HistoryScreen(PageScreen):
             yield words(say("history.more", count=len(history.rows) - MOST_ROWS), "small", "muted")
 
     def _card(self, answers: CampaignAnswers) -> Card:
-        made = card(
+        history_card = card(
             words(answers.card.title, "title"),
             words(say("history.spent", spent=above(answers.spent)), "small", "muted"),
         )
-        for place, one in enumerate(answers.given[:MOST_VALUES]):
-            made.add_widget(Rule())
-            for asked, answer in answered(answers.kind, one.label, answers.card):
-                if asked:
-                    made.add_widget(words(asked, "small", "muted"))
-                made.add_widget(words(answer or say("history.none"), name=f"given:{one.label}"))
-            label = say("history.given", count=one.times, period=one.period + 1)
-            if one.waits:
+        for place, value in enumerate(answers.values[:MOST_VALUES]):
+            history_card.add_widget(Rule())
+            for question, answer in answered(answers.kind, value.label, answers.card):
+                if question:
+                    history_card.add_widget(words(question, "small", "muted"))
+                history_card.add_widget(words(answer or say("history.none"), name=f"given:{value.label}"))
+            label = say("history.given", count=value.times, period=value.period + 1)
+            if value.waits:
                 label += " " + say("history.waits")
             elif answers.counted is not None:
                 label += " " + say("history.counted" if answers.counted[place] else "history.uncounted")
-            made.add_widget(words(label, "small", "muted"))
-        if len(answers.given) > MOST_VALUES:
-            made.add_widget(words(say("history.more", count=len(answers.given) - MOST_VALUES), "small", "muted"))
+            history_card.add_widget(words(label, "small", "muted"))
+        if len(answers.values) > MOST_VALUES:
+            history_card.add_widget(
+                words(say("history.more", count=len(answers.values) - MOST_VALUES), "small", "muted")
+            )
         name, campaign_id = answers.card.title, answers.card.campaign_id
-        made.add_widget(action(f"counted:{name}", say("history.ask"), lambda: self._ask(made, answers), "outlined"))
-        made.add_widget(
+        history_card.add_widget(
+            action(f"counted:{name}", say("history.ask"), lambda: self._ask(history_card, answers), "outlined")
+        )
+        history_card.add_widget(
             action(
                 f"exposure:{name}", say("history.exposure"), lambda: self.app.go("exposure", campaign_id), "outlined"
             )
         )
-        made.add_widget(action(f"forget:{name}", say("forget.do"), lambda: self._forget(answers), "plain"))
-        return made
+        history_card.add_widget(action(f"forget:{name}", say("forget.do"), lambda: self._forget(answers), "plain"))
+        return history_card
 
     def _ask(self, old: Card, answers: CampaignAnswers) -> None:
         def show(counted: CampaignAnswers) -> None:
             column = old.parent
             if column is not None:
-                at = column.children.index(old)
+                index = column.children.index(old)
                 column.remove_widget(old)
-                column.add_widget(self._card(counted), at)
+                column.add_widget(self._card(counted), index)
 
         self.app.online(lambda model: model.counted(answers), show)
 

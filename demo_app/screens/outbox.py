@@ -67,17 +67,17 @@ class OutboxScreen(PageScreen):
         ask(title, how, say("outbox.export_do"), lambda: self._export(upload.campaign_id))
 
     def _card(self, upload: WaitingUpload) -> Card:
-        made = card(words(upload.title, "title"), *self._standing(upload))
+        upload_card = card(words(upload.title, "title"), *self._standing(upload))
         if upload.addressable:
             name = upload.title
             field = Field(
                 name=f"address:{name}", label=say("outbox.address"), text=" ".join(upload.addresses), hint="https://"
             )
-            made.add_widget(field)
-            made.add_widget(
+            upload_card.add_widget(field)
+            upload_card.add_widget(
                 action(f"keep:{name}", say("outbox.keep"), lambda: self._keep(upload.campaign_id, field.text), "plain")
             )
-        return made
+        return upload_card
 
     def _standing(self, upload: WaitingUpload) -> Iterator[Widget]:
         """Yield texts on the number of waiting envelopes, their destination, and the reason why they wait."""

@@ -92,13 +92,17 @@ class QuestionScreen(AppScreen):
     def _page(self, content: QuestionContent, place: int) -> None:
         """Show a question; its widget is made at the first visit."""
         self._place = place
-        asked = content.asked
-        key = "question.next" if place + 1 == len(asked) else "question.on"
+        questions = content.questions
+        key = "question.next" if place + 1 == len(questions) else "question.on"
         self._next = action("next", say(key), partial(self._on, content, False), disabled=place not in self._values)
-        question = words(asked[place].text, "headline" if len(asked[place].text) <= SHORT else "title", name="asked")
+        question = words(
+            questions[place].text, "headline" if len(questions[place].text) <= SHORT else "title", name="asked"
+        )
         above = Column(spacing=dp(4))
-        if len(asked) > 1:
-            above.add_widget(words(say("question.place", place=place + 1, count=len(asked)), "small", "muted", "page"))
+        if len(questions) > 1:
+            above.add_widget(
+                words(say("question.place", place=place + 1, count=len(questions)), "small", "muted", "page")
+            )
         above.add_widget(question)
         above.bind(height=self._fit)
         self._above.clear_widgets()
@@ -113,7 +117,7 @@ class QuestionScreen(AppScreen):
     def _continue(self, *_: object) -> None:
         """Add the widget and the buttons, one frame after the question."""
         if self._content is not None:
-            place, question = self._place, self._content.asked[self._place]
+            place, question = self._place, self._content.questions[self._place]
             if place not in self._widgets:
                 self._widgets[place] = self._widget(question)
             self._box.add_widget(self._widgets[place])
@@ -125,7 +129,7 @@ class QuestionScreen(AppScreen):
 
     def _widget(self, question: AnswerChoices) -> Widget:
         if question.kind == "grid":
-            made = GridMap(
+            grid_map = GridMap(
                 name="map",
                 south=question.south,
                 north=question.north,
@@ -133,8 +137,8 @@ class QuestionScreen(AppScreen):
                 east=question.east,
                 step=question.step,
             )
-            made.bind(on_cell=lambda _, row, column: self._choose(question.cell(row, column)))
-            return made
+            grid_map.bind(on_cell=lambda _, row, column: self._choose(question.cell(row, column)))
+            return grid_map
         if question.low:
             return self._day(question) if question.kind == "date" else self._number(question)
         # The lists get their final width now, so that a long list measures its texts only once.
@@ -144,12 +148,12 @@ class QuestionScreen(AppScreen):
             several.bind(on_set=lambda _, chosen: self._choose(ITEMS_BETWEEN.join(question.labels[x] for x in chosen)))
             self._choose("")  # the empty set is an answer too
             return several
-        one = ChoiceList(name="choice", values=question.shown, width=width)
-        one.bind(on_choice=lambda _, x: self._choose(question.labels[x]))
-        return one
+        choice_list = ChoiceList(name="choice", values=question.shown, width=width)
+        choice_list.bind(on_choice=lambda _, x: self._choose(question.labels[x]))
+        return choice_list
 
     def _number(self, question: AnswerChoices) -> Widget:
-        made = NumberSlider(
+        slider = NumberSlider(
             name="number",
             low=float(question.low),
             high=float(question.high),
@@ -158,17 +162,17 @@ class QuestionScreen(AppScreen):
             counts=question.counts_as,
             unit=question.unit,
         )
-        made.bind(on_answer=lambda _, text: self._choose(text, bool(text)))
-        return self._scrolled(made)
+        slider.bind(on_answer=lambda _, text: self._choose(text, bool(text)))
+        return self._scrolled(slider)
 
     def _day(self, question: AnswerChoices) -> Widget:
-        made = DayField(name="day", low=question.low, high=question.high, counts=question.counts_as)
-        made.bind(on_answer=lambda _, text: self._choose(text, bool(text)))
-        return self._scrolled(made)
+        day_field = DayField(name="day", low=question.low, high=question.high, counts=question.counts_as)
+        day_field.bind(on_answer=lambda _, text: self._choose(text, bool(text)))
+        return self._scrolled(day_field)
 
-    def _scrolled(self, made: Widget) -> Widget:
+    def _scrolled(self, widget: Widget) -> Widget:
         scroll = ScrollView(do_scroll_x=False, bar_width=dp(4))
-        scroll.add_widget(made)
+        scroll.add_widget(widget)
         return scroll
 
     def _choose(self, value: str, named: bool = True) -> None:
@@ -181,7 +185,7 @@ class QuestionScreen(AppScreen):
         """Open the next question or, after the last one, the screen of the envelopes."""
         campaign_id, place = content.card.campaign_id, self._place
         (self._skipped.add if skip else self._skipped.discard)(place)
-        if place + 1 < len(content.asked):
+        if place + 1 < len(content.questions):
             self.app.go("question", campaign_id, content, place + 1)
             return
         value = self._text(content)
@@ -193,7 +197,7 @@ class QuestionScreen(AppScreen):
             return self._values[0]
         return form_text(
             {
-                one.name: SKIPPED if place in self._skipped else self._values[place]
-                for place, one in enumerate(content.asked)
+                question.name: SKIPPED if place in self._skipped else self._values[place]
+                for place, question in enumerate(content.questions)
             }
         )

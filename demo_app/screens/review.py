@@ -47,21 +47,21 @@ class ReviewScreen(PageScreen):
         self.fill(self._parts(review))
 
     def _parts(self, review: Review) -> Iterator[Widget]:
-        made = review.report is not None
+        is_drawn = review.report is not None
         answers = answered(review.kind, review.value, review.card)
-        group = answered(review.said_kind, review.group, review.card)[0][1] if review.group else ""
+        group = answered(review.kept_kind, review.group, review.card)[0][1] if review.group else ""
         yield card(
             *(
                 part
-                for asked, answer in answers
+                for question, answer in answers
                 for part in (
-                    words(asked or say("review.answer"), "small", "muted"),
+                    words(question or say("review.answer"), "small", "muted"),
                     words(answer or say("review.empty"), "title", name="answer"),
                 )
             ),
             words(say("review.stay" if len(answers) > 1 else "review.stays"), "small", "muted"),
         )
-        if made:
+        if is_drawn:
             yield self._bytes(review)
         yield card(
             words(say("review.chances"), "title"),
@@ -78,7 +78,7 @@ class ReviewScreen(PageScreen):
             words(self._cost(review), name="cost"),
             words(say("review.spent", spent=above(review.after_cost)), "small", "muted"),
         )
-        if not made:
+        if not is_drawn:
             more = review.total - review.size
             yield card(
                 words(say("review.size", count=review.size)),
@@ -95,47 +95,47 @@ class ReviewScreen(PageScreen):
 
     def _bytes(self, review: Review) -> Widget:
         """Return a card with the bytes of at most ``MOST_SHOWN`` envelopes, and the meaning of each part."""
-        made = card(
+        bytes_card = card(
             words(say("review.bytes", count=review.total), "title", name="total"),
             words(say("review.bytes_how"), "small", "muted"),
         )
         # The new report is shown first, whatever the order of sending.
-        envelopes = sorted(review.envelopes, key=lambda one: one.data != review.report)
-        for place, one in enumerate(envelopes[:MOST_SHOWN]):
-            for part in self._envelope(review, place, one):
-                made.add_widget(part)
+        envelopes = sorted(review.envelopes, key=lambda envelope: envelope.data != review.report)
+        for place, envelope in enumerate(envelopes[:MOST_SHOWN]):
+            for part in self._envelope(review, place, envelope):
+                bytes_card.add_widget(part)
         rest = envelopes[MOST_SHOWN:]
         if rest:
-            made.add_widget(Rule())
-            size = sum(len(one.data) for one in rest)
-            made.add_widget(words(say("review.more", count=len(rest), size=size), "small", "muted"))
-        if review.report not in [one.data for one in envelopes]:
-            made.add_widget(words(say("review.gone"), "small", "muted", name="gone"))
+            bytes_card.add_widget(Rule())
+            size = sum(len(envelope.data) for envelope in rest)
+            bytes_card.add_widget(words(say("review.more", count=len(rest), size=size), "small", "muted"))
+        if review.report not in [envelope.data for envelope in envelopes]:
+            bytes_card.add_widget(words(say("review.gone"), "small", "muted", name="gone"))
         count, size = review.beside
         if count:
-            made.add_widget(Rule())
-            made.add_widget(words(say("review.beside", count=count, size=size), "small", "muted", name="beside"))
-        return made
+            bytes_card.add_widget(Rule())
+            bytes_card.add_widget(words(say("review.beside", count=count, size=size), "small", "muted", name="beside"))
+        return bytes_card
 
-    def _envelope(self, review: Review, place: int, one: WaitingEnvelope) -> Iterator[Widget]:
+    def _envelope(self, review: Review, place: int, envelope: WaitingEnvelope) -> Iterator[Widget]:
         red, green, blue, _ = look.accent
         strong = f"{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
         marked = []
-        for part in one.parts:
+        for part in envelope.parts:
             for byte in part.data:
                 code = f"{byte:02x}"
                 drawn = part.name == "output"
                 marked.append(f"[u][color={strong}]{code}[/color][/u]" if drawn else code)
         across = 16 if self.width > dp(WIDE_ROWS) else 8
         rows = [" ".join(marked[start : start + across]) for start in range(0, len(marked), across)]
-        mine = one.data == review.report
+        mine = envelope.data == review.report
         yield Rule()
-        yield words(say(f"review.{one.kind}", count=len(one.data)), "body", name=f"envelope:{place}")
-        if mine and len(review.said) == 1:
-            yield words(meaning(review.said_kind, review.said[0], review.card), "body", name="meaning")
+        yield words(say(f"review.{envelope.kind}", count=len(envelope.data)), "body", name=f"envelope:{place}")
+        if mine and len(review.meanings) == 1:
+            yield words(meaning(review.kept_kind, review.meanings[0], review.card), "body", name="meaning")
         yield Mono(text="\n".join(rows), role="small", markup=True, name="bytes" if mine else f"bytes:{place}")
         sizes: dict[str, int] = {}
-        for part in one.parts:
+        for part in envelope.parts:
             sizes[part.name] = sizes.get(part.name, 0) + len(part.data)
         for name in PARTS:
             if name in sizes:
@@ -159,13 +159,13 @@ class ReviewScreen(PageScreen):
         self.app.go("review", review, fresh=True)
 
 
-def meaning(kind: str, said: OutputMeaning, card: CampaignCard) -> str:
+def meaning(kind: str, output: OutputMeaning, card: CampaignCard) -> str:
     """Return the meaning of a report in words: the answers that it fits, or their number."""
-    if not said.fits:
+    if not output.fits:
         return say("meaning.none")
-    if not said.labels:
-        return say("meaning.many", fits=said.fits, size=said.size)
-    named = [_named(kind, label, card) if label else say("meaning.nothing") for label in said.labels]
+    if not output.labels:
+        return say("meaning.many", fits=output.fits, size=output.size)
+    named = [_named(kind, label, card) if label else say("meaning.nothing") for label in output.labels]
     return say("meaning.answers", answers=say("meaning.or").join(named))
 
 

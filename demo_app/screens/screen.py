@@ -97,11 +97,11 @@ class PageScreen(AppScreen):
 
 def card(*children: Widget | None, tone: str = "card", name: str = "") -> Card:
     """Return a card that contains the widgets; None is left out."""
-    made = Card(tone=tone, name=name)
+    widget = Card(tone=tone, name=name)
     for child in children:
         if child is not None:
-            made.add_widget(child)
-    return made
+            widget.add_widget(child)
+    return widget
 
 
 def words(text: str, role: str = "body", colour: str = "text", name: str = "") -> Words:
@@ -111,16 +111,16 @@ def words(text: str, role: str = "body", colour: str = "text", name: str = "") -
 
 def action(name: str, text: str, do: Callable[[], object], kind: str = "filled", disabled: bool = False) -> Action:
     """Return a button that runs ``do``."""
-    made = Action(name=name, text=text, kind=kind, disabled=disabled)
-    made.bind(on_release=lambda _: do())
-    return made
+    button = Action(name=name, text=text, kind=kind, disabled=disabled)
+    button.bind(on_release=lambda _: do())
+    return button
 
 
 def entry(name: str, title: str, below: str, do: Callable[[], object], tone: str = "card") -> Entry:
     """Return a card that opens another screen."""
-    made = Entry(name=name, title=title, below=below, tone=tone)
-    made.bind(on_release=lambda _: do())
-    return made
+    widget = Entry(name=name, title=title, below=below, tone=tone)
+    widget.bind(on_release=lambda _: do())
+    return widget
 
 
 class Choice(Column):

@@ -33,16 +33,18 @@ class SelectionScreen(PageScreen):
         self.fill(self._parts(content))
 
     def _parts(self, content: QuestionContent) -> Iterator[Widget | None]:
-        one, asked = content.card, content.asked
-        yield words(one.title, "headline")
+        campaign, questions = content.card, content.questions
+        yield words(campaign.title, "headline")
         yield words(say("terms.why", purpose=content.purpose), colour="muted") if content.purpose else None
         yield card(
             words(
-                say("selection.asked", count=len(asked), total=len(one.questions)), "title", name="asked of this device"
+                say("selection.asked", count=len(questions), total=len(campaign.questions)),
+                "title",
+                name="asked of this device",
             ),
             *(
                 part
-                for question in asked
+                for question in questions
                 for part in (
                     Rule(),
                     words(question.text, name=f"asked:{question.name}"),
@@ -51,4 +53,4 @@ class SelectionScreen(PageScreen):
             ),
         )
         yield card(words(say("selection.others"), "title"), words(say("selection.why"), name="why"), tone="tint")
-        yield action("begin", say("selection.begin"), lambda: self.app.go("question", one.campaign_id, content))
+        yield action("begin", say("selection.begin"), lambda: self.app.go("question", campaign.campaign_id, content))

@@ -33,14 +33,14 @@ def answered(kind: str, value: str, card: CampaignCard) -> tuple[tuple[str, str]
     """
     if kind != "form":
         return (("", f"{spelled(kind, value, card.names)} {card.unit}".strip()),)
-    found = []
+    pairs = []
     for part in value.split(QUESTIONS_BETWEEN):
         name, _, answer = part.partition(EQUALS)
-        asked = card.questions[name]
-        skipped = answer == SKIPPED and SKIPPED not in asked.names
-        read = f"{spelled(asked.kind, answer, asked.names)} {asked.unit}".strip() if not skipped else ""
-        found.append((asked.text, read or say("answer.skipped")))
-    return tuple(found)
+        question = card.questions[name]
+        skipped = answer == SKIPPED and SKIPPED not in question.names
+        read = f"{spelled(question.kind, answer, question.names)} {question.unit}".strip() if not skipped else ""
+        pairs.append((question.text, read or say("answer.skipped")))
+    return tuple(pairs)
 
 
 def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:

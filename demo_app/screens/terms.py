@@ -46,11 +46,11 @@ class TermsScreen(PageScreen):
         self.fill(self._parts(agreement))
 
     def _parts(self, agreement: Agreement) -> Iterator[Widget]:
-        terms, one = agreement.terms, agreement.card
+        terms, campaign = agreement.terms, agreement.card
         yield card(
             words(terms.title, "headline"),
             words(say("terms.who", organisation=terms.organisation), colour="muted"),
-            None if one.questions else words(say("terms.question", question=terms.question)),
+            None if campaign.questions else words(say("terms.question", question=terms.question)),
             words(say("terms.why", purpose=terms.purpose)) if terms.purpose else None,
         )
         yield card(
@@ -58,12 +58,12 @@ class TermsScreen(PageScreen):
             words(say("terms.from_to", opens=day(terms.opens), closes=day(terms.ends - 1))),
             words(say("terms.answers", count=agreement.answers)),
             words(say("terms.every", count=terms.answers_per_period, length=span(terms.period_seconds))),
-            None if one.state == NEW else words(state(one), colour="muted"),
+            None if campaign.state == NEW else words(state(campaign), colour="muted"),
         )
-        if not one.questions:
+        if not campaign.questions:
             answers = answers_of(agreement.questions[0], MOST_NAMED)
             yield card(words(say("terms.values"), "title"), words(answers, name="values"))
-        if one.questions:
+        if campaign.questions:
             yield from _form(agreement)
         elif terms.map is not None:
             yield card(
@@ -80,7 +80,7 @@ class TermsScreen(PageScreen):
         yield card(
             words(say("terms.chances"), "title"),
             words(
-                say("terms.chances_any" if one.questions and not terms.asked_names else "terms.chances_how"),
+                say("terms.chances_any" if campaign.questions and not terms.asked_names else "terms.chances_how"),
                 "small",
                 "muted",
             ),
@@ -96,7 +96,9 @@ class TermsScreen(PageScreen):
                 say("terms.worst", worst=above(terms.worst_case), remaining=below(agreement.budget.remaining)),
                 name="worst",
             ),
-            None if agreement.fits or one.state != NEW else words(say("terms.unfit"), colour="alert", name="unfit"),
+            None
+            if agreement.fits or campaign.state != NEW
+            else words(say("terms.unfit"), colour="alert", name="unfit"),
         )
         if agreement.statement is not None and agreement.statement.holds:
             yield card(words(say("consent.prior_held"), "title"), *stated(agreement.statement))
@@ -110,17 +112,17 @@ class TermsScreen(PageScreen):
         yield from self._actions(agreement)
 
     def _actions(self, agreement: Agreement) -> Iterator[Widget]:
-        one = agreement.card
-        if one.state == NEW:
+        campaign = agreement.card
+        if campaign.state == NEW:
             yield action(
                 "join", say("terms.join"), lambda: self.app.go("consent", agreement), disabled=not agreement.fits
             )
             yield action("decline", say("terms.decline"), lambda: self._decline(agreement), "outlined")
             return
-        if one.state == OPEN:
-            yield action("answer", say("terms.answer"), lambda: self.app.go(answering(one), one.campaign_id))
-        if one.state == ANSWERED and one.next_period is not None:
-            next_period = one.next_period
+        if campaign.state == OPEN:
+            yield action("answer", say("terms.answer"), lambda: self.app.go(answering(campaign), campaign.campaign_id))
+        if campaign.state == ANSWERED and campaign.next_period is not None:
+            next_period = campaign.next_period
             yield action("remind", say("terms.remind"), lambda: self._remind(next_period), "outlined")
         yield action("forget", say("terms.forget"), lambda: self._forget(agreement), "plain")
 
@@ -165,19 +167,21 @@ class TermsScreen(PageScreen):
 def stated(statement: Statement) -> Iterator[Widget]:
     """Yield the widgets of a public statement on how likely each answer is, with the resulting posteriors."""
     values = statement.values
-    if statement.own:
+    if statement.personal:
         yield words(say("consent.prior_level", factor=times(statement.level)), name="stated level")
     if statement.even:
-        least, most = min(one.least for one in values), max(one.most for one in values)
-        believed = say("consent.prior_each_believed", least=percent(least, math.floor), most=percent(most, math.ceil))
+        lowest, highest = min(value.lowest for value in values), max(value.highest for value in values)
+        believed = say(
+            "consent.prior_each_believed", least=percent(lowest, math.floor), most=percent(highest, math.ceil)
+        )
         yield words(say("consent.prior_even", share=percent(values[0].before, round)), name="stated")
         yield words(believed, "small", "muted", name="believed")
         return
-    for one in values:
+    for value in values:
         believed = say(
-            "consent.prior_believed", least=percent(one.least, math.floor), most=percent(one.most, math.ceil)
+            "consent.prior_believed", least=percent(value.lowest, math.floor), most=percent(value.highest, math.ceil)
         )
-        yield words(say("consent.prior_value", name=one.name, share=percent(one.before, round)), name="stated")
+        yield words(say("consent.prior_value", name=value.name, share=percent(value.before, round)), name="stated")
         yield words(believed, "small", "muted", name="believed")
 
 
@@ -186,10 +190,10 @@ def percent(share: Fraction, rounded: Callable[[Fraction], int]) -> str:
     return written(f"{rounded(1000 * share) / 10:g}")
 
 
-def some(values: Sequence[str], most: int) -> str:
-    """Return the first ``most`` possible answers, and the number of further ones, as text."""
-    named = ", ".join(values[:most])
-    more = len(values) - most
+def some(values: Sequence[str], limit: int) -> str:
+    """Return the first ``limit`` possible answers, and the number of further ones, as text."""
+    named = ", ".join(values[:limit])
+    more = len(values) - limit
     return named if more <= 0 else say("terms.more", values=named, count=more)
 
 
@@ -197,7 +201,7 @@ def _assumed(terms: Terms) -> str:
     """Return the shares of the answers that the promise assumes, as text."""
     from edge_sdk.campaigns.terms import share_text
 
-    shares = [say("terms.share", name=name, share=written(share_text(one))) for name, one in terms.assumed]
+    shares = [say("terms.share", name=name, share=written(share_text(share))) for name, share in terms.assumed]
     return say("terms.assumed", shares=some(shares, MOST_NAMED))
 
 
@@ -210,32 +214,36 @@ def _form(agreement: Agreement) -> Iterator[Widget]:
             None if start or names else words(say("terms.form_how"), "small", "muted", name="form"),
             *(
                 part
-                for one in agreement.questions[start : start + QUESTIONS_A_CARD]
+                for question in agreement.questions[start : start + QUESTIONS_A_CARD]
                 for part in (
-                    None if start and one is agreement.questions[start] else Rule(),
-                    words(one.text, name=f"question:{one.name}"),
-                    words(answers_of(one), "small", "muted", name=f"answers:{one.name}"),
-                    words(say("selection.skippable"), "small", "muted") if one.skippable else None,
+                    None if start and question is agreement.questions[start] else Rule(),
+                    words(question.text, name=f"question:{question.name}"),
+                    words(answers_of(question), "small", "muted", name=f"answers:{question.name}"),
+                    words(say("selection.skippable"), "small", "muted") if question.skippable else None,
                 )
             ),
         )
     if names:
         yield card(
             words(say("selection.asked", count=len(names), total=len(agreement.questions)), "title"),
-            *(words(one.text, name=f"asked:{one.name}") for one in agreement.questions if one.name in names),
+            *(
+                words(question.text, name=f"asked:{question.name}")
+                for question in agreement.questions
+                if question.name in names
+            ),
             words(say("selection.why"), "small", "muted"),
         )
 
 
-def answers_of(one: AnswerChoices, most: int = FEW_NAMED) -> str:
-    """Return the possible answers to a question in words; only the first ``most`` of a list."""
-    if one.kind == "grid":
-        return say("terms.place", step=one.step / 10**6)
-    if one.low and one.kind == "date":
-        return say("terms.day", low=date_of(one.low), high=date_of(one.high))
-    if one.low:
-        return say("terms.number", low=written(one.low), high=f"{written(one.high)} {one.unit}".strip())
-    return some(one.shown, most)
+def answers_of(question: AnswerChoices, limit: int = FEW_NAMED) -> str:
+    """Return the possible answers to a question in words; only the first ``limit`` of a list."""
+    if question.kind == "grid":
+        return say("terms.place", step=question.step / 10**6)
+    if question.low and question.kind == "date":
+        return say("terms.day", low=date_of(question.low), high=date_of(question.high))
+    if question.low:
+        return say("terms.number", low=written(question.low), high=f"{written(question.high)} {question.unit}".strip())
+    return some(question.shown, limit)
 
 
 def _about(terms: Terms) -> Iterator[Widget]:
@@ -244,8 +252,8 @@ def _about(terms: Terms) -> Iterator[Widget]:
     hosts = ", ".join(terms.hosts)
     yield words(say("terms.hosts", hosts=hosts) if hosts else say("terms.nowhere"), name="hosts")
     yield words(say("terms.contact", contact=terms.contact) if terms.contact else say("terms.nobody"), name="contact")
-    kept = say("terms.kept", retention=terms.retention) if terms.retention else say("terms.unkept")
-    yield words(kept, name="retention")
+    retention = say("terms.kept", retention=terms.retention) if terms.retention else say("terms.unkept")
+    yield words(retention, name="retention")
     if terms.notice:
         yield words(say("terms.notice", link=terms.notice), name="notice")
     yield words(say("terms.withdrawal"), name="withdrawal")

@@ -24,5 +24,5 @@ def insets() -> Insets:
     if around is None:
         return 0, 0, 0, 0
     kinds = java("android.view.WindowInsets$Type")
-    taken = around.getInsets(kinds.systemBars() | kinds.displayCutout())
-    return taken.left, taken.top, taken.right, taken.bottom
+    margins = around.getInsets(kinds.systemBars() | kinds.displayCutout())
+    return margins.left, margins.top, margins.right, margins.bottom

@@ -22,18 +22,18 @@ def has_lock() -> bool:
     return keeper is not None and bool(keeper.isDeviceSecure())
 
 
-def unlock(title: str, done: Callable[[bool], object]) -> None:
+def unlock(title: str, receive: Callable[[bool], object]) -> None:
     """Request that the system asks the person to unlock the phone.
 
     Args:
         title: the reason, shown to the person.
-        done: called with True if the person unlocked the phone, else with False; possibly in a thread of Android. If
+        receive: called with True if the person unlocked the phone, else with False; possibly in a thread of Android. If
             the phone has no lock, it is called with True at once.
     """
     keeper = _keeper()
     asking = None if keeper is None else keeper.createConfirmDeviceCredentialIntent(title, "")
     if asking is None:  # the person has removed the lock meanwhile
-        done(True)
+        receive(True)
         return
     shown, answers = activity(), importlib.import_module("android.activity")
     accepted = java("android.app.Activity").RESULT_OK
@@ -41,7 +41,7 @@ def unlock(title: str, done: Callable[[bool], object]) -> None:
     def came(request: int, result: int, _: Any) -> None:
         if request == REQUEST:
             answers.unbind(on_activity_result=came)
-            done(result == accepted)
+            receive(result == accepted)
 
     answers.bind(on_activity_result=came)
     shown.startActivityForResult(asking, REQUEST)

@@ -50,7 +50,7 @@ def _add(known: dict[str, Any], more: dict[str, Any]) -> None:
 
 def spaced(code: str) -> str:
     """Return a key's fingerprint in groups of four characters, for comparison by eye."""
-    return " ".join(code[at : at + 4] for at in range(0, len(code), 4))
+    return " ".join(code[start : start + 4] for start in range(0, len(code), 4))
 
 
 def language() -> str:
@@ -67,17 +67,17 @@ def say(key: str, /, **values: object) -> str:
     Raises:
         KeyError: there is no such key, or a placeholder has no value.
     """
-    found: Any = _words()
+    text: Any = _words()
     for part in key.split("."):
-        if not isinstance(found, dict) or part not in found:
+        if not isinstance(text, dict) or part not in text:
             raise KeyError(f"no text is called {key!r} in {language()}")
-        found = found[part]
-    if isinstance(found, dict):
-        if "other" not in found:
+        text = text[part]
+    if isinstance(text, dict):
+        if "other" not in text:
             raise KeyError(f"{key!r} names a group of texts, not a text")
-        found = found["one" if values.get("count") == 1 else "other"]
+        text = text["one" if values.get("count") == 1 else "other"]
     shown = {name: number(value) if isinstance(value, int | float) else value for name, value in values.items()}
-    return str(found).format_map(shown)
+    return str(text).format_map(shown)
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -85,8 +85,8 @@ def number(value: float, digits: int = 3) -> str:
     with at most ``digits`` decimals."""
     marks = _words()["number"]
     if isinstance(value, int) or (value.is_integer() and abs(value) < 10**15):
-        whole = f"{int(value):,}" if abs(value) >= 10**4 else str(int(value))
-        return whole.replace(",", str(marks["group"]))
+        integer = f"{int(value):,}" if abs(value) >= 10**4 else str(int(value))
+        return integer.replace(",", str(marks["group"]))
     places = max(0, digits - len(str(int(abs(value))))) if abs(value) >= 1 else digits
     text = f"{value:.{places}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
@@ -118,16 +118,16 @@ def below(nats: float) -> str:
 def _thousandths(nanonats: int) -> int:
     """Return nanonats in thousandths of a nat, rounded down: below 1 nat to a thousandth, below 100 nats to three
     significant digits, else to a whole nat."""
-    whole = abs(nanonats) // NANONATS
-    unit = 10 ** min(3, len(str(whole))) if whole else 1
+    nats = abs(nanonats) // NANONATS
+    unit = 10 ** min(3, len(str(nats))) if nats else 1
     return nanonats // (unit * NANONATS // 1000) * unit
 
 
 def _decimal(thousandths: int) -> str:
     """Return a number of thousandths in the style of the language."""
     marks = _words()["number"]
-    whole, rest = divmod(abs(thousandths), 1000)
-    text = (f"{whole:,}" if whole >= 10**4 else str(whole)).replace(",", str(marks["group"]))
+    integer, rest = divmod(abs(thousandths), 1000)
+    text = (f"{integer:,}" if integer >= 10**4 else str(integer)).replace(",", str(marks["group"]))
     if rest:
         text += str(marks["point"]) + f"{rest:03}".rstrip("0")
     return f"\N{MINUS SIGN}{text}" if thousandths < 0 else text

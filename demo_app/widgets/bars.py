@@ -53,7 +53,7 @@ Builder.load_string("""
     spacing: look.hair
     canvas.before:
         Color:
-            rgba: look.tint if self.here or self.state == "down" else (0, 0, 0, 0)
+            rgba: look.tint if self.current or self.state == "down" else (0, 0, 0, 0)
         SmoothRoundedRectangle:
             pos: self.center_x - dp(30), self.top - dp(40)
             size: dp(60), dp(32)
@@ -67,13 +67,13 @@ Builder.load_string("""
         sign: root.sign
         size_hint_y: None
         height: dp(32)
-        ink: look.accent if root.here else look.muted
+        ink: look.accent if root.current else look.muted
     Words:
         text: root.text
         font_size: root.letters
         halign: "center"
-        bold: root.here
-        colour: "accent" if root.here else "muted"
+        bold: root.current
+        colour: "accent" if root.current else "muted"
     Widget:
 
 <Destinations>:
@@ -121,7 +121,7 @@ class Destination(Pressed, BoxLayout):
 
     text = StringProperty("")
     sign = StringProperty("info")
-    here = BooleanProperty(False)
+    current = BooleanProperty(False)
     letters = NumericProperty(14)
     name = StringProperty("")
 
@@ -165,7 +165,7 @@ class Destinations(BoxLayout):
     def _mark(self, *_: object) -> None:
         for child in self.children:
             if isinstance(child, Destination):
-                child.here = child.name == self.chosen
+                child.current = child.name == self.chosen
 
     def on_choice(self, name: str) -> None:
         """Do nothing; Kivy calls this when a destination is pressed."""
@@ -173,7 +173,7 @@ class Destinations(BoxLayout):
     def _build(self, *_: object) -> None:
         self.clear_widgets()
         for name, text, sign in self.places:
-            place = Destination(name=name, text=text, sign=sign, here=name == self.chosen)
+            place = Destination(name=name, text=text, sign=sign, current=name == self.chosen)
             if self.upright:
                 place.size_hint_y = None
                 place.height = dp(76)

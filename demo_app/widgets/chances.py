@@ -174,7 +174,7 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
     A hundred dots share one picture, because drawing a hundred dots would take longer than drawing the rest of the
     page.
     """
-    made = Texture.create(size=(side, side), colorfmt="rgba")
+    ring = Texture.create(size=(side, side), colorfmt="rgba")
 
     def fill(texture: Texture) -> None:
         pixels = bytearray()
@@ -188,10 +188,10 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
                 pixels += bytes((255, 255, 255, round(255 * covered)))
         texture.blit_buffer(bytes(pixels), colorfmt="rgba", bufferfmt="ubyte")
 
-    fill(made)
+    fill(ring)
     # A phone may discard the graphics of an app in the background, so the texture is filled again.
-    made.add_reload_observer(fill)
-    return made
+    ring.add_reload_observer(fill)
+    return ring
 
 
 class Chances(BoxLayout):

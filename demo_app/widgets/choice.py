@@ -178,16 +178,16 @@ class OptionList(BoxLayout):
         self.bind(width=self._measure, values=self._measure, chosen=lambda *_: self.refresh())
         self._measure()
 
-    def narrow(self, wanted: str) -> None:
+    def narrow(self, search_text: str) -> None:
         """Show the values in which every typed word occurs."""
-        self.refresh(wanted)
+        self.refresh(search_text)
         self.ids.options.scroll_y = 1
 
-    def refresh(self, wanted: str | None = None) -> None:
+    def refresh(self, search_text: str | None = None) -> None:
         """Show the rows again; for a new list, show only the first rows, and all rows in a later frame."""
         typed = self._search.text if self._search else ""
-        parts = (typed if wanted is None else wanted).casefold().split()
-        found = [
+        parts = (typed if search_text is None else search_text).casefold().split()
+        rows = [
             {
                 "text": text,
                 "index": index,
@@ -200,8 +200,8 @@ class OptionList(BoxLayout):
             for index, text in enumerate(self.values)
             if all(part in text.casefold() for part in parts)
         ]
-        self.caption = self.caption_of(len(found))
-        self.ids.options.data = found if self._whole else found[:FIRST]
+        self.caption = self.caption_of(len(rows))
+        self.ids.options.data = rows if self._whole else rows[:FIRST]
         if not self._whole:
             self._rest()
 

@@ -132,11 +132,11 @@ class GridMap(BoxLayout):
     def type(self, typed: str) -> None:
         """Read the typed text, and choose the cell if the text is a position, "latitude, longitude"."""
         self.error = ""
-        found = POSITION.fullmatch(typed.strip().replace("\N{MINUS SIGN}", "-"))
-        if found is None:
+        match = POSITION.fullmatch(typed.strip().replace("\N{MINUS SIGN}", "-"))
+        if match is None:
             self.error = say("map.none") if typed.strip() else ""
             return
-        latitude, longitude = (float(degrees.replace(",", ".")) for degrees in found.groups())
+        latitude, longitude = (float(degrees.replace(",", ".")) for degrees in match.groups())
         if self.south <= latitude * MICRO <= self.north and self.west <= longitude * MICRO <= self.east:
             self.choose(longitude, latitude)
         else:

@@ -78,7 +78,7 @@ class Surface(FocusBehavior, StencilView):
         """The middle in pixels; unlike ``center``, correct while a new size is being applied."""
         return self.x + self.width / 2, self.y + self.height / 2
 
-    def where(self, longitude: float, latitude: float) -> tuple[float, float]:
+    def pixel(self, longitude: float, latitude: float) -> tuple[float, float]:
         """Return the position in pixels of a longitude and latitude."""
         return (
             self.middle[0] + (longitude - self.longitude) * self.scale * self.stretch,
@@ -112,9 +112,9 @@ class Surface(FocusBehavior, StencilView):
         """Zoom in by a factor; the point (x, y) in pixels stays in place, or the middle if no point is given."""
         x, y = self.middle[0] if x is None else x, self.middle[1] if y is None else y
         longitude, latitude = self.position(x, y)
-        least = self._least_scale()
-        most = max(least, dp(LARGEST_CELL) / (self.owner.step / MICRO))
-        self.scale = min(max(self.scale * factor, least * 0.5), most)
+        minimum = self._least_scale()
+        maximum = max(minimum, dp(LARGEST_CELL) / (self.owner.step / MICRO))
+        self.scale = min(max(self.scale * factor, minimum * 0.5), maximum)
         self._fitted = False
         self.longitude = longitude - (x - self.middle[0]) / (self.scale * self.stretch)
         self.latitude = latitude - (y - self.middle[1]) / self.scale
@@ -130,8 +130,8 @@ class Surface(FocusBehavior, StencilView):
     def show_cell(self) -> None:
         """Bring the chosen cell into view if it is outside."""
         south, north, west, east = self.owner.bounds()
-        x, y = self.where(west, south)
-        right, top = self.where(east, north)
+        x, y = self.pixel(west, south)
+        right, top = self.pixel(east, north)
         if x < self.x or y < self.y or right > self.x + self.width or top > self.y + self.height:
             self.longitude, self.latitude = (west + east) / 2, (south + north) / 2
             self._fitted = False
@@ -158,7 +158,7 @@ class Surface(FocusBehavior, StencilView):
         if not self._land.children:
             # The land is drawn in a later frame, so that the question appears first.
             self._landing()
-        self._shift.xy = self.where(0.0, 0.0)
+        self._shift.xy = self.pixel(0.0, 0.0)
         self._zoom.xyz = (self.scale * self.stretch, self.scale, 1.0)
         self._draw_over()
 
@@ -182,8 +182,8 @@ class Surface(FocusBehavior, StencilView):
         over.clear()
         if owner is None or owner.east <= owner.west:
             return
-        x, y = self.where(owner.west / MICRO, owner.south / MICRO)
-        right, top = self.where(owner.east / MICRO, owner.north / MICRO)
+        x, y = self.pixel(owner.west / MICRO, owner.south / MICRO)
+        right, top = self.pixel(owner.east / MICRO, owner.north / MICRO)
         step = owner.step / MICRO
         wide, high = step * self.scale * self.stretch, step * self.scale
         if min(wide, high) >= dp(MESHED):
@@ -211,8 +211,8 @@ class Surface(FocusBehavior, StencilView):
 
     def _draw_cell(self) -> None:
         south, north, west, east = self.owner.bounds()
-        x, y = self.where(west, south)
-        right, top = self.where(east, north)
+        x, y = self.pixel(west, south)
+        right, top = self.pixel(east, north)
         red, green, blue, _ = look.accent
         self._over.add(Color(red, green, blue, 0.3))
         self._over.add(Rectangle(pos=(x, y), size=(right - x, top - y)))

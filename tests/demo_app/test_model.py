@@ -188,9 +188,9 @@ def test_a_campaign_is_shown_in_the_persons_language_if_it_is_translated(model, 
     finally:
         texts.use_language("en")
     assert (terms.card.title, terms.terms.contact) == (GERMAN.title, GERMAN.contact)
-    assert terms.terms.shown == asked.asked[0].shown == GERMAN.labels
-    assert asked.asked[0].text == GERMAN.question
-    assert asked.asked[0].labels == informed().domain.labels
+    assert terms.terms.shown == asked.questions[0].shown == GERMAN.labels
+    assert asked.questions[0].text == GERMAN.question
+    assert asked.questions[0].labels == informed().domain.labels
     assert spelled("values", "bachelor", asked.card.names) == "Bachelor"
     assert spelled("values", "bachelor", model.agreement(of(terms)).card.names) == "bachelor"
     assert model.agreement(of(terms)).terms.title == "Highest education"
@@ -202,7 +202,7 @@ def test_a_form_is_shown_in_the_persons_language_if_it_is_translated(model, tmp_
     try:
         texts.use_language("de")
         terms = joined(model, tmp_path, in_german())
-        asked = model.consent(of(terms)).asked
+        asked = model.consent(of(terms)).questions
         lines = tuple(GERMAN_FORM.question.split("\n"))
         assert {one.text for one in asked} < set(lines)
         for listed in (terms.questions, terms.card.questions.values()):
@@ -246,7 +246,7 @@ def test_groups_of_values_are_named_in_the_persons_language(model, tmp_path, map
     try:
         texts.use_language("de")
         [answers] = model.history().answers
-        assert [answered(answers.kind, one.label, answers.card) for one in answers.given] == [(("", kept),)]
+        assert [answered(answers.kind, one.label, answers.card) for one in answers.values] == [(("", kept),)]
         assert answered("values", "d", answers.card) == (("", "De"),)
     finally:
         texts.use_language("en")
@@ -267,7 +267,7 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     assert (terms.card.state, terms.card.title, terms.fits) == (NEW, "Highest education", True)
     assert model.offers(URL) == ()
     asked = model.consent(of(terms))
-    assert (asked.card.state, asked.asked[0].kind) == (OPEN, "values")
+    assert (asked.card.state, asked.questions[0].kind) == (OPEN, "values")
     before = model.review(of(terms), "bachelor")
     assert (before.report, before.envelopes) == (None, ())
     assert model.budget().spent == 0
@@ -289,7 +289,7 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     assert (delivery.sent, delivery.left, delivery.reason) == (2, 0, "")
     assert study.stored == [b"".join(shown)]
     [answers] = model.history().answers
-    assert ([one.label for one in answers.given], answers.counted) == (["bachelor"], None)
+    assert ([one.label for one in answers.values], answers.counted) == (["bachelor"], None)
     assert model.counted(answers).counted == (True,)
     spent = model.budget().spent
     overview = model.forget(of(terms))
@@ -324,11 +324,11 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
     """A value is a text in every kind of domain, and the history shows its label."""
     terms = joined(model, tmp_path, campaign(domain=domain))
     asked = model.consent(of(terms))
-    if asked.asked[0].kind == "grid":
-        assert asked.asked[0].cell(0, 1) == value
+    if asked.questions[0].kind == "grid":
+        assert asked.questions[0].cell(0, 1) == value
     review = model.answer(of(terms), value)
     [answers] = model.history().answers
-    assert [one.label for one in answers.given] == [label]
+    assert [one.label for one in answers.values] == [label]
     unit = " years" if isinstance(domain, NumberRange) else ""
     for kind, given, card in ((review.kind, review.value, review.card), (answers.kind, label, answers.card)):
         [(_, read)] = answered(kind, given, card)
@@ -345,17 +345,17 @@ def test_a_device_with_a_view_stores_only_the_views_value(model, tmp_path):
     coarse = terms.terms.map == maps[0]
     asked = terms.terms.view_description_in("de")
     assert asked.startswith("Dieses Gerät wird nach dem Bezirk " + ("aus höchstens 5 x 5" if coarse else "gefragt"))
-    assert model.consent(of(terms)).asked[0].kind == "grid"
+    assert model.consent(of(terms)).questions[0].kind == "grid"
     review = model.answer(of(terms), "7.5,2.5")
     label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
     [answers] = model.history().answers
-    assert ([one.label for one in answers.given], review.group) == ([label], label)
+    assert ([one.label for one in answers.values], review.group) == ([label], label)
     assert spelled(answers.kind, label, answers.card.names) == label
-    [said] = review.said
+    [said] = review.meanings
     assert said.size == (4 if coarse else 2)
-    assert all(spelled(review.said_kind, one, {}) == one for one in said.labels)
+    assert all(spelled(review.kept_kind, one, {}) == one for one in said.labels)
     model.answer(of(terms), "9.5,0.5")
-    assert [one.times for one in model.history().answers[0].given] == [1]
+    assert [one.times for one in model.history().answers[0].values] == [1]
     assert model.exposure(of(terms)).level == pytest.approx(0.5, abs=1e-6)
 
 
@@ -374,11 +374,11 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     model = member(tmp_path / "store", data, view)
     terms = joined(model, tmp_path, data)
     assert [one.name for one in terms.questions] == list(terms.card.questions) == ["vote", "age", "home"]
-    assert (terms.terms.asked_names, model.question(of(terms)).asked) == ((), ())
+    assert (terms.terms.asked_names, model.question(of(terms)).questions) == ((), ())
     content = model.consent(of(terms))
-    assert tuple(one.name for one in content.asked) == FORM_NAMES[view]
+    assert tuple(one.name for one in content.questions) == FORM_NAMES[view]
     typed = {"vote": "yes", "age": "skipped", "home": "0.5,1.5"}
-    value = form_text({one.name: typed[one.name] for one in content.asked})
+    value = form_text({one.name: typed[one.name] for one in content.questions})
     before = model.review(of(terms), value)
     for wrong in (form_text(typed), value.replace("=", "=not ", 1), "yes"):
         for ask in (model.review, model.answer):
@@ -388,10 +388,10 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     made = model.answer(of(terms), value)
     assert (made.fits_true, made.after, made.total) == (before.fits_true, before.after, before.total)
     shown = {"vote": "yes", "age": "Left out", "home": "0.5° north, 1.5° east"}
-    answers = tuple((one.text, shown[one.name]) for one in content.asked)
+    answers = tuple((one.text, shown[one.name]) for one in content.questions)
     assert answered(made.kind, made.value, made.card) == answers
     [history] = model.history().answers
-    assert answered(history.kind, history.given[0].label, history.card) == answers
+    assert answered(history.kind, history.values[0].label, history.card) == answers
     of_text = dict(model.exposure(of(terms)).questions)
     assert [of_text[one.text] > 0 for one in terms.questions] == [
         one.name in FORM_NAMES[view] for one in terms.questions
@@ -409,12 +409,12 @@ def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
     with pytest.raises(edge_sdk.errors.ConsentMissing):
         model.consent(of(terms))
     content = model.consent(of(terms), as_class="guests")
-    assert tuple(one.name for one in content.asked) == FORM_NAMES[view]
+    assert tuple(one.name for one in content.questions) == FORM_NAMES[view]
     typed = {"vote": "yes", "age": "skipped", "home": "0.5,1.5"}
-    made = model.answer(of(terms), form_text({one.name: typed[one.name] for one in content.asked}))
+    made = model.answer(of(terms), form_text({one.name: typed[one.name] for one in content.questions}))
     assert 0.49 < model.budget().spent <= 0.5
     [history] = model.history().answers
-    assert history.given[0].label == made.value
+    assert history.values[0].label == made.value
     model.close()
 
 
@@ -430,7 +430,7 @@ def test_the_bytes_sent_for_a_form_do_not_depend_on_the_answer(tmp_path):
             model.consent(of(terms))
             value = form_text({name: answers[name] for name in names})
             made = (model.review(of(terms), value).total, len(model.answer(of(terms), value).report))
-            assert tuple(one.name for one in model.question(of(terms)).asked) == names
+            assert tuple(one.name for one in model.question(of(terms)).questions) == names
             sizes.add(made)
             model.close()
     assert len(sizes) == 1
@@ -515,10 +515,10 @@ def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
     weights = weights_of(dict.fromkeys(LABELS, "") | {"none": "70"})
     statement = model.statement(of(terms), weights)
     assert [one.before for one in statement.values] == [Fraction(7, 10)] + [Fraction(6, 100)] * 5
-    assert all(one.least < one.before < one.most for one in statement.values)
-    assert (statement.holds, statement.typed, statement.even, statement.own) == (False, True, False, False)
+    assert all(one.lowest < one.before < one.highest for one in statement.values)
+    assert (statement.holds, statement.typed, statement.even, statement.personal) == (False, True, False, False)
     stricter = model.statement(of(terms), weights, 0.25)
-    assert (stricter.level, stricter.own) == (0.25, True)
+    assert (stricter.level, stricter.personal) == (0.25, True)
     assert stricter.worst_case < statement.worst_case
     assert statement.worst_case != terms.statement.worst_case
     assert model.budget().reserved == 0
@@ -571,7 +571,7 @@ def test_typed_shares_are_weights_or_refused(typed, wrong, each):
     three reasons."""
     by_label = dict(zip("abc", typed, strict=True))
     found = shares_of(by_label)
-    assert (found.wrong, found.each) == (wrong, each)
+    assert (found.wrong, found.blank_share) == (wrong, each)
     if wrong:
         with pytest.raises(ValueError, match="100 percent"):
             weights_of(by_label)
