@@ -125,7 +125,7 @@ class HalftruthApp(App):
             on_key_down=self._collector.postpone,
         )
         self._worker, self._network = Worker(_in_window_thread), Worker(_in_window_thread)
-        self._model, self._network_model = self._made(), self._made()
+        self._model, self._network_model = self._new_model(), self._new_model()
         return Shell(app=self)
 
     def on_start(self) -> None:
@@ -233,7 +233,7 @@ class HalftruthApp(App):
         screen = self.root.ids.screens.current_screen if self.root else None
         return not (self._running or self._fetching) and getattr(screen, "filled", True)
 
-    def _made(self) -> Model:
+    def _new_model(self) -> Model:
         return Model(self._folder, self._bundled)
 
     def _use_palette(self) -> None:

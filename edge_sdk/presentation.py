@@ -229,11 +229,11 @@ def given_answers(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
     records = device.records
     joined, number = records.member(campaign_id), records.campaigns.number(campaign_id)
     queued = set(records.outbox.waiting(number))
-    values = [_given(joined, queued, *entry) for entry in records.memo.entries(number)]
+    values = [_given_answer(joined, queued, *entry) for entry in records.memo.entries(number)]
     return sorted(values, key=lambda value: (value.period, value.slot), reverse=True)
 
 
-def _given(joined: Joined, queued: set[bytes], x: int, memo_row: MemoRow, times: int) -> GivenAnswer:
+def _given_answer(joined: Joined, queued: set[bytes], x: int, memo_row: MemoRow, times: int) -> GivenAnswer:
     report = joined.report(memo_row.period, memo_row.slot, memo_row.packed)
     domain = joined.campaign.domain
     label = "" if isinstance(domain, Items) and x >= domain.count else joined.label(x)

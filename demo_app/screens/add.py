@@ -29,7 +29,7 @@ class AddScreen(PageScreen):
 
     def __init__(self, app: HalftruthApp, **properties: Any) -> None:
         super().__init__(app, **properties)
-        self._found = Column(spacing=look.space)
+        self._offers = Column(spacing=look.space)
 
     def open(self) -> None:
         self._link = Field(name="link", label=say("add.link_label"), hint="https://")
@@ -38,13 +38,13 @@ class AddScreen(PageScreen):
         self._address.bind(on_enter=lambda _: self._ask())
         self._file = Field(name="file", label=say("add.file_label"))
         self._file.bind(on_enter=lambda _: self._read())
-        self._found = Column(spacing=look.space)
+        self._offers = Column(spacing=look.space)
         self.fill(self._parts())
 
     def reopen(self) -> None:
         """Show the screen again with the list of campaigns, so that a person who added a key need not fetch the list
         again."""
-        if not self._found.children:
+        if not self._offers.children:
             self.open()
 
     def _parts(self) -> Iterator[Widget]:
@@ -60,7 +60,7 @@ class AddScreen(PageScreen):
             self._address,
             action("look", say("add.look"), self._ask, "outlined"),
         )
-        yield self._found
+        yield self._offers
         read = action("read", say("add.read"), self._read, "outlined")
         yield card(words(say("add.file"), "title"), self._file, read)
         yield entry("authors", say("add.authors"), say("add.authors_below"), lambda: self.app.go("authors"))
@@ -73,13 +73,13 @@ class AddScreen(PageScreen):
         self.app.online(lambda model: model.offers(url), lambda offers: self._offer(url, offers))
 
     def _offer(self, url: str, offers: tuple[Offer, ...]) -> None:
-        self._found.clear_widgets()
+        self._offers.clear_widgets()
         if not offers:
-            self._found.add_widget(words(say("add.nothing"), name="nothing"))
+            self._offers.add_widget(words(say("add.nothing"), name="nothing"))
         for offer in offers:
             below = say("add.offered", opens=day(offer.opens), closes=day(offer.ends - 1))
             take = partial(self._take, url, offer.campaign_id)
-            self._found.add_widget(entry(f"offer:{offer.title}", offer.title, below, take))
+            self._offers.add_widget(entry(f"offer:{offer.title}", offer.title, below, take))
 
     def _take(self, url: str, campaign_id: bytes) -> None:
         self.app.online(

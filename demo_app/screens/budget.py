@@ -63,7 +63,7 @@ class BudgetScreen(PageScreen):
     def _lower(self) -> None:
         fields = (self._lifetime, self._campaign, self._window)
         caps = [self._cap(field) for field in fields]
-        days = self._whole(self._days) if self._window.text.strip() else None
+        days = self._days_from(self._days) if self._window.text.strip() else None
         if any(field.error for field in (*fields, self._days)):
             return
         lifetime, campaign, nats = caps
@@ -113,7 +113,7 @@ class BudgetScreen(PageScreen):
             return None
         return nats
 
-    def _whole(self, field: Field) -> int | None:
+    def _days_from(self, field: Field) -> int | None:
         text = field.text.strip()
         field.error = (
             "" if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_DAYS else say("budget.not_days")

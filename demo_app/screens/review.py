@@ -152,9 +152,9 @@ class ReviewScreen(PageScreen):
 
     def _make(self, review: Review) -> None:
         campaign_id, value = review.card.campaign_id, review.value
-        self.app.do(lambda model: model.answer(campaign_id, value), self._made)
+        self.app.do(lambda model: model.answer(campaign_id, value), self._show_drawn)
 
-    def _made(self, review: Review) -> None:
+    def _show_drawn(self, review: Review) -> None:
         # With ``fresh``, going back does not open the answered question again.
         self.app.go("review", review, fresh=True)
 

@@ -172,7 +172,7 @@ class OptionList(BoxLayout):
     def __init__(self, **properties: object) -> None:
         self._heights: list[float] = []
         self._search: Field | None = None
-        self._whole = False
+        self._shows_all = False
         self._rest = Clock.create_trigger(self._complete, 0)
         super().__init__(**properties)
         self.bind(width=self._measure, values=self._measure, chosen=lambda *_: self.refresh())
@@ -201,12 +201,12 @@ class OptionList(BoxLayout):
             if all(part in text.casefold() for part in parts)
         ]
         self.caption = self.caption_of(len(rows))
-        self.ids.options.data = rows if self._whole else rows[:FIRST]
-        if not self._whole:
+        self.ids.options.data = rows if self._shows_all else rows[:FIRST]
+        if not self._shows_all:
             self._rest()
 
     def _complete(self, *_: object) -> None:
-        self._whole = True
+        self._shows_all = True
         self.refresh()
 
     def caption_of(self, shown: int) -> str:

@@ -151,7 +151,7 @@ class NumberSlider(TypedAnswer):
     unit = StringProperty("")
 
     def __init__(self, **properties: object) -> None:
-        self._own = False
+        self._is_writing = False
         super().__init__(**properties)
         bounds = ("low", "high", "places", "step", "unit")
         self.bind(text=self._named, **dict.fromkeys(bounds, self._prepare))
@@ -166,20 +166,20 @@ class NumberSlider(TypedAnswer):
         return written(self._rounded(number))
 
     def _named(self, *_: object) -> None:
-        if not self._own and self.text:
+        if not self._is_writing and self.text:
             self.ids.typed.text = written(self.text)
 
     def drag(self, value: float) -> None:
         """Set the number nearest to the moved cursor, in round steps."""
         text = self._rounded(min(max(self._on_step(value), self.low), self.high))
         self.set_answer(text)
-        self._own = True
+        self._is_writing = True
         self.ids.typed.text = written(text)
-        self._own = False
+        self._is_writing = False
 
     def type(self, typed: str) -> None:
         """Read the typed text, and move the cursor to the number if the text is valid."""
-        if self._own:
+        if self._is_writing:
             return
         super().type(typed)
         if self.text:
@@ -187,9 +187,9 @@ class NumberSlider(TypedAnswer):
 
     def set_answer(self, text: str, note: str = "", error: str = "") -> None:
         """Set the number, or none, and the lines about it."""
-        self._own = True
+        self._is_writing = True
         super().set_answer(text, note, error)
-        self._own = False
+        self._is_writing = False
         self.ids.track.named = bool(text)
 
     def read(self, typed: str) -> tuple[str, str]:

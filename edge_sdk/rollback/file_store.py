@@ -76,7 +76,7 @@ class FileKeyStore(KeyStore):
         Returns:
             The later checkpoint by path; None if no record can be read.
         """
-        return {str(path): self._kept(path) for path in self._paths}
+        return {str(path): self._checkpoint_in(path) for path in self._paths}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, erase_earlier: bool = False) -> None:
         """Write the checkpoint over the older record, or over both records.
@@ -108,7 +108,7 @@ class FileKeyStore(KeyStore):
     def _paths(self) -> tuple[Path, ...]:
         return (*self.files, *(() if self.outside is None else (self.outside,)))
 
-    def _kept(self, path: Path) -> Checkpoint | None:
+    def _checkpoint_in(self, path: Path) -> Checkpoint | None:
         """Return the checkpoint in a file; None if the file is missing or none of its records can be decoded."""
         try:
             descriptor = _open(path, os.O_RDONLY)

@@ -89,7 +89,7 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
         AddressRefused: ``url`` is not an address.
         NoResponse: the study gave no valid response.
     """
-    to = _at(url, LIST_PATH)
+    to = _address(url, LIST_PATH)
     listed = _stated(to, _exchange(to, None, MOST_LIST_BYTES, opener)).get("campaigns")
     if not isinstance(listed, list) or len(listed) > MOST_OFFERS:
         raise _strange(to)
@@ -110,7 +110,7 @@ def fetch_campaign(url: str, requested_id: bytes, opener: Opener | None = None) 
         NoResponse: the study gave no valid response.
         CampaignError: the study sent another campaign.
     """
-    to = _at(url, f"{LIST_PATH}/{requested_id.hex()}")
+    to = _address(url, f"{LIST_PATH}/{requested_id.hex()}")
     data = _exchange(to, None, MOST_CAMPAIGN_BYTES, opener)
     if campaign_id(data) != requested_id:
         raise CampaignError(
@@ -133,7 +133,7 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
         NoResponse: the study gave no valid response.
         KeyRefused, InvitationRefused: the study sent a key or a campaign that the link does not name.
     """
-    to = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}/author")
+    to = _address(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}/author")
     try:
         author = _exchange(to, None, PUBLIC_BYTES, opener)
     except NoCampaign:
@@ -141,8 +141,8 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
             f"{link.host} has no such campaign: ask the person who gave you the link for a new one"
         ) from None
     require_author(link, author)
-    address = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}")
-    return Invitation(link, _exchange(address, None, MOST_CAMPAIGN_BYTES, opener), author)
+    to = _address(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}")
+    return Invitation(link, _exchange(to, None, MOST_CAMPAIGN_BYTES, opener), author)
 
 
 def closing(url: str, requested_id: bytes, opener: Opener | None = None) -> bytes:
@@ -156,7 +156,7 @@ def closing(url: str, requested_id: bytes, opener: Opener | None = None) -> byte
         AddressRefused: ``url`` is not an address.
         NoResponse: the study has no such notice, or gave no valid response.
     """
-    return _exchange(_at(url, f"{LIST_PATH}/{requested_id.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
+    return _exchange(_address(url, f"{LIST_PATH}/{requested_id.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
 
 
 def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener | None = None) -> list[bytes]:
@@ -205,7 +205,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
         raise ValueError(f"one call must have at most {MOST_WAITING_BYTES} bytes of reports, not {size}: split them")
     if not reports:
         return []
-    to = _at(url, COUNTED_PATH)
+    to = _address(url, COUNTED_PATH)
     verdicts: list[bool] = []
     for first in range(0, len(reports), MOST_ASKED):
         verdicts += _counted(to, reports[first : first + MOST_ASKED], opener)
@@ -226,7 +226,7 @@ def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[b
     return verdicts
 
 
-def _at(url: str, path: str) -> Address:
+def _address(url: str, path: str) -> Address:
     """Return the address ``url`` with ``path`` in place of the path for uploads."""
     upload = address(url)
     return replace(upload, path=upload.path.removesuffix(PATH) + path)

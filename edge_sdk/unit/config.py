@@ -161,9 +161,9 @@ class _ConfigTable:
     def wrong(self, entry: str, expected: str, value: object = None) -> ConfigurationRefused:
         """Return the error for an entry, for the caller to raise; it describes ``value``, unless that is None."""
         description = "" if value is None else f"; the value is {_described(value)}"
-        return ConfigurationRefused(f"{self._of(entry)} {expected}{description}")
+        return ConfigurationRefused(f"{self._place(entry)} {expected}{description}")
 
-    def _of(self, entry: str) -> str:
+    def _place(self, entry: str) -> str:
         return f"[{self.name}] {entry}" if self.name else entry
 
     @property
@@ -228,7 +228,7 @@ class _ConfigTable:
             # The names of tables stand in brackets in the list, and would be less similar to the entry.
             hint = suggestion(entry, [name.strip("[]") for name in known.split(", ")])
             hint = hint or f"; the entries here are: {known}"
-            raise ConfigurationRefused(f"unknown entry {self._of(entry)}{hint}")
+            raise ConfigurationRefused(f"unknown entry {self._place(entry)}{hint}")
 
 
 def _described(value: object) -> str:

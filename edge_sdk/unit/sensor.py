@@ -119,7 +119,7 @@ class Reader:
     def __init__(self, source: Source, stop: int) -> None:
         self._source = source
         self._stop = stop
-        self._held = b""
+        self._buffer = b""
         self._inside_long_line = False
         self.ended = False
         """True once standard input has ended."""
@@ -171,7 +171,7 @@ class Reader:
         The line is empty if there is a reason; both are empty at the end of standard input or for an empty line.
         """
         over = time.monotonic() + timeout
-        while b"\n" not in self._held and not self.ended:
+        while b"\n" not in self._buffer and not self.ended:
             left = max(0.0, over - time.monotonic())
             ready, _, _ = select.select([STDIN, self._stop], [], [], left)
             if self._stop in ready:
@@ -180,14 +180,14 @@ class Reader:
                 return "", f"the source gave nothing within {in_seconds(timeout)}"
             chunk = os.read(STDIN, MOST_PRINTED_BYTES)
             self.ended = not chunk
-            self._held += chunk
+            self._buffer += chunk
             if self._inside_long_line:
-                _, end, self._held = self._held.partition(b"\n")
+                _, end, self._buffer = self._buffer.partition(b"\n")
                 self._inside_long_line = not end
-            if len(self._held) > MOST_PRINTED_BYTES and b"\n" not in self._held:
-                self._held, self._inside_long_line = b"", True
+            if len(self._buffer) > MOST_PRINTED_BYTES and b"\n" not in self._buffer:
+                self._buffer, self._inside_long_line = b"", True
                 return "", NOTHING
-        line, _, self._held = self._held.partition(b"\n")
+        line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode(errors="replace"), ""
 
 
