@@ -109,8 +109,8 @@ def test_the_bars_raise_navigation_events(gallery: Screen) -> None:
     gallery.tap("budget")
     gallery.tap("back")
     assert events(gallery) == [["place", "budget"], ["back"]]
-    assert gallery.read("budget", "here")
-    assert not gallery.read("campaigns", "here")
+    assert gallery.read("budget", "current")
+    assert not gallery.read("campaigns", "current")
 
 
 def test_an_answer_is_chosen_from_a_short_list(gallery: Screen) -> None:
