@@ -83,10 +83,10 @@ def anonymity_of_table(path: Path, known: Sequence[str], sensitive: str | None =
     if not table.num_rows:
         return Release(0, 0, 0, {}, None if sensitive is None else 0, {})
     counted = table.append_column(pa.field("", pa.int8()), pa.nulls(table.num_rows, pa.int8()))
-    asked = [("", "count", compute.CountOptions(mode="all"))]
+    aggregations = [("", "count", compute.CountOptions(mode="all"))]
     if sensitive is not None:
-        asked.append((sensitive, "count_distinct", compute.CountOptions(mode="all")))
-    groups = counted.group_by(list(known), use_threads=False).aggregate(asked)
+        aggregations.append((sensitive, "count_distinct", compute.CountOptions(mode="all")))
+    groups = counted.group_by(list(known), use_threads=False).aggregate(aggregations)
     sizes = groups.column("_count").to_numpy()
     smallest = int(sizes.argmin())
     diversity = groups.column(f"{sensitive}_count_distinct").to_numpy() if sensitive is not None else None
@@ -120,24 +120,24 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
             "k-anonymity cannot be computed: the reports are sets of bits and counted bit by bit, so the number of "
             "equal reports is unknown. It can be computed only for a mechanism whose reports are not sets of bits"
         )
-    seen = np.flatnonzero(tally.counts)
-    if not len(seen):
+    outputs = np.flatnonzero(tally.counts)
+    if not len(outputs):
         return Release(0, 0, 0, {}, 0, {})
-    smallest = int(seen[tally.counts[seen].argmin()])
+    smallest = int(outputs[tally.counts[outputs].argmin()])
     everything = range(channel.inputs)
     # If the loss is finite (its denominator is above 0), every answer can give every possible output.
     if channel.loss(everything, everything).denominator:
         fewest, least_diverse = channel.inputs, smallest
-    elif len(seen) * channel.inputs > MOST_STEPS:
+    elif len(outputs) * channel.inputs > MOST_STEPS:
         raise ReleaseError(
             "l-diversity cannot be computed: the channel is too large to find the answers that can give each output. "
             "It can be computed only for a campaign with fewer values or fewer different outputs"
         )
     else:
-        fewest, least_diverse = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in seen)
+        fewest, least_diverse = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in outputs)
     return Release(
         int(tally.counts.sum()),
-        len(seen),
+        len(outputs),
         int(tally.counts[smallest]),
         {"output": str(smallest)},
         fewest,
@@ -171,10 +171,10 @@ def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None
     for name in columns:
         if present.count(name) != 1:
             # The columns are not listed, because the first row of a CSV file without a header is a person's.
-            found = "no" if name not in present else "more than one"
+            number = "no" if name not in present else "more than one"
             raise ReleaseError(
-                f"{path.name} has {found} column {name[:40]!r}: name a column of its header, which is the first row of "
-                "a CSV file"
+                f"{path.name} has {number} column {name[:40]!r}: name a column of its header, which is the first row "
+                "of a CSV file"
             )
 
 
@@ -188,19 +188,19 @@ def anonymity_of_views(channels: Sequence[Channel], tallies: Sequence[Tally]) ->
     Raises:
         ReleaseError: as in ``anonymity_of_reports``.
     """
-    found = [anonymity_of_reports(channel, tally) for channel, tally in zip(channels, tallies, strict=True)]
-    if len(found) == 1:
-        return found[0]
-    seen = [place for place, one in enumerate(found) if one.rows]
-    if not seen:
-        return found[0]
-    small = min(seen, key=lambda place: found[place].k)
-    lowest = min(seen, key=lambda place: found[place].l or 0)
+    releases = [anonymity_of_reports(channel, tally) for channel, tally in zip(channels, tallies, strict=True)]
+    if len(releases) == 1:
+        return releases[0]
+    places = [place for place, release in enumerate(releases) if release.rows]
+    if not places:
+        return releases[0]
+    small = min(places, key=lambda place: releases[place].k)
+    lowest = min(places, key=lambda place: releases[place].l or 0)
     return Release(
-        sum(one.rows for one in found),
-        sum(one.equivalence_classes for one in found),
-        found[small].k,
-        {"view": str(small)} | found[small].smallest,
-        found[lowest].l,
-        {"view": str(lowest)} | found[lowest].least_diverse,
+        sum(release.rows for release in releases),
+        sum(release.equivalence_classes for release in releases),
+        releases[small].k,
+        {"view": str(small)} | releases[small].smallest,
+        releases[lowest].l,
+        {"view": str(lowest)} | releases[lowest].least_diverse,
     )

@@ -86,7 +86,7 @@ def study_facts(campaign: Campaign) -> dict[str, Any]:
         "retention": campaign.retention,
         "notice": campaign.notice,
         "language": campaign.language,
-        "translations": [one.language for one in campaign.translations],
+        "translations": [translation.language for translation in campaign.translations],
         "goal": campaign.goal,
     }
 

@@ -56,9 +56,9 @@ def _of_class(section: Section) -> Coefficients:
         if abs(number) > MOST:
             raise DraftError(f"[{section.name}] {key} must be between -10^15 and 10^15, not {float(number):g}")
         numbers[key] = float(number)
-    given = "people" in section
+    has_people = "people" in section
     people = section.take("people", int, "a whole number of people", 0)
     if not 0 <= people <= MOST:
         raise DraftError(f"[{section.name}] people must be from 0 to 10^15, not {people}")
     section.refuse_unknown()
-    return Coefficients(numbers["weight"], numbers["offset"], people if given else None)
+    return Coefficients(numbers["weight"], numbers["offset"], people if has_people else None)

@@ -121,14 +121,14 @@ class Counting:
             rows.append(np.array([numbers[name].to_numpy() for name in ("period", "view", "output", "n")]))
         for period in sorted({period for period, _ in reports}):
             ones: dict[int, Integers] = {}
-            for view, found in self._words(self._chosen(period), _WORDS):
+            for view, outputs in self._words(self._chosen(period), _WORDS):
                 features = self._channels[view].features
-                ones[view] = ones.get(view, 0) + columns.ones(found["word"], features)
+                ones[view] = ones.get(view, 0) + columns.ones(outputs["word"], features)
             for view, counts in ones.items():
                 bit = np.flatnonzero(counts)
                 rows.append(np.array([np.full_like(bit, period), np.full_like(bit, view), bit, counts[bit]]))
-        whole = np.concatenate(rows, axis=1)
-        period, view, feature, count = whole[:, np.lexsort(whole[2::-1])]
+        table = np.concatenate(rows, axis=1)
+        period, view, feature, count = table[:, np.lexsort(table[2::-1])]
         return Counts(period, view, feature, count, reports, self.table.version())
 
     def _chosen(self, period: int | None) -> str:
@@ -145,8 +145,8 @@ class Counting:
         groups = self._groups(rows, reports) if grouped else [None] * len(counts)
         version, refused = self.table.version(), MappingProxyType(self.study.refused(self.signed))
         parts = [
-            Tally(one, int(n), refused, version, groups=group)
-            for one, n, group in zip(counts, reports, groups, strict=True)
+            Tally(view_counts, int(n), refused, version, groups=group)
+            for view_counts, n, group in zip(counts, reports, groups, strict=True)
         ]
         return parts[0] if len(parts) == 1 else ViewsTally.of_parts(parts, refused, version)
 
@@ -181,12 +181,12 @@ class Counting:
         """Return the counts of the features of each view, and the number of outputs of each view, (J,)."""
         counts = [np.zeros(channel.features, dtype=np.int64) for channel in self._channels]
         reports = np.zeros(len(counts), dtype=np.int64)
-        for view, found in self._numbers(rows, _OUTPUTS):
-            counts[view][found["output"].to_numpy()] = found["n"].to_numpy()
+        for view, outputs in self._numbers(rows, _OUTPUTS):
+            counts[view][outputs["output"].to_numpy()] = outputs["n"].to_numpy()
             reports[view] = counts[view].sum()
-        for view, found in self._words(rows, _WORDS):
-            counts[view] += columns.ones(found["word"], len(counts[view]))
-            reports[view] += found.num_rows
+        for view, outputs in self._words(rows, _WORDS):
+            counts[view] += columns.ones(outputs["word"], len(counts[view]))
+            reports[view] += outputs.num_rows
         return counts, reports
 
     def _groups(self, rows: str, reports: Integers) -> list[Groups]:
@@ -198,24 +198,24 @@ class Counting:
         from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
 
         nothing = np.zeros(0, dtype=np.int64)
-        devices, most = self._devices(rows, reports)
+        devices, max_outputs = self._devices(rows, reports)
         groups = [
             Groups.of(nothing, nothing, nothing, int(how_many), int(largest))
-            for how_many, largest in zip(devices, most, strict=True)
+            for how_many, largest in zip(devices, max_outputs, strict=True)
         ]
-        for view, found in self._numbers(rows, _PARTS.format(last=GROUPS - 1)):
-            part, output, times = (found[name].to_numpy() for name in ("part", "output", "n"))
+        for view, outputs in self._numbers(rows, _PARTS.format(last=GROUPS - 1)):
+            part, output, times = (outputs[name].to_numpy() for name in ("part", "output", "n"))
             groups[view] = Groups.of(part, output, times, groups[view].devices, groups[view].max_outputs)
         ones: dict[int, tuple[Integers, Integers]] = {}
-        for view, found in self._words(rows, _WORD_PARTS.format(last=GROUPS - 1)):
+        for view, outputs in self._words(rows, _WORD_PARTS.format(last=GROUPS - 1)):
             features = self._channels[view].features
             counts, sent = ones.setdefault(
                 view, (np.zeros((GROUPS, features), dtype=np.int64), np.zeros(GROUPS, dtype=np.int64))
             )
-            parts = found["part"].to_numpy()
+            parts = outputs["part"].to_numpy()
             sent += np.bincount(parts, minlength=GROUPS)
             for part in np.unique(parts):
-                words = found["word"].cast(pa.binary()).take(pa.array(np.flatnonzero(parts == part)))
+                words = outputs["word"].cast(pa.binary()).take(pa.array(np.flatnonzero(parts == part)))
                 counts[part] += columns.ones(words, features)
         for view, (counts, sent) in ones.items():
             part, bit = np.nonzero(counts)
@@ -230,10 +230,10 @@ class Counting:
         """
         if self.campaign.answers_per_period == 1:
             return reports, np.minimum(reports, 1)
-        devices, most = np.zeros_like(reports), np.zeros_like(reports)
+        devices, max_outputs = np.zeros_like(reports), np.zeros_like(reports)
         for row in tables.query(self.table, f"{rows} {_SIZES}").to_pylist():
-            devices[row["view"]], most[row["view"]] = row["devices"], row["most"]
-        return devices, most
+            devices[row["view"]], max_outputs[row["view"]] = row["devices"], row["max_outputs"]
+        return devices, max_outputs
 
     def _row_of(self, written: bytes) -> tuple[int, ...]:
         prior, level = enrolments.declaration_of(written)
@@ -245,11 +245,11 @@ class Counting:
         from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
         from aggregator.estimate.transcript import TranscriptTally, transcripts
 
-        found = tables.query(self.table, _ALL.format(campaign=self.id))
-        rows = [found[name].to_numpy().astype(np.int64) for name in ("key", "period", "slot", "output")]
+        outputs = tables.query(self.table, _ALL.format(campaign=self.id))
+        rows = [outputs[name].to_numpy().astype(np.int64) for name in ("key", "period", "slot", "output")]
         keys, devices, lost = transcripts(rows[0], rows[1], rows[2], rows[3], self.campaign.periods, only)
-        chains, which, counts = np.unique(devices, axis=0, return_inverse=True, return_counts=True)
-        groups = Groups.of(keys & (GROUPS - 1), which, np.ones_like(keys), len(keys), 1) if grouped else None
+        chains, chain_index, counts = np.unique(devices, axis=0, return_inverse=True, return_counts=True)
+        groups = Groups.of(keys & (GROUPS - 1), chain_index, np.ones_like(keys), len(keys), 1) if grouped else None
         refused = MappingProxyType(self.study.refused(self.signed))
         return TranscriptTally(counts, len(keys), refused, self.table.version(), chains, lost, only, groups=groups)
 
@@ -263,18 +263,18 @@ class Counting:
         from aggregator.estimate.groups import GROUPS, Groups
         from aggregator.estimate.personal import PersonalTally, possible
 
-        found = tables.query(self.table, f"{rows} {_OF_KEYS}")
-        key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
+        table = tables.query(self.table, f"{rows} {_OF_KEYS}")
+        key, output, times = (table[name].to_numpy() for name in ("key", "output", "n"))
         registry = self.study.registry(self.id)
-        at, _ = registry.find(key)  # the key of every counted report is registered
-        declared = [] if registry.prior is None else registry.prior[at].tolist()
+        positions, _ = registry.find(key)  # the key of every counted report is registered
+        declared = [] if registry.prior is None else registry.prior[positions].tolist()
         # The order of rows is not fixed, so the declared priors are sorted.
         places = {written: place for place, written in enumerate(sorted(set(declared)))}
-        which = np.array([places[written] for written in declared], dtype=np.int64)
+        declaration_index = np.array([places[written] for written in declared], dtype=np.int64)
         size, outputs = self.campaign.domain.size, self.campaign.channel.outputs
         rows_of = np.array([self._row_of(written) for written in places], dtype=np.int64).reshape(-1, 1 + size)
         counts = np.zeros((len(rows_of), outputs), dtype=np.int64)
-        np.add.at(counts, (which, output), times)
+        np.add.at(counts, (declaration_index, output), times)
         allowed = possible(self.campaign, rows_of)
         by_reason = Counter(self.study.refused(self.signed))
         if bad := int(counts[~allowed].sum()):
@@ -282,10 +282,10 @@ class Counting:
             counts[~allowed] = 0
         reports, groups = int(counts.sum()), None
         if grouped:
-            devices, most = self._devices(rows, np.array([reports]))
-            kept, cells = allowed[which, output], which * outputs + output
+            devices, max_outputs = self._devices(rows, np.array([reports]))
+            valid, cells = allowed[declaration_index, output], declaration_index * outputs + output
             part = key & (GROUPS - 1)
-            groups = Groups.of(part[kept], cells[kept], times[kept], int(devices[0]), int(most[0]))
+            groups = Groups.of(part[valid], cells[valid], times[valid], int(devices[0]), int(max_outputs[0]))
         refused = MappingProxyType(dict(by_reason))
         return PersonalTally(counts.ravel(), reports, refused, self.table.version(), rows_of, groups=groups)
 
@@ -354,7 +354,7 @@ _PARTS = """
 """
 _WORD_PARTS = 'SELECT "view", key & {last} AS part, word FROM chosen WHERE word IS NOT NULL'
 _SIZES = """
-    SELECT "view", count(*) AS devices, max(n) AS most
+    SELECT "view", count(*) AS devices, max(n) AS max_outputs
     FROM (SELECT "view", count(*) AS n FROM chosen GROUP BY "view", key) GROUP BY "view"
 """
 _ALL = "SELECT key, period, slot, output FROM rows WHERE campaign = '{campaign}'"

@@ -86,18 +86,18 @@ def people(column: str = "education") -> PublicCounts:
     return PublicCounts(values, tuple(int(a) + b for a, b in zip(first, published, strict=True)), published)
 
 
-def draft(title: str, notion: str, opens: str, closes: str, prior: bool, where: Mapping[str, str] = FROM_AFAR) -> str:
+def draft(title: str, notion: str, opens: str, closes: str, prior: bool, entries: Mapping[str, str] = FROM_AFAR) -> str:
     """Return the draft of a campaign about education.
 
     Args:
         prior: whether the published counts are its prior.
-        where: values for the draft's entries ``enrolment`` and ``address``.
+        entries: values for the draft's entries ``enrolment`` and ``address``.
     """
     counts = people()
     values = ", ".join(f'"{value}"' for value in counts.values)
     domain = f'kind = "values"\nvalues = [{values}]'
     text = DRAFT.format(
-        title=title, question=EDUCATION, domain=domain, notion=notion, opens=opens, closes=closes, **where
+        title=title, question=EDUCATION, domain=domain, notion=notion, opens=opens, closes=closes, **entries
     )
     if prior:
         text += f'\n[prior]\nkind = "campaign"\ncounts = {list(counts.published)}\n'
@@ -146,17 +146,17 @@ def attack(signed: SignedCampaign, honest: bytes) -> Attack:
         honest: a batch that the attacker saw.
     """
     overheard = _first_envelopes(honest, 2 * ATTACKS)
-    own = [SigningKey.for_campaign(os.urandom(SECRET_BYTES), signed.id) for _ in range(ATTACKS)]
+    attacker_keys = [SigningKey.for_campaign(os.urandom(SECRET_BYTES), signed.id) for _ in range(ATTACKS)]
     forged: list[tuple[str, Callable[[int], bytes]]] = [
         ("replayed", lambda i: overheard[i]),
         ("malformed", lambda i: b"\xc0 no report " + os.urandom(20).hex().encode()),
         ("bad-signature", lambda i: _altered(overheard[ATTACKS + i])),
         ("unknown-key", lambda i: _report(signed, 0, 0).seal(SigningKey(os.urandom(SECRET_BYTES)))),
-        ("late", lambda i: _report(signed, signed.campaign.periods, 0).seal(own[i])),
-        ("over-quota", lambda i: _report(signed, 0, signed.campaign.answers_per_period).seal(own[i])),
+        ("late", lambda i: _report(signed, signed.campaign.periods, 0).seal(attacker_keys[i])),
+        ("over-quota", lambda i: _report(signed, 0, signed.campaign.answers_per_period).seal(attacker_keys[i])),
     ]
     batch = b"".join(forge(i) for i in range(ATTACKS) for _, forge in forged)
-    enrolments = b"".join(Enrolment(signed.id, key.public).seal(key) for key in own)
+    enrolments = b"".join(Enrolment(signed.id, key.public).seal(key) for key in attacker_keys)
     return Attack(batch, enrolments, {reject: ATTACKS for reject, _ in forged})
 
 
@@ -172,13 +172,13 @@ def _altered(data: bytes) -> bytes:
 
 
 def _first_envelopes(data: bytes, count: int) -> list[bytes]:
-    found: list[bytes] = []
-    at = 0
-    while len(found) < count:
-        _, end = envelope.decode_first(data, at)
-        found.append(data[at:end])
-        at = end
-    return found
+    envelopes: list[bytes] = []
+    offset = 0
+    while len(envelopes) < count:
+        _, end = envelope.decode_first(data, offset)
+        envelopes.append(data[offset:end])
+        offset = end
+    return envelopes
 
 
 def write_inputs(folder: Path, opens: str, closes: str) -> None:

@@ -101,7 +101,7 @@ class Estimates(Holdings):
         campaign: str,
         *,
         period: int | None = None,
-        where: str | None = None,
+        class_name: str | None = None,
         method: str | None = None,
         confidence: float = 0.95,
         pool: str = POOLS[0],
@@ -112,7 +112,7 @@ class Estimates(Holdings):
         Args:
             campaign: its name in the study, its id in hex, or the beginning of exactly one id.
             period: one period; the latest period of each device if not given.
-            where: the name of one class of people; all people if not given.
+            class_name: the name of one class of people; all people if not given.
             method: one of ``estimate.names.METHODS``; chosen for the campaign if not given.
             confidence: the confidence level of the intervals, between 0 and 1.
             pool: one of ``estimate.names.POOLS``: how classes are pooled.
@@ -122,7 +122,7 @@ class Estimates(Holdings):
             ``as_json()``.
         Raises:
             StudyError: the study has no such campaign, or several; or the campaign has no such period.
-            NoSuchClass: the campaign has no class ``where``.
+            NoSuchClass: the campaign has no class ``class_name``.
             NotEnough: fewer devices have answered than the campaign's minimum.
             MethodRefused: an unknown method, or one that the campaign does not support; or the campaign is a form: use
                 ``question`` or ``cross``.
@@ -130,20 +130,20 @@ class Estimates(Holdings):
             NotInvertible: no unbiased estimate exists, and the method needs one.
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
-        from aggregator.estimate.estimator import estimate  # an ingest and a status need no estimators
+        from aggregator.estimate import estimator  # an ingest and a status need no estimators
         from aggregator.present.notebook import NotebookEstimate
 
-        signed, tally = self._campaign_and_tally(campaign, period, where)
-        found = estimate(
+        signed, tally = self._campaign_and_tally(campaign, period, class_name)
+        estimate = estimator.estimate(
             signed,
             tally,
             method=method,
             confidence=confidence,
-            class_name=where,
+            class_name=class_name,
             pool=pool,
             margins=_margins(signed.campaign, margins),
         )
-        return NotebookEstimate(**vars(found), period=period, tally=tally)
+        return NotebookEstimate(**vars(estimate), period=period, tally=tally)
 
     def question(
         self,
@@ -151,7 +151,7 @@ class Estimates(Holdings):
         name: str,
         *,
         period: int | None = None,
-        where: str | None = None,
+        class_name: str | None = None,
         confidence: float = 0.95,
         margins: Path | None = None,
     ) -> NotebookForm:
@@ -161,7 +161,7 @@ class Estimates(Holdings):
             campaign: as in ``estimate``.
             name: the name of the question.
             period: as in ``estimate``.
-            where: as in ``estimate``.
+            class_name: as in ``estimate``.
             confidence: as in ``estimate``.
             margins: a TOML file of known shares of the population by questions or by class, which the reports are
                 weighted to.
@@ -174,7 +174,7 @@ class Estimates(Holdings):
             StudyError, NoSuchClass, NotEnough, NotInvertible
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
-        return self._of_form(campaign, (name,), period, where, confidence, margins)
+        return self._of_form(campaign, (name,), period, class_name, confidence, margins)
 
     def cross(
         self,
@@ -183,7 +183,7 @@ class Estimates(Holdings):
         columns: str,
         *,
         period: int | None = None,
-        where: str | None = None,
+        class_name: str | None = None,
         confidence: float = 0.95,
         margins: Path | None = None,
     ) -> NotebookForm:
@@ -194,7 +194,7 @@ class Estimates(Holdings):
             rows: the name of the question whose values are the rows.
             columns: the name of the question whose values are the columns.
             period: as in ``estimate``.
-            where: as in ``estimate``.
+            class_name: as in ``estimate``.
             confidence: as in ``estimate``.
             margins: as in ``question``.
         Returns:
@@ -203,24 +203,24 @@ class Estimates(Holdings):
         Raises:
             NotOfForm, NotAsked, StudyError, NoSuchClass, NotEnough, NotInvertible, BadData: as in ``question``.
         """
-        return self._of_form(campaign, (rows, columns), period, where, confidence, margins)
+        return self._of_form(campaign, (rows, columns), period, class_name, confidence, margins)
 
     def _of_form(
         self,
         campaign: str,
         names: tuple[str, ...],
         period: int | None,
-        where: str | None,
+        class_name: str | None,
         confidence: float,
         margins: Path | None,
     ) -> NotebookForm:
         from aggregator.estimate.form_result import estimate_form
         from aggregator.present.form_notebook import NotebookForm
 
-        signed, tally = self._campaign_and_tally(campaign, period, where)
+        signed, tally = self._campaign_and_tally(campaign, period, class_name)
         known = _margins(signed.campaign, margins)
-        found = estimate_form(signed, tally, names, confidence=confidence, margins=known, class_name=where)
-        return NotebookForm(**vars(found))
+        form_estimate = estimate_form(signed, tally, names, confidence=confidence, margins=known, class_name=class_name)
+        return NotebookForm(**vars(form_estimate))
 
     def ordered(
         self,
@@ -233,7 +233,7 @@ class Estimates(Holdings):
         between: tuple[Answer, Answer] | None = None,
         mean: bool = False,
         period: int | None = None,
-        where: str | None = None,
+        class_name: str | None = None,
         method: str | None = None,
         confidence: float = 0.95,
         margins: Path | None = None,
@@ -249,7 +249,7 @@ class Estimates(Holdings):
             mean: whether to return the mean; for numbers and dates only.
             campaign: as in ``estimate``.
             period: as in ``estimate``.
-            where: as in ``estimate``.
+            class_name: as in ``estimate``.
             method: as in ``estimate``.
             confidence: as in ``estimate``.
             margins: as in ``estimate``.
@@ -265,7 +265,7 @@ class Estimates(Holdings):
         """
         from aggregator.estimate.ordered import ordered_statistics
 
-        signed, tally = self._campaign_and_tally(campaign, period, where)
+        signed, tally = self._campaign_and_tally(campaign, period, class_name)
         return ordered_statistics(
             signed,
             tally,
@@ -277,7 +277,7 @@ class Estimates(Holdings):
             mean=mean,
             method=method,
             confidence=confidence,
-            class_name=where,
+            class_name=class_name,
             margins=_margins(signed.campaign, margins),
         )
 
@@ -327,8 +327,10 @@ class Estimates(Holdings):
 
         return by_class(*self._campaign_and_tally(campaign, period, None), ask)
 
-    def _campaign_and_tally(self, campaign: str, period: int | None, where: str | None) -> tuple[SignedCampaign, Tally]:
-        """Return the campaign and the tally for an estimate, restricted to the class ``where`` if given."""
+    def _campaign_and_tally(
+        self, campaign: str, period: int | None, class_name: str | None
+    ) -> tuple[SignedCampaign, Tally]:
+        """Return the campaign and the tally for an estimate, restricted to a class if one is named."""
         from aggregator.estimate.classes import signed_within
 
         signed = self.campaign(campaign)
@@ -336,7 +338,7 @@ class Estimates(Holdings):
             raise StudyError(
                 f"{signed.campaign.title!r} has no period {period:,}: it has {all_periods(signed.campaign.periods)}"
             )
-        return signed_within(signed, self.tally(signed, period), where)
+        return signed_within(signed, self.tally(signed, period), class_name)
 
 
 def _margins(campaign: Campaign, file: Path | None) -> tuple[KnownMargin, ...]:

@@ -124,23 +124,23 @@ class Holdings:
             StudyError: the text matches no campaign, or several.
         """
         listed = self.listed()
-        exact = [one for one in listed if text in (one.name, one.id)]
-        named = exact[:1] or [one for one in listed if text and one.id.startswith(text)]
+        exact = [entry for entry in listed if text in (entry.name, entry.id)]
+        named = exact[:1] or [entry for entry in listed if text and entry.id.startswith(text)]
         if len(named) > 1:
             raise StudyError(f"{len(named)} campaigns have ids that begin with {text!r}: give a name or more digits")
         return self._open(named[0] if named else None, text).signed
 
     def _open(self, listed: CampaignEntry | None, name: str) -> VerifiedCampaign:
         if listed is None:
-            names = ", ".join(one.name for one in self.listed()) or "none"
+            names = ", ".join(entry.name for entry in self.listed()) or "none"
             raise StudyError(f"{name!r} names no campaign of the study; its campaigns are: {names}")
         if listed.id not in self._opened:
             try:
                 self._opened[listed.id] = VerifiedCampaign(listed.name, open_campaign(listed.data, [listed.author]))
             # The campaign was verified when it was imported, so this program is older than its format.
             except BadData as error:
-                what = f"contains the campaign {listed.name!r}, which this version cannot open ({error})"
-                raise tables.Newer.of(self.path / CAMPAIGNS, what) from error
+                fault = f"contains the campaign {listed.name!r}, which this version cannot open ({error})"
+                raise tables.Newer.of(self.path / CAMPAIGNS, fault) from error
         if self._opened[listed.id].closing != listed.closing:
             self._opened[listed.id] = replace(self._opened[listed.id], closing=listed.closing)
         return self._opened[listed.id]
@@ -180,7 +180,7 @@ def listed_in(table: DeltaTable) -> list[CampaignEntry]:
     notices: dict[str, bytes] = {}
     for row in rows:
         if is_closing(row["data"]):
-            one, there = row["data"], notices.get(row["id"])
-            if there is None or unverified_closing(one).closes < unverified_closing(there).closes:
-                notices[row["id"]] = one
+            notice, earlier = row["data"], notices.get(row["id"])
+            if earlier is None or unverified_closing(notice).closes < unverified_closing(earlier).closes:
+                notices[row["id"]] = notice
     return [CampaignEntry(**row, closing=notices.get(row["id"], b"")) for row in rows if not is_closing(row["data"])]

@@ -54,10 +54,10 @@ def _margins(document: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin,
         raise DraftError(f"the file may only have tables [[margin]], not {shown(unknown[0])}")
     if not tables:
         raise DraftError("the file has no margins: give at least one table [[margin]]")
-    found, people = [], []
+    margins, people = [], []
     for table in tables:
         margin, total = _margin(table, campaign)
-        found.append(margin)
+        margins.append(margin)
         people.append(total)
     counted = [total for total in people if total is not None]
     if counted and max(counted) - min(counted) > ROUNDING * max(counted):
@@ -65,20 +65,20 @@ def _margins(document: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin,
             f"one margin counts {float(min(counted)):,.0f} people and another {float(max(counted)):,.0f}; all margins "
             "must count the same population: correct the counts, or give shares"
         )
-    return tuple(found)
+    return tuple(margins)
 
 
 def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fraction | None]:
     """Return a margin and its total number of people; the number is None if the margin has shares."""
     section = Section("margin", table)
-    by = section.take("by", str, f'"{CLASS}", or the name of a question of the form')
-    section.name = f"margin {shown(by)}"
-    question, labels, what = _of(by, campaign)
-    groups = _groups(section, labels, what)
+    variable = section.take("by", str, f'"{CLASS}", or the name of a question of the form')
+    section.name = f"margin {shown(variable)}"
+    question, labels, noun = _of(variable, campaign)
+    groups = _groups(section, labels, noun)
     people = "people" in section
     if people == ("shares" in section):
-        given = "both shares and people" if people else "neither shares nor people"
-        raise DraftError(f"[{section.name}] has {given}: give one of them, with a number for each {what} or group")
+        entries = "both shares and people" if people else "neither shares nor people"
+        raise DraftError(f"[{section.name}] has {entries}: give one of them, with a number for each {noun} or group")
     numbers = section.take("people" if people else "shares", dict, "a table of numbers")
     source = section.take("source", str, "a text", "")
     section.refuse_unknown()
@@ -86,21 +86,21 @@ def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fra
     for name in exact:
         if name not in groups:
             raise DraftError(
-                f"[{section.name}] there is no {what} or group {shown(name)}"
+                f"[{section.name}] there is no {noun} or group {shown(name)}"
                 f"{suggestion(name, groups) or '; expected one of: ' + ', '.join(groups)}"
             )
     if missing := [name for name in groups if name not in exact]:
-        raise DraftError(f"[{section.name}] has no number for {shown(missing[0])}: give each {what} or group a number")
+        raise DraftError(f"[{section.name}] has no number for {shown(missing[0])}: give each {noun} or group a number")
     if empty := [name for name, number in exact.items() if number <= 0]:
         raise DraftError(
-            f"[{section.name}] the number for {shown(empty[0])} must be above zero: put an empty {what} into a group"
+            f"[{section.name}] the number for {shown(empty[0])} must be above zero: put an empty {noun} into a group"
         )
     shares, total = [exact[name] for name in groups], sum(exact.values(), Fraction())
     if not people:
         shares = normalised(shares, f"[{section.name}] the shares")
-    of_label = {label: place for place, held in enumerate(groups.values()) for label in held}
+    of_label = {label: place for place, members in enumerate(groups.values()) for label in members}
     margin = KnownMargin(
-        by,
+        variable,
         question,
         tuple(groups),
         np.array([float(share / sum(shares, Fraction())) for share in shares]),
@@ -110,22 +110,22 @@ def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fra
     return margin, total if people else None
 
 
-def _of(by: str, campaign: Campaign) -> tuple[int | None, Sequence[str], str]:
+def _of(variable: str, campaign: Campaign) -> tuple[int | None, Sequence[str], str]:
     """Return the position of the question (None for classes), the names of its values or of the classes, and the noun
     for such a name."""
-    if isinstance(campaign.domain, Form) and not (campaign.classes and by == CLASS):
-        if by not in campaign.domain.places:
+    if isinstance(campaign.domain, Form) and not (campaign.classes and variable == CLASS):
+        if variable not in campaign.domain.places:
             known = campaign.domain.places
             raise DraftError(
-                f"[margin] the form has no question {shown(by)}"
-                f"{suggestion(by, known) or '; its questions are ' + ', '.join(known)}"
+                f"[margin] the form has no question {shown(variable)}"
+                f"{suggestion(variable, known) or '; its questions are ' + ', '.join(known)}"
                 f"{', and its margins may be by class' if campaign.classes else ''}"
             )
-        place = campaign.domain.places[by]
+        place = campaign.domain.places[variable]
         domain = campaign.domain.questions[place].domain
         return place, [domain.label(x) for x in range(domain.size)], "value"
-    if by != CLASS:
-        raise DraftError(f'[margin] by must be "{CLASS}", not {shown(by)}: the campaign is not a form')
+    if variable != CLASS:
+        raise DraftError(f'[margin] by must be "{CLASS}", not {shown(variable)}: the campaign is not a form')
     if not campaign.classes:
         raise DraftError(
             f"{campaign.title!r} is not a form and has no classes, so it has no margins: leave out --margins"
@@ -133,24 +133,26 @@ def _of(by: str, campaign: Campaign) -> tuple[int | None, Sequence[str], str]:
     return None, campaign.classes, CLASS
 
 
-def _groups(section: Section, labels: Sequence[str], what: str) -> Mapping[str, Sequence[str]]:
+def _groups(section: Section, labels: Sequence[str], noun: str) -> Mapping[str, Sequence[str]]:
     """Return the labels of each group; a label without a group forms a separate group."""
-    given = section.take("groups", dict, f"a table of lists, such as {{ more = [{shown(labels[0])}] }}", {})
+    listed = section.take("groups", dict, f"a table of lists, such as {{ more = [{shown(labels[0])}] }}", {})
     grouped: dict[str, str] = {}
-    for name, held in given.items():
-        if not isinstance(held, list) or not held or not all(isinstance(one, str) for one in held):
-            raise DraftError(f"[{section.name}] group {shown(name)} must be a list of {what} names, not {shown(held)}")
-        for one in held:
-            if one not in labels:
-                expected = suggestion(one, labels) or f"; expected a {what} such as {shown(labels[0])}"
-                raise DraftError(f"[{section.name}] there is no {what} {shown(one)}{expected}")
-            if grouped.setdefault(one, name) != name or held.count(one) > 1:
-                raise DraftError(f"[{section.name}] the groups name the {what} {shown(one)} twice: name it once")
+    for name, members in listed.items():
+        if not isinstance(members, list) or not members or not all(isinstance(member, str) for member in members):
+            raise DraftError(
+                f"[{section.name}] group {shown(name)} must be a list of {noun} names, not {shown(members)}"
+            )
+        for member in members:
+            if member not in labels:
+                expected = suggestion(member, labels) or f"; expected a {noun} such as {shown(labels[0])}"
+                raise DraftError(f"[{section.name}] there is no {noun} {shown(member)}{expected}")
+            if grouped.setdefault(member, name) != name or members.count(member) > 1:
+                raise DraftError(f"[{section.name}] the groups name the {noun} {shown(member)} twice: name it once")
     alone = [label for label in labels if label not in grouped]
-    if both := [label for label in alone if label in given]:
-        raise DraftError(f"[{section.name}] {shown(both[0])} is a {what} and a group: give the group another name")
-    found: dict[str, list[str]] = {name: list(held) for name, held in given.items()}
-    found |= {label: [label] for label in alone}
-    if len(found) < 2:
+    if both := [label for label in alone if label in listed]:
+        raise DraftError(f"[{section.name}] {shown(both[0])} is a {noun} and a group: give the group another name")
+    groups: dict[str, list[str]] = {name: list(members) for name, members in listed.items()}
+    groups |= {label: [label] for label in alone}
+    if len(groups) < 2:
         raise DraftError(f"[{section.name}] has a single group of everybody: leave the margin out")
-    return found
+    return groups

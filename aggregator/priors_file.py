@@ -58,17 +58,17 @@ class Declarers:
     level: int = 0
 
 
-def read_priors(path: Path, campaign: Campaign, *, most: int | None = None) -> list[Declarers]:
+def read_priors(path: Path, campaign: Campaign, *, max_people: int | None = None) -> list[Declarers]:
     """Return the people in a file of declared priors.
 
     Args:
         path: a CSV file in UTF-8.
-        most: the maximum number of people; None for no limit.
+        max_people: the maximum number of people; None for no limit.
     Returns:
         One entry for each row.
     Raises:
         ValueTableError: people of the campaign declare no priors, or answer with sets; or the header, a weight, a
-            value, a level or a count is invalid; or the counts are all 0, or have a sum above ``most``.
+            value, a level or a count is invalid; or the counts are all 0, or have a sum above ``max_people``.
     """
     if not isinstance(campaign.notion, DeclaredPrior):
         raise ValueTableError("the campaign asks for no declared priors: give a file of true counts with --truth")
@@ -77,9 +77,9 @@ def read_priors(path: Path, campaign: Campaign, *, most: int | None = None) -> l
             f"{path.name} has a weight for each value, but the answers to this campaign are sets: give --truth"
         )
     with csv_rows(path) as lines:
-        found = list(_rows(lines, path.name, campaign.domain, campaign.notion.level))
-    require_people(path, sum(one.count for one in found), most)
-    return found
+        people = list(_rows(lines, path.name, campaign.domain, campaign.notion.level))
+    require_people(path, sum(declarers.count for declarers in people), max_people)
+    return people
 
 
 def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = None) -> Truth:
@@ -96,15 +96,15 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
     values = [domain.parse(domain.label(x)) for x in range(domain.size)]
     generator = np.random.default_rng(None if seed is None else [seed, len(people), 2])
     groups: list[tuple[Answer, int, tuple[int, ...], int, float]] = []
-    for one in people:
-        if one.answer is not None:
-            groups.append((one.answer, one.count, one.prior, one.level, float(one.count)))
+    for declarers in people:
+        if declarers.answer is not None:
+            groups.append((declarers.answer, declarers.count, declarers.prior, declarers.level, float(declarers.count)))
             continue
-        shares = np.array(one.prior) / sum(one.prior)
-        drawn = generator.multinomial(one.count, shares).tolist()
-        chances = (one.count * shares).tolist()
+        shares = np.array(declarers.prior) / sum(declarers.prior)
+        drawn = generator.multinomial(declarers.count, shares).tolist()
+        chances = (declarers.count * shares).tolist()
         groups += [
-            (value, count, one.prior, one.level, chance)
+            (value, count, declarers.prior, declarers.level, chance)
             for value, count, chance in zip(values, drawn, chances, strict=True)
         ]
     answers, counts, priors, levels, chances = zip(*groups, strict=True)
@@ -130,7 +130,7 @@ def drawn_answers_csv(truth: Truth, domain: Domain) -> str:
     return text.getvalue()
 
 
-def _rows(lines: Reader, name: str, domain: Domain, most: int) -> Iterator[Declarers]:
+def _rows(lines: Reader, name: str, domain: Domain, max_level: int) -> Iterator[Declarers]:
     labels = {domain.label(x) for x in range(domain.size)}
     header = [cell.strip() for cell in next(lines, [])]
     holds = header[:1] == [VALUE] and VALUE not in labels
@@ -140,17 +140,17 @@ def _rows(lines: Reader, name: str, domain: Domain, most: int) -> Iterator[Decla
     columns = header[holds:ends]
     places = _places(columns, name, domain)
     for row in lines:
-        where = f"{name}, line {lines.line_num}"
-        require_cells(row, header, where)
+        location = f"{name}, line {lines.line_num}"
+        require_cells(row, header, location)
         weights = [Fraction(0)] * domain.size
         for place, cell in zip(places, row[holds:ends], strict=True):
-            weights[place] = _weight(cell, where)
-        count = people_of(row[-1], where) if counted else 1
+            weights[place] = _weight(cell, location)
+        count = people_of(row[-1], location) if counted else 1
         answer, level = (
-            _answer(row[0], domain, where) if holds else None,
-            _level(row[ends], most, where) if leveled else 0,
+            _answer(row[0], domain, location) if holds else None,
+            _level(row[ends], max_level, location) if leveled else 0,
         )
-        yield Declarers(_declared(weights, where), count, answer, level)
+        yield Declarers(_declared(weights, location), count, answer, level)
 
 
 def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
@@ -170,46 +170,48 @@ def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
     return places
 
 
-def _weight(cell: str, where: str) -> Fraction:
+def _weight(cell: str, location: str) -> Fraction:
     try:
         weight = exact.rational(cell)
     except ValueError:
-        raise ValueTableError(f"{where}: a weight must be a number") from None
+        raise ValueTableError(f"{location}: a weight must be a number") from None
     if weight <= 0:
         raise ValueTableError(
-            f"{where}: a weight must be above zero, because a declared prior protects only values that it gives a "
+            f"{location}: a weight must be above zero, because a declared prior protects only values that it gives a "
             "weight: write a small weight"
         )
     return weight
 
 
-def _declared(weights: Sequence[Fraction], where: str) -> tuple[int, ...]:
+def _declared(weights: Sequence[Fraction], location: str) -> tuple[int, ...]:
     """Return the weights as a device declares them: whole numbers without a common factor."""
-    whole = math.lcm(*(weight.denominator for weight in weights))
+    denominator = math.lcm(*(weight.denominator for weight in weights))
     try:
-        return personal.canonical_prior([int(weight * whole) for weight in weights])
+        return personal.canonical_prior([int(weight * denominator) for weight in weights])
     except ReportError as error:
-        raise ValueTableError(f"{where}: {error}; write the weights with fewer digits") from None
+        raise ValueTableError(f"{location}: {error}; write the weights with fewer digits") from None
 
 
-def _level(cell: str, most: int, where: str) -> int:
+def _level(cell: str, max_level: int, location: str) -> int:
     """Return the declared level in nanonats; 0 if the cell is empty or contains the campaign's level."""
     if not cell.strip():
         return 0
     try:
         level = exact.level_from(cell)
     except ValueError:
-        raise ValueTableError(f"{where}: {EPSILON} must be a number of nats") from None
-    if not exact.MIN_LEVEL <= level <= most:
-        least = exact.nats(exact.MIN_LEVEL)
-        raise ValueTableError(f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}")
-    return level if level < most else 0
+        raise ValueTableError(f"{location}: {EPSILON} must be a number of nats") from None
+    if not exact.MIN_LEVEL <= level <= max_level:
+        minimum = exact.nats(exact.MIN_LEVEL)
+        raise ValueTableError(
+            f"{location}: {EPSILON} must be from {minimum:g} to the campaign's {exact.in_nats(max_level)}"
+        )
+    return level if level < max_level else 0
 
 
-def _answer(cell: str, domain: Domain, where: str) -> Answer:
+def _answer(cell: str, domain: Domain, location: str) -> Answer:
     try:
         answer = domain.parse(cell)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise ValueTableError(f"{where}: {not_a_persons_answer('the first cell', domain, error)}") from None
+        raise ValueTableError(f"{location}: {not_a_persons_answer('the first cell', domain, error)}") from None
     return answer

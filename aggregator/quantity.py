@@ -23,7 +23,7 @@ def rounded(number: float, digits: int) -> str:
     return f"{Decimal(f'{number:.{digits}g}'):,f}"
 
 
-def named(things: Sequence[object]) -> str:
+def named(names: Sequence[object]) -> str:
     """Return the first names, and the number of the other ones: "a, b, c, d, e and 3 more"."""
-    more = f" and {len(things) - MOST_NAMED:,} more" if len(things) > MOST_NAMED else ""
-    return ", ".join(map(str, things[:MOST_NAMED])) + more
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(str, names[:MOST_NAMED])) + more

@@ -159,8 +159,8 @@ class _Rebuilding:
             StudyError: no campaign was found.
             BadData: a campaign in a file is malformed, or signed by no trusted author.
         """
-        held = [row for rows in self._rows(CAMPAIGNS) for row in rows.to_pylist()]
-        for row in sorted(held, key=lambda row: is_closing(row["data"])):  # a campaign must come before its notices
+        campaigns = [row for rows in self._rows(CAMPAIGNS) for row in rows.to_pylist()]
+        for row in sorted(campaigns, key=lambda row: is_closing(row["data"])):  # a campaign comes before its notices
             try:
                 if is_closing(row["data"]):
                     self.study.close_early(row["data"])
@@ -168,8 +168,8 @@ class _Rebuilding:
                     self.study.import_campaign(row["data"], [row["author"]], row["name"])
             except (BadData, StudyError) as error:
                 self._mark_incomplete(CAMPAIGNS)
-                what = "closing notice of" if is_closing(row["data"]) else "campaign"
-                self._warn(f"the old study's {what} {row['name']!r} is left out: {error}")
+                noun = "closing notice of" if is_closing(row["data"]) else "campaign"
+                self._warn(f"the old study's {noun} {row['name']!r} is left out: {error}")
         for file in sources.campaigns:
             self.study.import_campaign(file.read_bytes(), sources.trusted, file.stem)
         if not self.study.listed():
@@ -178,7 +178,7 @@ class _Rebuilding:
                 "author's public key with --trust"
             )
         if CAMPAIGNS in self.incomplete:
-            names = ", ".join(one.name for one in self.study.listed())
+            names = ", ".join(entry.name for entry in self.study.listed())
             self._warn(f"the new study has only these campaigns: {names}; give missing ones with --campaign")
 
     def take_reports(self, *, afresh: bool) -> None:
@@ -203,9 +203,9 @@ class _Rebuilding:
     def take_keys(self, files: Sequence[Path], *, revoked_too: bool) -> None:
         """Register the keys from the old table and from enrolments; with ``revoked_too``, also revoke those that the
         old study revoked."""
-        found = [self._of_known_campaigns(rows, "keys") for rows in self._rows(KEYS)]
-        if found:
-            rows = pa.concat_tables(found)
+        keys = [self._of_known_campaigns(rows, "keys") for rows in self._rows(KEYS)]
+        if keys:
+            rows = pa.concat_tables(keys)
             tables.add(self.path / KEYS, rows.filter(pc.invert(rows["revoked"])))
             self.revocations = rows.filter(rows["revoked"])
         if revoked_too:
@@ -268,10 +268,10 @@ class _Rebuilding:
             shutil.copytree(self.path / name, path / name)
         self._ingest(apart)
         for campaign in apart.ids():
-            found = apart.registry(campaign)
-            brought = found.enrolled
-            priors = None if found.prior is None else found.prior[brought]
-            enrolments.register(self.study, campaign, found.ids[brought], found.public[brought], priors)
+            registry = apart.registry(campaign)
+            brought = registry.enrolled
+            priors = None if registry.prior is None else registry.prior[brought]
+            enrolments.register(self.study, campaign, registry.ids[brought], registry.public[brought], priors)
         if REJECTS in self.incomplete:
             self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
 
@@ -300,11 +300,11 @@ class _Rebuilding:
                 name = known.signed.id.hex()
                 sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{name}'"  # noqa: S608  # a name has hex digits only
                 keys = tables.query(tables.snapshot(self.path / REPORTS), sql)["key"].to_numpy()
-                _, found = self.study.registry(name).find(keys)
-                if not found.all():
+                _, registered = self.study.registry(name).find(keys)
+                if not registered.all():
                     raise StudyError(
-                        f"declared priors are lost: {(~found).sum():,} in campaign {known.name!r}, which cannot be "
-                        "estimated without them; give the enrolments with --keys"
+                        f"declared priors are lost: {(~registered).sum():,} in campaign {known.name!r}, which cannot "
+                        "be estimated without them; give the enrolments with --keys"
                     )
 
     def take_inbox(self) -> None:
@@ -314,11 +314,11 @@ class _Rebuilding:
             inbox.copy(self.old, self.path)
             codes.copy(self.old, self.path)
 
-    def _of_known_campaigns(self, rows: pa.Table, what: str) -> pa.Table:
+    def _of_known_campaigns(self, rows: pa.Table, noun: str) -> pa.Table:
         known = pc.is_in(rows["campaign"], pa.array(self.study.ids(), pa.string()))
         if not pc.all(known).as_py():
             lost = ", ".join(sorted(set(rows.filter(pc.invert(known))["campaign"].to_pylist())))
-            self._warn(f"{what} of these campaigns are left out: {lost}; give the campaigns' files with --campaign")
+            self._warn(f"{noun} of these campaigns are left out: {lost}; give the campaigns' files with --campaign")
         return rows.filter(known)
 
     def _warn(self, text: str) -> None:
@@ -333,10 +333,10 @@ class _Rebuilding:
         """Yield the readable rows of one of the old study's tables, one file at a time."""
         path = self.old / name
         try:
-            whole = tables.exists(path)
+            complete = tables.exists(path)
         except Damaged:
-            whole = False
-        if not whole:
+            complete = False
+        if not complete:
             self._mark_incomplete(name)
         try:
             files = tables.data_files(path, tables.snapshot(path))
@@ -356,9 +356,9 @@ def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:
         OSError, pa.ArrowException: the file is damaged.
     """
     with file.path.open("rb") as opened:
-        found = pq.ParquetFile(opened).read()
-    if found.num_rows != file.rows:
-        raise pa.ArrowInvalid(f"{file.path} has {quantity(found.num_rows, 'row')}, but the table lists {file.rows}")
+        rows = pq.ParquetFile(opened).read()
+    if rows.num_rows != file.rows:
+        raise pa.ArrowInvalid(f"{file.path} has {quantity(rows.num_rows, 'row')}, but the table lists {file.rows}")
     for column, value in file.partition.items():
-        found = found.append_column(column, pa.repeat(value, found.num_rows))
-    return found.select(schema.names).cast(schema)
+        rows = rows.append_column(column, pa.repeat(value, rows.num_rows))
+    return rows.select(schema.names).cast(schema)

@@ -108,12 +108,14 @@ def simulate(
         raise ValueError(f"change must be a probability from 0 to 1, not {change}")
     order = shuffled(truth, seed)
     places, declared = classes_of(campaign, truth, order, seed), _declared(campaign, truth)
-    held = histories(truth, declared, order, len(periods), change, seed)
+    history = histories(truth, declared, order, len(periods), change, seed)
     starts = range(0, len(order), CHUNK)
     chunks = (
         [
             Person(tuple(truth.answers[group] for group in groups), place, *(declared[groups[0]] if declared else ()))
-            for groups, place in zip(held[start : start + CHUNK].tolist(), places[start : start + CHUNK], strict=True)
+            for groups, place in zip(
+                history[start : start + CHUNK].tolist(), places[start : start + CHUNK], strict=True
+            )
         ]
         for start in starts
     )
@@ -160,21 +162,21 @@ def histories(
 
     A person only moves between groups of the same class and declaration, because a device never changes these two.
     """
-    held = np.repeat(order[:, np.newaxis], periods, axis=1)
+    history = np.repeat(order[:, np.newaxis], periods, axis=1)
     generator = np.random.default_rng(None if seed is None else [seed, periods, 1])
     counts = np.array(truth.chances or truth.counts, dtype=np.float64)
     kinds = list(zip(truth.places or (0,) * len(counts), declared or ((),) * len(counts), strict=True))
     number_of = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
     kin = np.array([number_of[kind] for kind in kinds])
     for period in range(1, periods):
-        held[:, period] = held[:, period - 1]
+        history[:, period] = history[:, period - 1]
         changed = generator.random(len(order)) < change
         for number in range(int(kin.max()) + 1):
-            who = np.flatnonzero(changed & (kin[order] == number))
+            movers = np.flatnonzero(changed & (kin[order] == number))
             groups = np.flatnonzero(kin == number)
-            if len(who):
-                held[who, period] = generator.choice(groups, len(who), p=counts[groups] / counts[groups].sum())
-    return held
+            if len(movers):
+                history[movers, period] = generator.choice(groups, len(movers), p=counts[groups] / counts[groups].sum())
+    return history
 
 
 def _declared(campaign: Campaign, truth: Truth) -> tuple[tuple[tuple[int, ...], int], ...]:

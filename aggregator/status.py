@@ -72,8 +72,8 @@ class CampaignStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
-        found = {name: value for name, value in vars(self).items() if name != "noun"}
-        return found | {
+        status_json = {name: value for name, value in vars(self).items() if name != "noun"}
+        return status_json | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
             "periods": {str(period): reports for period, reports in self.periods.items()},
             "rejected": dict(self.refused),
@@ -125,8 +125,8 @@ def _views(table: DeltaTable, signed: SignedCampaign) -> tuple[tuple[ViewStatus,
     from aggregator.estimate.view_balance import find_view_imbalance  # a status of plain campaigns needs no estimators
 
     devices = devices_by_view(table, signed)
-    found = find_view_imbalance([view.weight for view in campaign.views], devices)
+    warning = find_view_imbalance([view.weight for view in campaign.views], devices)
     total = sum(view.weight for view in campaign.views)
     named = zip(campaign.views, devices.tolist(), strict=True)
-    views = tuple(ViewStatus(view_name(campaign.domain, view), view.weight / total, each) for view, each in named)
-    return views, () if found is None else (found,)
+    views = tuple(ViewStatus(view_name(campaign.domain, view), view.weight / total, count) for view, count in named)
+    return views, () if warning is None else (warning,)

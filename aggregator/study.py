@@ -96,10 +96,9 @@ class Study(Estimates):
         """
         path = place(path)
         with tables.storage(path / CAMPAIGNS):
-            held = path.is_dir() and (
-                isinstance(path, Remote) or any(path.iterdir())
-            )  # a prefix of a bucket exists if it has objects
-            if held and not any(tables.exists(path / name) for name in SCHEMAS):
+            # A prefix of a bucket exists if it has objects.
+            occupied = path.is_dir() and (isinstance(path, Remote) or any(path.iterdir()))
+            if occupied and not any(tables.exists(path / name) for name in SCHEMAS):
                 raise StudyError(f"{path} has other files: name a new or an empty folder for the study")
             if isinstance(path, Remote):
                 path.require_conditional_writes()
@@ -132,9 +131,9 @@ class Study(Estimates):
 
         def rows(table: DeltaTable) -> pa.Table:
             listed = listed_in(table)
-            if any(there.id == signed.id.hex() for there in listed):
+            if any(entry.id == signed.id.hex() for entry in listed):
                 return SCHEMAS[CAMPAIGNS].empty_table()
-            if any(there.name == name for there in listed):
+            if any(entry.name == name for entry in listed):
                 raise StudyError(f"the study has another campaign named {name!r}: import this one under another name")
             return pa.table([[signed.id.hex()], [name], [signed.author], [data]], schema=SCHEMAS[CAMPAIGNS])
 
@@ -155,22 +154,22 @@ class Study(Estimates):
                 before the campaign's end, or is later than that of an earlier notice.
             StudyError: the study has no such campaign.
         """
-        asked = unverified_closing(data).campaign_id.hex()
-        known = self.known(asked)
+        campaign = unverified_closing(data).campaign_id.hex()
+        known = self.known(campaign)
         closes = open_closing(data, known.signed).closes
 
         def rows(table: DeltaTable) -> pa.Table:
-            there = next(one for one in listed_in(table) if one.id == asked)
-            if there.closes is not None and there.closes < closes:
+            entry = next(entry for entry in listed_in(table) if entry.id == campaign)
+            if entry.closes is not None and entry.closes < closes:
                 raise CampaignError(
-                    f"{there.name!r} was already closed at an earlier time: a later notice cannot open it again"
+                    f"{entry.name!r} was already closed at an earlier time: a later notice cannot open it again"
                 )
-            if there.closes == closes:
+            if entry.closes == closes:
                 return SCHEMAS[CAMPAIGNS].empty_table()
-            return pa.table([[asked], [there.name], [there.author], [data]], schema=SCHEMAS[CAMPAIGNS])
+            return pa.table([[campaign], [entry.name], [entry.author], [data]], schema=SCHEMAS[CAMPAIGNS])
 
         tables.append(self.path / CAMPAIGNS, rows)
-        return self._open(next(one for one in self.listed() if one.id == asked), asked)
+        return self._open(next(entry for entry in self.listed() if entry.id == campaign), campaign)
 
     def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
         """Register the keys of a batch of enrolments; needed for campaigns that accept enrolled devices only.
@@ -185,9 +184,9 @@ class Study(Estimates):
         """
         with verifier(threads) as threads_verifying:
             chunk, refused = _enrolments(data)
-            done = enrolments.enrol(self, chunk, threads_verifying, uploaded=False)
-        refused.update(done.refused)
-        return EnrolResult(done.added, done.known, _by_reason(refused))
+            registration = enrolments.enrol(self, chunk, threads_verifying, uploaded=False)
+        refused.update(registration.refused)
+        return EnrolResult(registration.added, registration.known, _by_reason(refused))
 
     def revoke(self, *batches: bytes, since: int = 0) -> int:
         """Revoke the keys of batches of enrolments from a period on. The signatures of the enrolments are not verified.

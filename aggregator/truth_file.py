@@ -58,7 +58,7 @@ class Truth:
         """
         if not self.places:
             return self
-        groups = [group for group, of in enumerate(self.places) if of == place]
+        groups = [group for group, index in enumerate(self.places) if index == place]
         if not sum(self.counts[group] for group in groups):
             raise ValueTableError("the file of true counts has no people of this class: add at least one person")
         return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
@@ -99,20 +99,20 @@ class Truth:
             ValueError: the answers are not those to a form.
         """
         domains = [form.questions[form.places[name]].domain for name in names]
-        found, people = np.zeros([domain.size for domain in domains]), 0
+        shares, people = np.zeros([domain.size for domain in domains]), 0
         for answer, count in zip(self.answers, self.counts, strict=True):
             if not isinstance(answer, Mapping):
                 raise ValueError("the answer to a form is not a mapping from question names to answers")
-            given = [each for name in names if (each := answer[name]) is not None]
-            if count and len(given) == len(names):
-                one = [Truth((each,), (1,)).shares(domain) for each, domain in zip(given, domains, strict=True)]
-                found += count * reduce(np.multiply.outer, one)
+            values = [value for name in names if (value := answer[name]) is not None]
+            if count and len(values) == len(names):
+                parts = [Truth((value,), (1,)).shares(domain) for value, domain in zip(values, domains, strict=True)]
+                shares += count * reduce(np.multiply.outer, parts)
                 people += count
         if not people:
             raise ValueTableError(
                 f"the file of true counts has no people who answer {' and '.join(names)}: add their answers"
             )
-        return found.ravel() / people
+        return shares.ravel() / people
 
     def _holders(self, domain: Items) -> NDArray[np.float64]:
         """Return the share of people who hold each item, (m,)."""
@@ -123,7 +123,7 @@ class Truth:
         return holders / self.people
 
 
-def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most: int | None = None) -> Truth:
+def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, max_people: int | None = None) -> Truth:
     """Read true counts from a CSV file with the header ``value,count`` or, with classes, ``value,count,class``.
 
     For a form, the header has the questions' names, and ``class`` if the file has classes. Each row is one person, or
@@ -133,24 +133,24 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
         path: a CSV file in UTF-8.
         domain: the campaign's domain.
         classes: names of the campaign's classes.
-        most: maximum number of people; None for no limit.
+        max_people: maximum number of people; None for no limit.
     Returns:
         The number of people by answer, and by class if the file has classes.
     Raises:
         ValueTableError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole
-            number, no people, or more than ``most``.
+            number, no people, or more than ``max_people``.
     """
     truth = _people(path, domain, classes) if isinstance(domain, Form) else _counts(path, domain, classes)
-    require_people(path, truth.people, most)
+    require_people(path, truth.people, max_people)
     return truth
 
 
 def _counts(path: Path, domain: Domain, classes: Sequence[str]) -> Truth:
     """Read a CSV file of counts by value; each row forms a group."""
     answers, counts, places = [], [], []
-    for answer, count, place, where in read_value_table_by_class(path, domain, "count", classes):
+    for answer, count, place, location in read_value_table_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
-            raise ValueTableError(f"{where}: a count must be a whole number of at least 0, not {float(count):g}")
+            raise ValueTableError(f"{location}: a count must be a whole number of at least 0, not {float(count):g}")
         answers.append(answer)
         counts.append(count.numerator)
         if place is not None:
@@ -160,12 +160,12 @@ def _counts(path: Path, domain: Domain, classes: Sequence[str]) -> Truth:
 
 def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
     """Read a CSV file of people who answer a form; equal rows form one group."""
-    found: dict[tuple[str, ...], int] = {}
+    group_of: dict[tuple[str, ...], int] = {}
     answers: list[Answer] = []
     counts: list[int] = []
     places: list[int] = []
     for texts, answer, place, count in read_people(path, form, classes):
-        group = found.setdefault(texts, len(answers))
+        group = group_of.setdefault(texts, len(answers))
         if group == len(answers):
             answers.append(answer)
             counts.append(0)
@@ -174,15 +174,16 @@ def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
     return Truth(tuple(answers), tuple(counts), tuple(places))
 
 
-def require_people(path: Path, people: int, most: int | None) -> None:
-    """Refuse a file without people, or with more than ``most``.
+def require_people(path: Path, people: int, max_people: int | None) -> None:
+    """Refuse a file without people, or with more than ``max_people``.
 
     Raises:
         ValueTableError
     """
     if not people:
         raise ValueTableError(f"{path.name} has no people: give at least one count above 0")
-    if most is not None and people > most:
+    if max_people is not None and people > max_people:
         raise ValueTableError(
-            f"{path.name} has more than {most:,} people, the maximum number of simulated devices: give smaller counts"
+            f"{path.name} has more than {max_people:,} people, the maximum number of simulated devices: "
+            "give smaller counts"
         )

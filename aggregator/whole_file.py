@@ -20,8 +20,8 @@ def whole_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     try:
         opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except OSError as error:
-        what = f"cannot be written: {error.strerror}. Name a file in a folder that you may write to"
-        raise OSError(error.errno, what, str(path)) from None
+        fault = f"cannot be written: {error.strerror}. Name a file in a folder that you may write to"
+        raise OSError(error.errno, fault, str(path)) from None
     try:
         with os.fdopen(opened, "wb") as file:
             yield file

@@ -614,8 +614,8 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     weighted = json.loads(printed(*words, "--question", "vote", "--margins", tmp_path / "margins.toml", "--json"))
     assert weighted["weights"]["margins"][0]["groups"][1]["reported"] == pytest.approx(0.5)
     found = Study.open(tmp_path / "study")
-    assert found.question("form", "vote", where="guests").as_json() == alone[1]
-    assert found.cross("form", "home", "vote", where="members").class_name == "members"
+    assert found.question("form", "vote", class_name="guests").as_json() == alone[1]
+    assert found.cross("form", "home", "vote", class_name="members").class_name == "members"
     printed(*words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Groups of people" in page

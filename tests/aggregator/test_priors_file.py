@@ -79,7 +79,7 @@ def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
 def test_a_file_is_read_strictly(tmp_path, text: str, message: str) -> None:
     """An invalid header, weight, count, level or value is refused; the error of a row names its line."""
     with pytest.raises(ValueTableError, match=message):
-        read_priors(file_of(tmp_path, text), CAMPAIGN, most=10)
+        read_priors(file_of(tmp_path, text), CAMPAIGN, max_people=10)
 
 
 def test_a_file_of_priors_is_refused_for_other_campaigns(tmp_path) -> None:
