@@ -91,11 +91,13 @@ def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, shown_inputs: 
     return []
 
 
-def _compared(domain: Domain, shown_inputs: ShownInputs, whole: Floats, less: Floats) -> str:
+def _compared(domain: Domain, shown_inputs: ShownInputs, shares: Floats, less: Floats) -> str:
     """Return a sentence that compares a robust estimate with the projection of all reports."""
-    whole, less = (shown_inputs.possible(shown_inputs.shares(column)) for column in (whole, less))
-    most = np.argsort(-np.abs(whole - less), kind="stable")[:3].tolist()
-    moved = [f"{domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED]
+    shares, less = (shown_inputs.possible(shown_inputs.shares(column)) for column in (shares, less))
+    largest = np.argsort(-np.abs(shares - less), kind="stable")[:3].tolist()
+    moved = [
+        f"{domain.label(x)}: {less[x]:.2%}, not {shares[x]:.2%}" for x in largest if abs(shares[x] - less[x]) >= MOVED
+    ]
     if not moved:
         return f"{ROBUST} gives nearly the same shares as method 'projection' ({EXPLAINED})"
     return (
@@ -106,18 +108,18 @@ def _compared(domain: Domain, shown_inputs: ShownInputs, whole: Floats, less: Fl
 
 def contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
     """Return the warning for a prior that the reports contradict, with advice on the method to use."""
-    found = (
+    finding = (
         f"the prior looks wrong: the outputs differ from what it predicts (chi-square {tested.statistic:.0f}, "
         f"expected {tested.freedom}, p {max(tested.p_value, 1e-16):.1g})"
     )
     if method == "mmse":
         return (
-            f"{found}. The estimate depends on the prior, and more reports do not correct this; use method "
+            f"{finding}. The estimate depends on the prior, and more reports do not correct this; use method "
             f"{_recovers(decoder)} ({EXPLAINED})"
         )
     if method == "map":
-        return f"{found}. The estimate departs from the prior where the reports contradict it"
-    return found
+        return f"{finding}. The estimate departs from the prior where the reports contradict it"
+    return finding
 
 
 def _recovers(decoder: Decoder) -> str:

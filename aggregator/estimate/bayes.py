@@ -116,8 +116,8 @@ def _posterior_means(raw: Floats, se: Floats) -> Floats:
     phase = _phase(se)
     octave = np.floor(np.log2(se) + phase).astype(np.int64)
     means = np.empty(len(raw))
-    for of, distribution in _distributions(raw, se, grid, phase).items():
-        members = np.flatnonzero(octave == of)
+    for number, distribution in _distributions(raw, se, grid, phase).items():
+        members = np.flatnonzero(octave == number)
         typical = np.full(len(grid), np.exp(np.log(se[members]).mean()))
         near = len(members) * (_likelihood(grid, typical, grid) @ distribution)
         pull = near**4 / (near**4 + HALFWAY**4)
@@ -125,10 +125,10 @@ def _posterior_means(raw: Floats, se: Floats) -> Floats:
         for begin in range(0, len(members), CHUNK):
             some = members[begin : begin + CHUNK]
             width = BEYOND * se[some].max()
-            seen = slice(*np.searchsorted(grid, [max(raw[some[0]], 0) - width, max(raw[some[-1]], 0) + width]))
-            weighted = _likelihood(raw[some], se[some], grid[seen]) * distribution[seen]
-            own = np.maximum(raw[some], 0)
-            mean = weighted @ (pull * grid)[seen] + weighted @ (1 - pull[seen]) * own
+            nearby = slice(*np.searchsorted(grid, [max(raw[some[0]], 0) - width, max(raw[some[-1]], 0) + width]))
+            weighted = _likelihood(raw[some], se[some], grid[nearby]) * distribution[nearby]
+            unshrunk = np.maximum(raw[some], 0)
+            mean = weighted @ (pull * grid)[nearby] + weighted @ (1 - pull[nearby]) * unshrunk
             means[some] = mean / weighted.sum(axis=1)
     return means
 
@@ -137,8 +137,8 @@ def _grid(raw: Floats, se: Floats) -> Floats:
     """Return the grid points of the distribution of shares, in increasing order from 0."""
     above = raw > NEAR * se
     step = APART * np.exp2(np.floor(np.log2(se[above])))
-    own = np.round(raw[above] / step) * step
-    return np.unique(np.concatenate([[0.0], np.geomspace(FINEST * se.min(), NEAR * se.max(), GRID), own]))
+    rounded = np.round(raw[above] / step) * step
+    return np.unique(np.concatenate([[0.0], np.geomspace(FINEST * se.min(), NEAR * se.max(), GRID), rounded]))
 
 
 def _phase(se: Floats) -> float:
@@ -165,7 +165,10 @@ def _distributions(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[
     octaves = np.unique(octave).tolist()
     if len(octaves) == 1:
         return {octaves[0]: common}
-    return {of: _most_likely(likelihood[octave == of], count[octave == of], common, LEANING) for of in octaves}
+    return {
+        number: _most_likely(likelihood[octave == number], count[octave == number], common, LEANING)
+        for number in octaves
+    }
 
 
 def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, leaning: float) -> Floats:
@@ -179,9 +182,9 @@ def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, le
         count: (bins,) the number of values in each bin.
         start: (g,) the weights at the start; they count as much as ``leaning`` values.
     """
-    distribution, whole = start, count.sum() + leaning
+    distribution, total = start, count.sum() + leaning
     for _ in range(ROUNDS):
-        distribution = (distribution * ((count / (likelihood @ distribution)) @ likelihood) + leaning * start) / whole
+        distribution = (distribution * ((count / (likelihood @ distribution)) @ likelihood) + leaning * start) / total
     return distribution
 
 

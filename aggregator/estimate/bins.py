@@ -34,7 +34,7 @@ def fewer_bins(reports: int) -> int:
     return min(BINS, max(4, round(math.cbrt(reports) / 2)))
 
 
-def bin_starts(domain: Domain, most: int = BINS) -> list[int]:
+def bin_starts(domain: Domain, max_bins: int = BINS) -> list[int]:
     """Return the first input of each bin except the first bin, in increasing order.
 
     Evenly spaced numbers are cut at multiples of 1, 2 or 5 times a power of ten of their step. Days are cut where
@@ -43,20 +43,20 @@ def bin_starts(domain: Domain, most: int = BINS) -> list[int]:
 
     Args:
         domain: the ordered values.
-        most: the largest number of bins.
+        max_bins: the largest number of bins.
     """
-    if domain.size <= most:
+    if domain.size <= max_bins:
         return list(range(1, domain.size))
     if isinstance(domain, Dates):
-        return next(starts for starts in _calendar(domain) if len(starts) < most)
+        return next(starts for starts in _calendar(domain) if len(starts) < max_bins)
     if isinstance(domain, Line) and domain.evenly_spaced:
-        return _multiples(domain, most)
-    return [place * domain.size // most for place in range(1, most)]
+        return _multiples(domain, max_bins)
+    return [place * domain.size // max_bins for place in range(1, max_bins)]
 
 
-def _multiples(domain: Line, most: int) -> list[int]:
-    """Return the first inputs of the bins. Their width is the smallest round multiple of the step that gives ``most``
-    bins or fewer."""
+def _multiples(domain: Line, max_bins: int) -> list[int]:
+    """Return the first inputs of the bins. Their width is the smallest round multiple of the step that gives
+    ``max_bins`` bins or fewer."""
     low, step = domain.scaled[0], domain.scaled[1] - domain.scaled[0]
     for power in count():
         for digit in (1, 2, 5):
@@ -65,9 +65,11 @@ def _multiples(domain: Line, most: int) -> list[int]:
             starts = [bisect_left(domain.scaled, edge) for edge in range(start + width, domain.scaled[-1] + 1, width)]
             few = -(-width // step // 4)  # a bin at an end with fewer values is merged with its neighbour
             starts = [place for place in starts if few <= place <= domain.size - few]
-            if len(starts) < most:
+            if len(starts) < max_bins:
                 return starts
-    raise AssertionError(f"no bin width gives at most {most} bins, although a width above the range gives a single bin")
+    raise AssertionError(
+        f"no bin width gives at most {max_bins} bins, although a width above the range gives a single bin"
+    )
 
 
 def _calendar(domain: Dates) -> Iterator[list[int]]:

@@ -141,9 +141,9 @@ class Difference(DifferenceEstimates):
         Raises:
             NotComparable: a side has no view of this resolution.
         """
-        for each in self.resolutions:
-            if each.resolution == resolution:
-                return each
+        for difference in self.resolutions:
+            if difference.resolution == resolution:
+                return difference
         raise NotComparable(f"a side has no view of the resolution {resolution}: compare another resolution")
 
     def as_json(self, only: Region | None = None) -> dict[str, Any]:
@@ -158,20 +158,20 @@ class Difference(DifferenceEstimates):
             "confidence": self.confidence,
             "paired": self.paired,
             **_rows(self, self.finest.labels, (self.before.raw, self.after.raw), only),
-            "resolutions": [each.as_json(only) for each in self.coarser],
+            "resolutions": [districts.as_json(only) for districts in self.coarser],
         }
 
 
 def _rows(
-    found: DifferenceEstimates, labels: Sequence[str], sides: tuple[Floats, Floats], only: Region | None
+    differences: DifferenceEstimates, labels: Sequence[str], sides: tuple[Floats, Floats], only: Region | None
 ) -> dict[str, Any]:
     """Return a row for each value or district, and the labels of the values or districts that differ significantly."""
-    resolution = found.resolution if isinstance(found, DistrictDifference) else FINEST
+    resolution = differences.resolution if isinstance(differences, DistrictDifference) else FINEST
     shown = [x for x in range(len(labels)) if only in (None, Region(resolution, x))]
-    rows = found.numbers(*sides)
+    rows = differences.numbers(*sides)
     return {
         "values": [{"value": labels[x]} | rows[x] for x in shown],
-        "differ": [labels[x] for x in found.significant if x in shown],
+        "differ": [labels[x] for x in differences.significant if x in shown],
     }
 
 
@@ -202,7 +202,7 @@ def difference(
         NotInvertible: no unbiased estimate exists.
     """
     require_same_values(before, after)
-    found = [
+    estimates = [
         side.estimate
         or estimate(side.campaign, side.tally, confidence=confidence, method=method, class_name=side.class_name)
         for side in (before, after)
@@ -215,17 +215,17 @@ def difference(
         shown_inputs.shares
     )
     coarser: list[DistrictDifference] = []
-    for one in coarse_a:
+    for earlier in coarse_a:
         coarser += [
             _of_districts(
-                one, other, after.unsigned, confidence, paired, difference_count * (1 if only else len(one.raw))
+                earlier, later, after.unsigned, confidence, paired, difference_count * (1 if only else len(earlier.raw))
             )
-            for other in coarse_b
-            if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
+            for later in coarse_b
+            if isinstance(earlier, TreeShares) and isinstance(later, TreeShares) and earlier.map == later.map
         ]
     return Difference(
         shown_inputs.shares(b.raw - a.raw), shown_inputs.shares(se), *intervals.transform(_within_one),
-        (before.name, after.name), found[0], found[1], confidence, paired, tuple(coarser),
+        (before.name, after.name), estimates[0], estimates[1], confidence, paired, tuple(coarser),
     )  # fmt: skip
 
 

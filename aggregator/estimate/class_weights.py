@@ -43,20 +43,20 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
     """
     require_distinct(margins)
     for margin in margins:
-        got = group_shares(members, margin)
-        if not got.all():
-            name = margin.names[int(np.argmin(got))]
+        reported = group_shares(members, margin)
+        if not reported.all():
+            name = margin.names[int(np.argmin(reported))]
             raise MarginRefused(
                 f"nobody in group {name!r} has answered, so the answers of this part of the population are unknown: "
                 "wait for reports, or merge the group with another one"
             )
-    found = members.copy()
+    shares = members.copy()
     for _ in range(MAX_ROUNDS):
         off = 0.0
         for margin in margins:
-            quotient = margin.shares / group_shares(found, margin)
+            quotient = margin.shares / group_shares(shares, margin)
             off = max(off, float(np.abs(quotient - 1).max()))
-            found *= quotient[margin.groups]
+            shares *= quotient[margin.groups]
         if off < CONVERGED:
             break
     if off > NOT_CONVERGED:
@@ -64,7 +64,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
             "no weights of the classes give all these margins, because they contradict each other: "
             "correct one, or leave one out"
         )
-    return found
+    return shares
 
 
 def group_shares(shares: Floats, margin: KnownMargin) -> Floats:
@@ -75,8 +75,8 @@ def group_shares(shares: Floats, margin: KnownMargin) -> Floats:
     Returns:
         (G,) the shares of the groups.
     """
-    found: Floats = np.bincount(margin.groups, weights=shares, minlength=len(margin.names)).astype(np.float64)
-    return found
+    sums: Floats = np.bincount(margin.groups, weights=shares, minlength=len(margin.names)).astype(np.float64)
+    return sums
 
 
 def weigh(
@@ -100,26 +100,26 @@ def weigh(
             "or leave out --margins"
         )
     members = decoder.members
-    found = ReweighedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))
+    reweighed = ReweighedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))
     # For comparison, the unweighted estimate takes the class sizes as fixed too, so only the weights differ.
     plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
-    factors = found.factors[members > 0]
-    shares = tuple(group_shares(members, one) for one in margins)
-    prices = _prices(found, plain, mean_features)
-    return found, Weighting(tuple(margins), shares, float(factors.min()), float(factors.max()), *prices)
+    factors = reweighed.factors[members > 0]
+    shares = tuple(group_shares(members, margin) for margin in margins)
+    prices = _prices(reweighed, plain, mean_features)
+    return reweighed, Weighting(tuple(margins), shares, float(factors.min()), float(factors.max()), *prices)
 
 
-def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, mean_features: Floats) -> tuple[float, float, float]:
+def _prices(reweighed: ReweighedDecoder, plain: ReweighedDecoder, mean_features: Floats) -> tuple[float, float, float]:
     """Return (design effect, largest number of people per report with weights, the same without weights).
 
     If a class uses the wave mechanism, single values have no unbiased estimate. Then the design effect is that of the
     mean, and the numbers of people are NaN.
     """
-    if found.by_value:
+    if reweighed.by_value:
         return (
-            float(found.variances(mean_features).sum() / plain.variances(mean_features).sum()),
-            found.people_per_report,
+            float(reweighed.variances(mean_features).sum() / plain.variances(mean_features).sum()),
+            reweighed.people_per_report,
             plain.people_per_report,
         )
-    line = np.arange(found.inputs, dtype=np.float64)
-    return found.variance(line, mean_features) / plain.variance(line, mean_features), math.nan, math.nan
+    line = np.arange(reweighed.inputs, dtype=np.float64)
+    return reweighed.variance(line, mean_features) / plain.variance(line, mean_features), math.nan, math.nan

@@ -87,17 +87,19 @@ class ClassesDecoder(Pooled):
         return np.concatenate([decoder.adjoint(v) for decoder in self._decoders])
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
-        found = [
+        contributions = [
             _contributions_of(decoder.binomial_steps(part, int(part.sum()))) for decoder, part in self._counted(counts)
         ]
-        return np.concatenate([values for values, _ in found]), np.concatenate([times for _, times in found])
+        return np.concatenate([values for values, _ in contributions]), np.concatenate(
+            [times for _, times in contributions]
+        )
 
     def _slack(self, counts: Integers) -> Floats:
         slack = [decoder.binomial_steps(part, int(part.sum())).slack for decoder, part in self._counted(counts)]
         parts = np.array([part.sum() for part in self.of_classes(counts)]) / max(int(counts.sum()), 1)
         total: Floats = np.zeros(self.inputs)
-        for share, one in zip(parts * self.scales, slack, strict=True):
-            total += share * one
+        for share, class_slack in zip(parts * self.scales, slack, strict=True):
+            total += share * class_slack
         return total
 
     @property
@@ -110,13 +112,17 @@ class ClassesDecoder(Pooled):
         # Classes are independent, so the skewness of the sum is at most the largest of any class's sum.
         if all(decoder.vector_increments is None for decoder in self._decoders):
             return None
-        each = [decoder.vector_increments or _increments_of_steps(decoder) for decoder in self._decoders]
-        bearing = [share * one.bearing for share, one in zip(self.members, each, strict=True) if share > 0]
-        scaled = list(zip(self.scales, each, strict=True))
+        increments_by_class = [decoder.vector_increments or _increments_of_steps(decoder) for decoder in self._decoders]
+        bearing = [
+            share * increments.bearing
+            for share, increments in zip(self.members, increments_by_class, strict=True)
+            if share > 0
+        ]
+        scaled = list(zip(self.scales, increments_by_class, strict=True))
         return VectorIncrements(
             np.min(bearing, axis=0),
-            np.min([scale * one.least for scale, one in scaled], axis=0),
-            np.max([scale * one.most for scale, one in scaled], axis=0),
+            np.min([scale * increments.least for scale, increments in scaled], axis=0),
+            np.max([scale * increments.most for scale, increments in scaled], axis=0),
         )
 
     def _parts(self, numbers: Floats) -> list[tuple[Decoder, Floats]]:
@@ -167,8 +173,10 @@ def within(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally
         known = ", ".join(campaign.classes) or "none"
         raise NoSuchClass(f"{campaign.title!r} has no class {name[:40]!r}; its classes are: {known}")
     place = campaign.classes.index(name)
-    views = tuple(replace(view, channel=campaign.channel_of(place, at)) for at, view in enumerate(campaign.views))
-    texts = tuple(replace(one, classes=()) for one in campaign.translations)
+    views = tuple(
+        replace(view, channel=campaign.channel_of(place, number)) for number, view in enumerate(campaign.views)
+    )
+    texts = tuple(replace(translation, classes=()) for translation in campaign.translations)
     cut = replace(campaign, notion=campaign.notion.notions[place], views=views, classes=(), translations=texts)
     parts = [_of_class(part, campaign, view, place) for view, part in enumerate(tally.by_view)]
     if len(campaign.views) > 1:
@@ -210,10 +218,10 @@ def classes_decoder(
         class_count: C, the number of classes.
     """
     channels = class_channels(channel, class_count)
-    parts = np.split(counts, np.cumsum([one.outputs for one in channels])[:-1])
+    parts = np.split(counts, np.cumsum([inner.outputs for inner in channels])[:-1])
     sizes = np.array([part.sum() for part in parts])
     references = [None] * class_count if priors is None else [row.tolist() for row in priors]
-    decoders = [decoder_of(one, reference) for one, reference in zip(channels, references, strict=True)]
+    decoders = [decoder_of(inner, reference) for inner, reference in zip(channels, references, strict=True)]
     return ClassesDecoder(decoders, sizes / max(int(sizes.sum()), 1), priors)
 
 

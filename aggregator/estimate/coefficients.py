@@ -67,26 +67,26 @@ def sum_by_class(
         )
     raw = variance = mmse = 0.0
     leaning, quantile = True, interval.quantile(1 - confidence)
-    for name, each in zip(campaign.classes, coefficients, strict=True):
+    for name, class_coefficients in zip(campaign.classes, coefficients, strict=True):
         cut, reports = within(campaign, tally, name)
-        people = reports.reports if each.people is None else each.people
-        raw, mmse = raw + people * each.offset, mmse + people * each.offset
-        factor = people * each.weight
+        people = reports.reports if class_coefficients.people is None else class_coefficients.people
+        raw, mmse = raw + people * class_coefficients.offset, mmse + people * class_coefficients.offset
+        factor = people * class_coefficients.weight
         if not factor:
             continue
         try:
-            found = weighted(cut, reports, numbers, confidence=confidence)
+            class_sum = weighted(cut, reports, numbers, confidence=confidence)
         except NotEnough as error:
             raise NotEnough(f"class {name!r}: {error}") from None
-        if found.mmse is None:
+        if class_sum.mmse is None:
             leaning = False
         else:
-            mmse += factor * found.mmse
-        raw += factor * found.raw
-        variance += (factor * found.se) ** 2
+            mmse += factor * class_sum.mmse
+        raw += factor * class_sum.raw
+        variance += (factor * class_sum.se) ** 2
         # If few devices have several reports each, the quantile is larger than that of the normal distribution.
-        if found.se > 0:
-            quantile = max(quantile, (found.high - found.raw) / found.se)
+        if class_sum.se > 0:
+            quantile = max(quantile, (class_sum.high - class_sum.raw) / class_sum.se)
     se = math.sqrt(variance)
     return QueryResult(
         "sum weighted by class", raw, raw, se, raw - quantile * se, raw + quantile * se, confidence,

@@ -69,21 +69,21 @@ class Children:
         def sums(numbers: Floats) -> Floats:
             return np.bincount(parent, numbers, count).astype(np.float64)
 
-        whole = sums(v)
-        large = (self.above > 0) & (self.above**2 * np.bincount(parent, minlength=count) >= whole)
-        kept = np.where(self.projected > 0, v, 0.0)
-        first, second, third = sums(kept), sums(kept**2), sums(kept**3)
-        mean, skew = (np.divide(each, first, out=np.zeros(count), where=first > 0) for each in (second, third))
+        total = sums(v)
+        large = (self.above > 0) & (self.above**2 * np.bincount(parent, minlength=count) >= total)
+        positive = np.where(self.projected > 0, v, 0.0)
+        first, second, third = sums(positive), sums(positive**2), sums(positive**3)
+        mean, skew = (np.divide(moment, first, out=np.zeros(count), where=first > 0) for moment in (second, third))
         u = np.where(large[parent], self.projected - self.even, 0.0)
         size = float(u @ u)
         if size <= 0:
             return 0.0, math.inf
-        share = np.divide(v, whole[parent], out=np.zeros_like(v), where=whole[parent] > 0)
-        given = self.raw + share * (self.above - sums(self.raw))[parent]
+        share = np.divide(v, total[parent], out=np.zeros_like(v), where=total[parent] > 0)
+        conditional = self.raw + share * (self.above - sums(self.raw))[parent]
         divergence = (first - mean)[large].sum()
         trace = (second - 2 * skew + mean**2)[large].sum()
-        found = float(u @ (given - self.even) - divergence)
-        return found / size, math.sqrt(max(float(u**2 @ v + trace), 0.0)) / size
+        numerator = float(u @ (conditional - self.even) - divergence)
+        return numerator / size, math.sqrt(max(float(u**2 @ v + trace), 0.0)) / size
 
     def mixed(self, part: float) -> tuple[Floats, float]:
         """Return the mixed shares, and the part f of the projection in the mixture.
@@ -93,8 +93,8 @@ class Children:
         Returns:
             (k,) shares, and f.
         """
-        found, error = self.part()
+        estimate, error = self.part()
         if math.isfinite(error):
             doubt = quantile(DOUBT) * error
-            part = min(max(part, found - doubt, 0.0), max(found + doubt, 0.0), 1.0)
+            part = min(max(part, estimate - doubt, 0.0), max(estimate + doubt, 0.0), 1.0)
         return part * self.projected + (1 - part) * self.even, part

@@ -41,8 +41,8 @@ def project(raw: Floats, shown_inputs: ShownInputs | None = None, weights: Float
     v = np.ones_like(raw) if weights is None or _equal(weights) else _positive(weights)
     order = np.argsort(-raw / v, kind="stable")
     c = (np.cumsum(raw[order]) - 1) / np.cumsum(v[order])
-    kept = np.flatnonzero((raw / v)[order] > c)[-1]
-    nearest: Floats = np.maximum(raw - c[kept] * v, 0)
+    last = np.flatnonzero((raw / v)[order] > c)[-1]
+    nearest: Floats = np.maximum(raw - c[last] * v, 0)
     return nearest
 
 
@@ -96,21 +96,21 @@ def _project_sets(raw: Floats, shown_inputs: ShownInputs) -> Floats:
         raw: (m + l,) unbiased shares of the inputs.
         shown_inputs: the m items and the padding l.
     """
-    most = 1 / shown_inputs.factor
+    ceiling = 1 / shown_inputs.factor
     items, dummies = raw[: shown_inputs.count], raw[shown_inputs.count :]
     level = float(dummies.mean())
 
-    def at(c: float) -> Floats:
+    def shares_at(c: float) -> Floats:
         of_dummies = np.full(len(dummies), max(level - c, 0.0))
-        return np.concatenate([np.clip(items - c, 0, most), of_dummies])
+        return np.concatenate([np.clip(items - c, 0, ceiling), of_dummies])
 
     # The sum decreases in c. It is linear between these points, where an input reaches 0 or 1 / l.
-    ends = np.unique(np.concatenate([items, items - most, [level, min(level, items.min()) - 1]]))
+    ends = np.unique(np.concatenate([items, items - ceiling, [level, min(level, items.min()) - 1]]))
     first, past = 0, len(ends) - 1
     while past - first > 1:
         middle = (first + past) // 2
-        first, past = (middle, past) if at(ends[middle]).sum() > 1 else (first, middle)
-    above, below = at(ends[first]), at(ends[past])
+        first, past = (middle, past) if shares_at(ends[middle]).sum() > 1 else (first, middle)
+    above, below = shares_at(ends[first]), shares_at(ends[past])
     part = (above.sum() - 1) / (above.sum() - below.sum())
     nearest: Floats = above + part * (below - above)
     return nearest
@@ -131,9 +131,9 @@ def posterior_mean(decoder: Decoder, mean_features: Floats, prior: Floats) -> Fl
         (k,) the shares.
     """
     marginal = decoder.forward(prior)
-    seen = marginal > 0
+    possible = marginal > 0
     posterior: Floats = prior * decoder.backward(
-        np.divide(mean_features, marginal, out=np.zeros_like(mean_features), where=seen)
+        np.divide(mean_features, marginal, out=np.zeros_like(mean_features), where=possible)
     )
     posterior /= posterior.sum()
     return posterior

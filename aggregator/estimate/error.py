@@ -94,15 +94,15 @@ def worths_of(domain: Domain, views: Sequence[View], class_count: int = 0) -> li
         views: the views of the campaign.
         class_count: the number of classes, assumed to be of equal size; 0 if the campaign has none.
     """
-    total, found = sum(view.weight for view in views), []
+    total, worths = sum(view.weight for view in views), []
     for view in views:
         decoder, times = even_decoder(view.channel, class_count), total / view.weight
         try:
             variances = decoder.variances(decoder.forward(_even_shares(domain, view)))
-            found.append(ViewWorth(float(variances.sum()) * times, decoder.people_per_report * times))
+            worths.append(ViewWorth(float(variances.sum()) * times, decoder.people_per_report * times))
         except NotInvertible:
-            found.append(ViewWorth(math.nan, math.nan))
-    return found
+            worths.append(ViewWorth(math.nan, math.nan))
+    return worths
 
 
 def _even_shares(domain: Domain, view: View) -> Floats:
@@ -164,9 +164,9 @@ def lip_mse(channel: Channel, prior: Sequence[int], shown_inputs: ShownInputs | 
     decoder = decoder_of(channel)
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     marginal = decoder.forward(distribution)
-    seen = np.where(np.arange(len(distribution)) < shown_inputs.count, distribution, 0.0)
-    gained = np.divide(decoder.forward_squares(seen**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
-    return float(seen.sum() - gained.sum()) * shown_inputs.factor**2
+    shares = np.where(np.arange(len(distribution)) < shown_inputs.count, distribution, 0.0)
+    gained = np.divide(decoder.forward_squares(shares**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
+    return float(shares.sum() - gained.sum()) * shown_inputs.factor**2
 
 
 def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
@@ -189,8 +189,8 @@ def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
 def prior_mse(prior: Sequence[int], shown_inputs: ShownInputs | None = None) -> float:
     """Return the expected squared error without any report: the sum over x of P[x] - P[x]^2."""
     shown_inputs, total = shown_inputs or ShownInputs(len(prior)), sum(prior)
-    seen = [weight / total for weight in prior[: shown_inputs.count]]
-    return (math.fsum(seen) - math.fsum(part**2 for part in seen)) * shown_inputs.factor**2
+    shares = [weight / total for weight in prior[: shown_inputs.count]]
+    return (math.fsum(shares) - math.fsum(part**2 for part in shares)) * shown_inputs.factor**2
 
 
 def lip_mse_bound(level: int, prior: Sequence[int], shown_inputs: ShownInputs | None = None) -> float:
@@ -209,7 +209,7 @@ def lip_mse_bound(level: int, prior: Sequence[int], shown_inputs: ShownInputs | 
     b = math.exp(exact.nats(level))
     a = 1 / b
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
-    most = np.minimum(b, (1 - a * (1 - distribution)) / distribution)
-    least = np.maximum(a, (1 - b * (1 - distribution)) / distribution)
-    errors = distribution - distribution**2 * (1 + (most - 1) * (1 - least))
+    highest = np.minimum(b, (1 - a * (1 - distribution)) / distribution)
+    lowest = np.maximum(a, (1 - b * (1 - distribution)) / distribution)
+    errors = distribution - distribution**2 * (1 + (highest - 1) * (1 - lowest))
     return shown_inputs.squared_error(errors)

@@ -110,33 +110,33 @@ def estimate(
         method = method or WRONG_PRIOR
         warnings.append(advice.contradicted(tested, method, decoder))
     try:
-        found = _inverted(decoder, tally)
-        method = method or default_method(decoder, prior, found.se, ordered=unsigned.domain.ordered)
+        unbiased = _inverted(decoder, tally)
+        method = method or default_method(decoder, prior, unbiased.se, ordered=unsigned.domain.ordered)
     except NotInvertible as reason:
         method = method or default_method(decoder, prior, None)
         if method not in WITHOUT_INVERSE:
             raise
-        found = _identified(decoder, tally, prior, str(reason))
-    warnings += found.warnings
-    linear = (found.raw, found.se) if found.inverse else None
+        unbiased = _identified(decoder, tally, prior, str(reason))
+    warnings += unbiased.warnings
+    linear = (unbiased.raw, unbiased.se) if unbiased.inverse else None
     shares = consistent(method, decoder, share, n, linear, prior, warnings, shown_inputs)
-    intervals = Intervals.of(found.ends, confidence, shown_inputs.count)
-    warnings += advice.noisy(found.se)
+    intervals = Intervals.of(unbiased.ends, confidence, shown_inputs.count)
+    warnings += advice.noisy(unbiased.se)
     warnings += () if weighting is None else weighting.warnings
     if findings := find_forgeries_in_tally(decoder, tally, estimated_noun(unsigned)):
         warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, shown_inputs)]
     if method == "mmse" and tested is None:
         warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)
-    shares, raw, se = map(shown_inputs.shares, (shares, found.raw, found.se))
+    shares, raw, se = map(shown_inputs.shares, (shares, unbiased.raw, unbiased.se))
     if method != "linear":
         shares = shown_inputs.possible(shares)
     return Estimate(
         raw, se, *intervals.transform(shown_inputs.shares).possible(se, shares), shares,
         unsigned, campaign_id, n, method, confidence, tally.refused, tally.version,
-        Influence(found.people_per_report * shown_inputs.factor, n, forged), tuple(warnings),
+        Influence(unbiased.people_per_report * shown_inputs.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if class_name is None else None, class_name, pool,
         prior if shown_inputs.count == decoder.inputs else None, tested,
-        found.rough[: shown_inputs.count] if found.inverse else None, weighting=weighting,
+        unbiased.rough[: shown_inputs.count] if unbiased.inverse else None, weighting=weighting,
     )  # fmt: skip
 
 
@@ -200,9 +200,9 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
         n = tally.reports if tally.correlated is None else tally.reports / tally.correlated.max_outputs
         share, even = tally.counts / tally.reports, np.full(decoder.inputs, 1 / decoder.inputs)
         fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
-        found = likelihood.identified_values(decoder, share, fit.share)
-        raw, se, weight = found.raw, np.sqrt(found.variance / n), found.people_per_report
-        lost = int(np.count_nonzero(~found.identified))
+        values = likelihood.identified_values(decoder, share, fit.share)
+        raw, se, weight = values.raw, np.sqrt(values.variance / n), values.people_per_report
+        lost = int(np.count_nonzero(~values.identified))
         warning = (
             f"{advice.WITHOUT_INTERVALS} at {lost} of {decoder.inputs} values, because the channel does not "
             f"distinguish them: {reason}"

@@ -49,7 +49,12 @@ detects a few hundred forged reports."""
 
 
 def find_forgeries(
-    decoder: Decoder, counts: Integers, reports: int, devices: int | None = None, most: int = 1, noun: str = "report"
+    decoder: Decoder,
+    counts: Integers,
+    reports: int,
+    devices: int | None = None,
+    max_outputs: int = 1,
+    noun: str = "report",
 ) -> tuple[str, ...]:
     """Return the problems found in the counts, as sentences; empty without a problem.
 
@@ -61,15 +66,15 @@ def find_forgeries(
         counts: (m,) the number of outputs with each feature.
         reports: n, the number of outputs.
         devices: the number of devices that sent the outputs; None if each device sent one.
-        most: the largest number of outputs of one device.
+        max_outputs: the largest number of outputs of one device.
         noun: the word for an output in the sentences (see ``counted_noun``).
     """
     decoder = decoder.plain  # a balanced decoder's shares sum to one by construction, so they cannot show an anomaly
     devices = reports if devices is None else devices
-    frequent = _repeated(decoder, counts, reports, devices, most, noun)
+    frequent = _repeated(decoder, counts, reports, devices, max_outputs, noun)
     try:
-        frequent = frequent or _unexplained(decoder, counts, reports, most, noun)
-        unbalanced = _unbalanced(decoder, counts, reports, most, noun)
+        frequent = frequent or _unexplained(decoder, counts, reports, max_outputs, noun)
+        unbalanced = _unbalanced(decoder, counts, reports, max_outputs, noun)
     except NotInvertible:
         unbalanced = None
     findings = (frequent, unbalanced)
@@ -79,23 +84,23 @@ def find_forgeries(
 def find_forgeries_in_tally(decoder: Decoder, tally: Tally, noun: str) -> tuple[str, ...]:
     """Return the problems that ``find_forgeries`` finds in a tally."""
     groups = tally.correlated
-    devices, most = (None, 1) if groups is None else (groups.devices, groups.max_outputs)
-    return find_forgeries(decoder, tally.counts, tally.reports, devices, most, noun)
+    devices, max_outputs = (None, 1) if groups is None else (groups.devices, groups.max_outputs)
+    return find_forgeries(decoder, tally.counts, tally.reports, devices, max_outputs, noun)
 
 
 def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int, noun: str) -> str | None:
-    most = decoder.ceiling
+    ceiling = decoder.ceiling
     # The binomial upper tail P(C >= count) = I(count, n - count + 1) at the ceiling, with the Bonferroni correction
     # over the features, is conservative for two reasons. A device that sent w of at most W reports adds 0 or w / W,
     # which spreads no further than 0 or 1 with the same mean. A sum of such zeros and ones with different probabilities
     # (Poisson binomial) spreads no further than the binomial with the same mean (Hoeffding 1956).
-    frequent = np.flatnonzero((counts > n * most) & (most < 1))
-    came, chance = counts[frequent] / largest, most[frequent] * (n / (largest * devices))
+    frequent = np.flatnonzero((counts > n * ceiling) & (ceiling < 1))
+    came, chance = counts[frequent] / largest, ceiling[frequent] * (n / (largest * devices))
     tail = special.betainc(came, devices - came + 1, chance)
     if tail.size == 0 or tail.min() >= FALSE_ALARM / decoder.features:
         return None
     y = int(frequent[np.argmin(tail)])
-    expected, count = n * most[y], int(counts[y])
+    expected, count = n * ceiling[y], int(counts[y])
     return (
         f"{'output' if decoder.one_hot else 'bit'} {y} occurs {quantity(count, 'time')}, but honest devices are "
         f"expected to send it at most {quantity(math.ceil(expected), 'time')}: about {(count - expected) / n:.1%} of "
@@ -103,20 +108,20 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
     )
 
 
-def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int, noun: str) -> str | None:
+def _unexplained(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:
     if not decoder.one_hot or decoder.features > LARGEST or isinstance(decoder, Pooled):
         return None
     share = counts / n
     for y in np.argsort(-scores(decoder, share), kind="stable")[:CANDIDATES].tolist():
-        one = direction(decoder, y)
+        residual = direction(decoder, y)
         # Up to rounding, some distribution of inputs explains any count of this output.
-        if one.forged <= one.mean:
+        if residual.forged <= residual.mean:
             continue
-        beyond = float(share @ one.adds)
-        limit = _limit(one.adds, one.variance, share, n, most, FALSE_ALARM / decoder.features)
-        if beyond <= one.mean + limit:
+        beyond = float(share @ residual.adds)
+        limit = _limit(residual.adds, residual.variance, share, n, max_outputs, FALSE_ALARM / decoder.features)
+        if beyond <= residual.mean + limit:
             continue
-        forged = beyond / one.forged
+        forged = beyond / residual.forged
         return (
             f"output {y} occurs {quantity(int(counts[y]), 'time')}, but the other outputs explain at most "
             f"{max(round(counts[y] - forged * n), 0):,} for any shares: about {forged:.1%} of the {noun}s look "
@@ -125,7 +130,7 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int, noun: st
     return None
 
 
-def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, most: int, alpha: float) -> float:
+def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, max_outputs: int, alpha: float) -> float:
     """Return d such that the mean of the addends exceeds its expectation by more than d with probability at most
     ``alpha``.
 
@@ -142,15 +147,16 @@ def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, most: i
         alpha: the probability of exceeding the limit.
     Source: Bernstein's inequality; Maurer, Pontil 2009, Theorem 4, for independent reports with equal expectations.
     """
-    if most > 1:
-        return _bernstein(float(np.abs(adds).max()), variance, math.log(1 / alpha) * most / n)
+    if max_outputs > 1:
+        return _bernstein(float(np.abs(adds).max()), variance, math.log(1 / alpha) * max_outputs / n)
     doubt = math.log(2 / alpha) / n
-    found = max(float(mean_features @ adds**2) - float(mean_features @ adds) ** 2, 0.0)
-    again = math.log(4 / alpha)
-    seen = (
-        math.sqrt(2 * found * again / (n - 1)) + 7 * float(np.ptp(adds)) * again / (3 * (n - 1)) if n > 1 else math.inf
-    )
-    return min(_bernstein(float(np.abs(adds).max()), variance, doubt), seen)
+    sample_variance = max(float(mean_features @ adds**2) - float(mean_features @ adds) ** 2, 0.0)
+    logarithm = math.log(4 / alpha)
+    empirical_bound = math.inf
+    if n > 1:
+        empirical_bound = math.sqrt(2 * sample_variance * logarithm / (n - 1))
+        empirical_bound += 7 * float(np.ptp(adds)) * logarithm / (3 * (n - 1))
+    return min(_bernstein(float(np.abs(adds).max()), variance, doubt), empirical_bound)
 
 
 def _bernstein(furthest: float, variance: float, doubt: float) -> float:
@@ -159,7 +165,7 @@ def _bernstein(furthest: float, variance: float, doubt: float) -> float:
     return linear + math.sqrt(linear**2 + 2 * variance * doubt)
 
 
-def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int, noun: str) -> str | None:
+def _unbalanced(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:
     ones = np.ones(decoder.inputs)
     adds, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
     # The largest distance of one report's sum from 1; a word may have all bits set, or none.
@@ -174,9 +180,9 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int, noun: str
     # The population is unknown, so its variance is bounded by the largest one.
     variance = _largest_variance(decoder, adds)
     if decoder.one_hot:
-        limit = _limit(adds + excess, variance, counts / n, n, most, FALSE_ALARM / 2)
+        limit = _limit(adds + excess, variance, counts / n, n, max_outputs, FALSE_ALARM / 2)
     else:  # the joint counts of bits are unknown
-        limit = _bernstein(float(furthest), variance, math.log(2 / FALSE_ALARM) * most / n)
+        limit = _bernstein(float(furthest), variance, math.log(2 / FALSE_ALARM) * max_outputs / n)
     if abs(mean) <= limit:
         return None
     return (
@@ -191,5 +197,5 @@ def _largest_variance(decoder: Decoder, adds: Floats) -> float:
         return float(decoder.backward((adds - 1) ** 2).max())
     # For every input, the sum has mean one, and the bits of a report are independent or, in a subset, negatively
     # correlated. The variance of a bit is largest at its ceiling, or at one half if its ceiling is higher.
-    most = np.minimum(decoder.ceiling, 0.5)
-    return float(adds**2 @ (most * (1 - most)))
+    ceiling = np.minimum(decoder.ceiling, 0.5)
+    return float(adds**2 @ (ceiling * (1 - ceiling)))

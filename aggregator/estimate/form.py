@@ -75,31 +75,35 @@ class SharesEstimate(ABC):
     @property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each element of ``raw``, shape (k,)."""
-        found = np.zeros(len(self.raw))
+        bounds = np.zeros(len(self.raw))
         # A question may have thousands of values, so one unit vector at a time saves memory.
-        for place in range(len(found)):
-            unit = np.zeros_like(found)
+        for place in range(len(bounds)):
+            unit = np.zeros_like(bounds)
             unit[place] = 1
-            found[place] = self.furthest_of(unit)
-        return found
+            bounds[place] = self.furthest_of(unit)
+        return bounds
 
     def intervals(self, alpha: float) -> Interval:
         """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha``."""
         return self.among(np.ones(len(self.raw))).intervals(alpha)
 
-    def among(self, kept: Floats) -> Ratio:
+    def among(self, indicator: Floats) -> Ratio:
         """Return the shares among the people who have one of the kept values.
 
         Args:
-            kept: (a,) 1 for the values of the denominator, 0 for others.
+            indicator: (a,) 1 for the values of the denominator, 0 for others.
         Returns:
             The quotients of the kept values, in their order.
         """
-        chosen = kept > 0
-        covariance = np.zeros_like(kept) if chosen.all() else self.covariances(kept)
-        bottom = 1.0 if chosen.all() else float(kept @ self.raw)
+        chosen = indicator > 0
+        covariance = np.zeros_like(indicator) if chosen.all() else self.covariances(indicator)
+        bottom = 1.0 if chosen.all() else float(indicator @ self.raw)
         return Ratio(
-            self.raw[chosen], self.variances[chosen], bottom, max(float(kept @ covariance), 0.0), covariance[chosen]
+            self.raw[chosen],
+            self.variances[chosen],
+            bottom,
+            max(float(indicator @ covariance), 0.0),
+            covariance[chosen],
         )
 
 
@@ -122,8 +126,8 @@ class PooledQuestion(SharesEstimate):
         return self.pooled_views
 
     def adds(self) -> Iterator[Floats]:
-        for each in zip(*(view.linear.adds() for view in self.views), strict=True):
-            parts = [view.marginal(self.place, add) for view, add in zip(self.views, each, strict=True)]
+        for contributions in zip(*(view.linear.adds() for view in self.views), strict=True):
+            parts = [view.marginal(self.place, add) for view, add in zip(self.views, contributions, strict=True)]
             yield np.asarray(self.weights @ np.array(parts))
 
     def furthest_of(self, v: Floats) -> float:
@@ -146,8 +150,8 @@ class PooledQuestion(SharesEstimate):
     @cached_property
     def variances(self) -> Floats:
         """Variances of ``raw``, estimated from the reports, shape (a,)."""
-        found = [view.variances[self.place].shown / view.reports for view in self.views]
-        return np.asarray(self.weights**2 @ np.array(found))
+        view_variances = [view.variances[self.place].shown / view.reports for view in self.views]
+        return np.asarray(self.weights**2 @ np.array(view_variances))
 
     @property
     def se(self) -> Floats:
@@ -156,11 +160,11 @@ class PooledQuestion(SharesEstimate):
 
     def covariances(self, v: Floats) -> Floats:
         """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (a,)."""
-        found = [
+        view_covariances = [
             view.marginal(self.place, covariances(view.decoder, view.share, view.lift(self.place, v))) / view.reports
             for view in self.views
         ]
-        return np.asarray(self.weights**2 @ np.array(found))
+        return np.asarray(self.weights**2 @ np.array(view_covariances))
 
 
 def pooled_question(views: Sequence[FormView], place: int) -> PooledQuestion:
@@ -199,32 +203,32 @@ def shares_of(ratio: Ratio, share: Floats, confidence: float) -> Shares:
 
 def answered_indicator(size: int, skippable: bool) -> Floats:
     """Return an indicator, 1 for each value of a question and 0 for "skipped", shape (a,)."""
-    kept = np.ones(size)
-    kept[-1] = not skippable
-    return kept
+    indicator = np.ones(size)
+    indicator[-1] = not skippable
+    return indicator
 
 
-def part_of(share: Floats, kept: Floats) -> Floats:
+def part_of(share: Floats, indicator: Floats) -> Floats:
     """Return consistent shares among the kept values, with the sum one; all equal if the kept values have no share.
 
     Args:
         share: (a,) consistent shares.
-        kept: (a,) 1 for values that are kept, 0 for others.
+        indicator: (a,) 1 for values that are kept, 0 for others.
     Returns:
         The shares of the kept values, in their order.
     """
-    chosen = share[kept > 0]
-    whole = chosen.sum()
-    return chosen / whole if whole > 0 else np.full_like(chosen, 1 / len(chosen))
+    chosen = share[indicator > 0]
+    total = chosen.sum()
+    return chosen / total if total > 0 else np.full_like(chosen, 1 / len(chosen))
 
 
-def question_shares(found: SharesEstimate, *, skippable: bool, confidence: float = 0.95) -> Shares:
+def question_shares(estimate: SharesEstimate, *, skippable: bool, confidence: float = 0.95) -> Shares:
     """Return the shares of a question's values among the people who answered it.
 
     Args:
-        found: the pooled shares.
+        estimate: the pooled shares.
         skippable: whether the last value is "skipped", which is excluded.
         confidence: the confidence level of the intervals.
     """
-    kept = answered_indicator(len(found.raw), skippable)
-    return shares_of(found.among(kept), part_of(found.share, kept), confidence)
+    indicator = answered_indicator(len(estimate.raw), skippable)
+    return shares_of(estimate.among(indicator), part_of(estimate.share, indicator), confidence)

@@ -69,12 +69,10 @@ class AnsweredShares:
         """Yield for each group of devices the contribution of its reports to ``raw``, minus ``raw`` times the group's
         fraction of the reports, (s,)."""
         ratio, chosen = self._ratio, self.indicator > 0
-        for each in self.estimate.adds():
-            add = (
-                each[chosen]
-                if chosen.all()
-                else (each[chosen] - ratio.raw * float(self.indicator @ each)) / ratio.bottom
-            )
+        for contribution in self.estimate.adds():
+            add = contribution[chosen]
+            if not chosen.all():
+                add = (add - ratio.raw * float(self.indicator @ contribution)) / ratio.bottom
             yield add[self.order]
 
     @property
@@ -90,12 +88,12 @@ class AnsweredShares:
             return self.estimate.furthest[self.order]
         ratio = self._ratio
         places = np.flatnonzero(self.indicator > 0)
-        found = np.full(len(places), np.nan)
+        bounds = np.full(len(places), np.nan)
         for row, (place, share) in enumerate(zip(places.tolist(), ratio.raw.tolist(), strict=True)):
             moved = -share * self.indicator
             moved[place] += 1
-            found[row] = self.estimate.furthest_of(moved) / ratio.bottom
-        return found[self.order]
+            bounds[row] = self.estimate.furthest_of(moved) / ratio.bottom
+        return bounds[self.order]
 
 
 @dataclass(frozen=True)

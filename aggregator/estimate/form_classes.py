@@ -28,15 +28,15 @@ from protocol.views.maps import QuestionsMap
 
 def form_views(campaign: Campaign, tally: Tally) -> list[FormView]:
     """Return the views of a form that have reports."""
-    found = []
+    views = []
     for place, (view, part) in enumerate(zip(campaign.views, tally.by_view, strict=True)):
         if part.reports and isinstance(view.map, QuestionsMap):
             questions = view.map.asked(campaign.domain)
             shape = tuple(question.size for question in questions)
             pairs = zip(view.map.places, questions, strict=True)
             ordered_questions = frozenset(number for number, question in pairs if question.domain.ordered)
-            found.append(FormView(view.map.places, shape, view_decoder(campaign, place, part), part, ordered_questions))
-    return found
+            views.append(FormView(view.map.places, shape, view_decoder(campaign, place, part), part, ordered_questions))
+    return views
 
 
 def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) -> list[FormView]:
@@ -84,7 +84,7 @@ def class_weighting(
     everybody = sum(view.tally.reports for view in views)
     return Weighting(
         tuple(margins),
-        tuple(group_shares(members, one) for one in margins),
+        tuple(group_shares(members, margin) for margin in margins),
         float(factors.min()),
         float(factors.max()),
         float(weighted.variances.sum() / unweighted.variances.sum()),
@@ -102,8 +102,8 @@ def _classes(view: FormView) -> ClassesDecoder:
 def _members(views: Sequence[FormView]) -> Floats:
     """Return the share of each class among the reports of all views, shape (C,)."""
     sent = np.array([view.tally.reports for view in views], dtype=np.float64)
-    found: Floats = sent @ np.array([_classes(view).members for view in views]) / sent.sum()
-    return found
+    members: Floats = sent @ np.array([_classes(view).members for view in views]) / sent.sum()
+    return members
 
 
 def _reweighed(view: FormView, weights: Floats) -> FormView:

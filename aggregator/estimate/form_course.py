@@ -55,7 +55,7 @@ class FormCourse(FormSides[Span]):
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys."""
         return {
-            "spans": [{"first": span.first, "last": span.last} | found.as_json() for span, found in self.sides],
+            "spans": [{"first": span.first, "last": span.last} | estimate.as_json() for span, estimate in self.sides],
             "change": None if self.change is None else self.change.as_json(),
             "steps": [step.as_json() for step in self.differences],
         }
@@ -68,8 +68,8 @@ class FormClasses(FormSides[str]):
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys."""
         return {
-            "classes": [found.as_json() for _, found in self.sides],
-            "differences": [one.as_json() for one in self.differences],
+            "classes": [estimate.as_json() for _, estimate in self.sides],
+            "differences": [difference.as_json() for difference in self.differences],
         }
 
 
@@ -102,9 +102,9 @@ def form_course(
     first, last = ends or (sides[0][0], sides[-1][0])
     before, after = ((end.name_in_text, known[end]) for end in (first, last))
     change = None if first == last else _difference(before, after, True)
-    named = [(span.name_in_text, found) for span, found in sides]
-    taken = [_difference(one, other, True, len(spans) - 1) for one, other in pairwise(named)]
-    return FormCourse(sides, few, tuple(taken) if steps else (), change)
+    named = [(span.name_in_text, estimate) for span, estimate in sides]
+    differences = [_difference(earlier, later, True, len(spans) - 1) for earlier, later in pairwise(named)]
+    return FormCourse(sides, few, tuple(differences) if steps else (), change)
 
 
 def form_classes(
@@ -122,23 +122,23 @@ def form_classes(
     """
     names = signed.campaign.classes
     sides, few = _enough(names, names, lambda name: ask(*signed_within(signed, tally, name), name))
-    taken = [_difference(sides[0], side, False, len(names) - 1) for side in sides[1:]]
-    return FormClasses(sides, few, tuple(taken))
+    differences = [_difference(sides[0], side, False, len(names) - 1) for side in sides[1:]]
+    return FormClasses(sides, few, tuple(differences))
 
 
 Given = TypeVar("Given")
 
 
 def _enough(
-    names: Sequence[Name], given: Iterable[Given], ask: Callable[[Given], FormEstimate]
+    names: Sequence[Name], subjects: Iterable[Given], ask: Callable[[Given], FormEstimate]
 ) -> tuple[tuple[tuple[Name, FormEstimate], ...], tuple[Name, ...]]:
     """Return the sides with enough devices and their estimates, and the names of the sides with too few devices."""
     sides: list[tuple[Name, FormEstimate]] = []
     few: list[Name] = []
     refused: Exception | None = None
-    for name, one in zip(names, given, strict=True):
+    for name, subject in zip(names, subjects, strict=True):
         try:
-            sides.append((name, ask(one)))
+            sides.append((name, ask(subject)))
         except (NotEnough, NotAsked) as reason:  # a short period may have no reports on a question
             few.append(name)
             refused = reason
@@ -148,11 +148,11 @@ def _enough(
 
 
 def _difference(
-    before: tuple[str, FormEstimate], after: tuple[str, FormEstimate], paired: bool, together: int = 1
+    before: tuple[str, FormEstimate], after: tuple[str, FormEstimate], paired: bool, difference_count: int = 1
 ) -> FormDifference:
     """Return the difference of two named sides."""
-    found = after[1]
+    estimate = after[1]
     return form_difference(
-        (before[0], after[0]), found.labels, before[1].answered, found.answered, confidence=found.confidence,
-        paired=paired, difference_count=together,
+        (before[0], after[0]), estimate.labels, before[1].answered, estimate.answered, confidence=estimate.confidence,
+        paired=paired, difference_count=difference_count,
     )  # fmt: skip

@@ -116,7 +116,7 @@ class FormEstimate:
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys."""
-        found: dict[str, Any] = {
+        document: dict[str, Any] = {
             "campaign": self.campaign.title,
             "campaign_id": self.campaign_id.hex(),
             "class": self.class_name,
@@ -131,14 +131,14 @@ class FormEstimate:
             "values" if self.association is None else "cells": self.rows,
         }
         if self.association is not None:
-            found["association"] = {
+            document["association"] = {
                 "statistic": self.association.statistic,
                 "threshold": self.association.threshold,
                 "p_value": self.association.p_value,
                 "significant": self.association.significant,
             }
             columns = len(self.within[0].share)
-            found["within"] = [
+            document["within"] = [
                 {
                     "value": self.labels[place * columns][0],
                     "values": [
@@ -148,7 +148,7 @@ class FormEstimate:
                 }
                 for place, shares in enumerate(self.within)
             ]
-        return found | {"rejected": dict(self.refused), "warnings": list(self.warnings)}
+        return document | {"rejected": dict(self.refused), "warnings": list(self.warnings)}
 
 
 def estimate_form(
@@ -187,32 +187,32 @@ def estimate_form(
     questions = [form.questions[place] for place in places]
     estimator = _FormEstimator(form_views(unsigned, tally), form, tuple(margins), confidence)
     if len(places) == 1:
-        found = estimator.question(places[0])
+        form_shares = estimator.question(places[0])
         labels: tuple[tuple[str, ...], ...] = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
     else:
-        found = estimator.table(places)
+        form_shares = estimator.table(places)
         first, second = questions
         labels = tuple(
             (first.label(x), second.label(y)) for x in range(first.domain.size) for y in range(second.domain.size)
         )
-    require_enough(unsigned, *(view.tally for view in found.views))
-    warnings = _warnings(form, found.views, counted_noun(unsigned))
+    require_enough(unsigned, *(view.tally for view in form_shares.views))
+    warnings = _warnings(form, form_shares.views, counted_noun(unsigned))
     return FormEstimate(
         unsigned,
         campaign_id,
         tuple(names),
         labels,
-        found.shares,
-        sum(view.tally.reports for view in found.views),
+        form_shares.shares,
+        sum(view.tally.reports for view in form_shares.views),
         confidence,
         tuple(question.name for question in questions if question.skippable),
-        warnings if found.weighting is None else (*warnings, *found.weighting.warnings),
+        warnings if form_shares.weighting is None else (*warnings, *form_shares.weighting.warnings),
         tally.refused,
         tally.version,
-        found.answered,
-        found.association,
-        found.within,
-        found.weighting,
+        form_shares.answered,
+        form_shares.association,
+        form_shares.within,
+        form_shares.weighting,
         class_name,
     )
 
@@ -269,19 +269,19 @@ class _FormEstimator:
     def question(self, place: int) -> _FormShares:
         skippable = self.form.questions[place].skippable
         weighting = None
-        found: SharesEstimate
+        estimate: SharesEstimate
         if self.calibration is not None:
-            found = weighted = weighted_question(self.calibration, place)
+            estimate = weighted = weighted_question(self.calibration, place)
             weighting = weighted.weighting
         else:
             find = partial(pooled_question, place=place)
-            found = self._estimate_from_views(find, [place])
+            estimate = self._estimate_from_views(find, [place])
             if self.by_class:
-                weighting = class_weighting(self.everybody, self.margins, found, find)
-        kept = answered_indicator(len(found.raw), skippable)
-        order = np.arange(int(kept.sum()))
-        shares = question_shares(found, skippable=skippable, confidence=self.confidence)
-        return _FormShares(shares, AnsweredShares(found, kept, order), found.views, weighting=weighting)
+                weighting = class_weighting(self.everybody, self.margins, estimate, find)
+        indicator = answered_indicator(len(estimate.raw), skippable)
+        order = np.arange(int(indicator.sum()))
+        shares = question_shares(estimate, skippable=skippable, confidence=self.confidence)
+        return _FormShares(shares, AnsweredShares(estimate, indicator, order), estimate.views, weighting=weighting)
 
     def table(self, places: Sequence[int]) -> _FormShares:
         """Return the table of two questions; its rows are the values of the first of ``places``."""
@@ -292,7 +292,7 @@ class _FormEstimator:
         order = np.arange(math.prod(sizes))
         if in_order != list(places):
             order = order.reshape(sizes[::-1]).T.ravel()
-        kept = table.both_answered(skippable)
+        indicator = table.both_answered(skippable)
         weighted = None if self.calibration is None else weighted_table(self.calibration, *in_order)
         if weighted is None:
             cells = table.cells(skippable=skippable, confidence=self.confidence)
@@ -304,19 +304,24 @@ class _FormEstimator:
                     self.everybody, self.margins, table.in_rows, lambda views: cross(views, *in_order).in_rows
                 )
         else:
-            cells = _among(weighted, kept, self.confidence)
+            cells = _among(weighted, indicator, self.confidence)
             of_rows = [table.answered_within(places[0], x, skippable=skippable) for x in range(sizes[0])]
             within = tuple(_among(weighted, of_row, self.confidence) for of_row in of_rows)
             weighting = weighted.weighting
-        found = table.in_rows if weighted is None else weighted
+        estimate = table.in_rows if weighted is None else weighted
         association = (cross(self.everybody, *in_order) if self.by_class else table).association
         return _FormShares(
-            cells.reorder(order), AnsweredShares(found, kept, order), found.views, association, within, weighting
+            cells.reorder(order),
+            AnsweredShares(estimate, indicator, order),
+            estimate.views,
+            association,
+            within,
+            weighting,
         )
 
 
-def _among(weighted: WeightedShares, kept: Floats, confidence: float) -> Shares:
-    return shares_of(weighted.among(kept), part_of(weighted.share, kept), confidence)
+def _among(weighted: WeightedShares, indicator: Floats, confidence: float) -> Shares:
+    return shares_of(weighted.among(indicator), part_of(weighted.share, indicator), confidence)
 
 
 def _form_of(campaign: Campaign) -> Form:

@@ -98,8 +98,8 @@ def centred(table: Floats) -> Floats:
         table: (..., a, b) one table or several.
     """
     rows, columns = table.mean(axis=-1, keepdims=True), table.mean(axis=-2, keepdims=True)
-    found: Floats = table - rows - columns + rows.mean(axis=-2, keepdims=True)
-    return found
+    interaction: Floats = table - rows - columns + rows.mean(axis=-2, keepdims=True)
+    return interaction
 
 
 def shrunk(interaction: Floats, edge: float) -> Floats:
@@ -110,8 +110,8 @@ def shrunk(interaction: Floats, edge: float) -> Floats:
         edge: e, the edge of the singular values of noise.
     """
     left, s, right = np.linalg.svd(interaction, full_matrices=False)
-    found: Floats = (left * np.sqrt(np.maximum(s**2 - edge**2, 0))) @ right
-    return found
+    reduced: Floats = (left * np.sqrt(np.maximum(s**2 - edge**2, 0))) @ right
+    return reduced
 
 
 def fitted(table: Floats, rows: Floats, columns: Floats) -> Floats:
@@ -122,18 +122,18 @@ def fitted(table: Floats, rows: Floats, columns: Floats) -> Floats:
         rows, columns: (a,) and (b,) the margins, not negative, each with the sum 1.
     Source: Deming, Stephan 1940.
     """
-    found = np.maximum(table, LEAST * np.outer(rows, columns))
+    scaled = np.maximum(table, LEAST * np.outer(rows, columns))
     for _ in range(MAX_FITS):
-        found *= _quotient(columns, found.sum(axis=0))
-        off = found.sum(axis=1)
-        found *= _quotient(rows, off)[:, np.newaxis]
+        scaled *= _quotient(columns, scaled.sum(axis=0))
+        off = scaled.sum(axis=1)
+        scaled *= _quotient(rows, off)[:, np.newaxis]
         if np.abs(off - rows).max() < FITTED:
             break
-    return found
+    return scaled
 
 
-def _quotient(wanted: Floats, got: Floats) -> Floats:
-    return np.divide(wanted, got, out=np.zeros_like(wanted), where=got > 0)
+def _quotient(targets: Floats, sums: Floats) -> Floats:
+    return np.divide(targets, sums, out=np.zeros_like(targets), where=sums > 0)
 
 
 def interaction_variance(view: FormView) -> float:
@@ -145,10 +145,10 @@ def interaction_variance(view: FormView) -> float:
     a, b = view.shape
     cells = float(np.maximum(view.decoder.variances(view.share), 0).sum())
     of_rows, of_columns = (float(view.variances[question].shown.sum()) for question in view.questions)
-    whole = view.decoder.variance(np.ones(view.decoder.inputs), view.share)
+    total = view.decoder.variance(np.ones(view.decoder.inputs), view.share)
     # The trace of the covariance of R is that of the cells, minus the variances of the row means and of the column
     # means, plus the variance of the total mean.
-    trace = max(cells - of_rows / b - of_columns / a + whole / (a * b), 0.0)
+    trace = max(cells - of_rows / b - of_columns / a + total / (a * b), 0.0)
     return trace / max((a - 1) * (b - 1), 1)
 
 
@@ -211,12 +211,12 @@ class CrossTable:
         view, rng = self.view, np.random.default_rng(self._seed)
         tables = self._draws(rng).reshape(TABLES, *view.shape)
         rows, columns = (
-            self._margins(one, view.questions[place], tables.sum(axis=2 - place), rng)
-            for place, one in enumerate((self.rows, self.columns))
+            self._margins(pooled, view.questions[place], tables.sum(axis=2 - place), rng)
+            for place, pooled in enumerate((self.rows, self.columns))
         )
         products = rows[:, :, np.newaxis] * columns[:, np.newaxis, :]
-        found: Floats = np.linalg.norm(centred(tables - products), 2, axis=(1, 2))
-        return found
+        norms: Floats = np.linalg.norm(centred(tables - products), 2, axis=(1, 2))
+        return norms
 
     def _draws(self, rng: np.random.Generator) -> Floats:
         """Return the unbiased shares of reports simulated without association, shape (TABLES, k)."""
@@ -224,21 +224,21 @@ class CrossTable:
         if view.decoder.one_hot:
             reports = max(round(view.reports), 1)
             counts = rng.multinomial(reports, distribution / distribution.sum(), size=TABLES)
-            return np.array([view.decoder.invert(each / reports) for each in counts])
+            return np.array([view.decoder.invert(sample / reports) for sample in counts])
         # The joint distribution of a report's features depends on the mechanism, so a normal approximation is used.
         units = np.eye(view.decoder.inputs)
         covariance = np.array([covariances(view.decoder, distribution, unit) for unit in units]) / view.reports
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
         errors = rng.normal(size=(TABLES, len(values))) * np.sqrt(np.maximum(values, 0)) @ vectors.T
-        found: Floats = self.unrelated.ravel() + errors
-        return found
+        shares: Floats = self.unrelated.ravel() + errors
+        return shares
 
-    def _margins(self, one: PooledQuestion, place: int, own: Floats, rng: np.random.Generator) -> Floats:
+    def _margins(self, pooled: PooledQuestion, place: int, sums: Floats, rng: np.random.Generator) -> Floats:
         """Return the pooled margins of the simulated tables, (TABLES, a), with normal errors for the other views."""
-        part = float(sum(w for w, view in zip(one.weights, one.views, strict=True) if view is self.view))
+        part = float(sum(w for w, view in zip(pooled.weights, pooled.views, strict=True) if view is self.view))
         mine = part**2 * self.view.variances[place].shown / self.view.reports
-        errors = rng.normal(size=own.shape) * np.sqrt(np.maximum(one.variances - mine, 0))
-        return one.share + part * (own - one.share) + errors
+        errors = rng.normal(size=sums.shape) * np.sqrt(np.maximum(pooled.variances - mine, 0))
+        return pooled.share + part * (sums - pooled.share) + errors
 
     @property
     def _seed(self) -> int:
@@ -252,10 +252,10 @@ class CrossTable:
             skippable: whether the last row, and the last column, is "skipped", which is excluded.
             confidence: the confidence level of the intervals.
         """
-        kept = self.both_answered(skippable)
-        share = part_of(self.share.ravel(), kept)
-        if not kept.all():
-            return shares_of(self.in_rows.among(kept), share, confidence)
+        indicator = self.both_answered(skippable)
+        share = part_of(self.share.ravel(), indicator)
+        if not indicator.all():
+            return shares_of(self.in_rows.among(indicator), share, confidence)
         linear = self.view.linear
         intervals = Intervals.of(linear.intervals, confidence, len(share)).possible(linear.se, share)
         return Shares(linear.raw, linear.se, *intervals, share)
@@ -271,15 +271,15 @@ class CrossTable:
             skippable: see ``cells``.
             confidence: the confidence level of the intervals.
         """
-        kept = self.answered_within(place, value, skippable=skippable)
-        return shares_of(self.in_rows.among(kept), part_of(self.share.ravel(), kept), confidence)
+        indicator = self.answered_within(place, value, skippable=skippable)
+        return shares_of(self.in_rows.among(indicator), part_of(self.share.ravel(), indicator), confidence)
 
     def answered_within(self, place: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
         """Return an indicator of the cells with one value of a question where the other is answered, shape (k,)."""
         axis = self.view.questions.index(place)
         of_value = np.zeros(self.view.shape)
-        where = (value, slice(None)) if axis == 0 else (slice(None), value)
-        of_value[where] = answered_indicator(self.view.shape[1 - axis], skippable[1 - axis])
+        cells = (value, slice(None)) if axis == 0 else (slice(None), value)
+        of_value[cells] = answered_indicator(self.view.shape[1 - axis], skippable[1 - axis])
         return of_value.ravel()
 
     def both_answered(self, skippable: tuple[bool, bool]) -> Floats:
@@ -354,10 +354,10 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
         raise NotAsked(
             "there are no reports of devices that were asked both questions: choose two that a view asks together"
         )
-    most = max(both, key=lambda view: view.tally.reports)
-    if math.isnan(most.reports):
+    view = max(both, key=lambda view: view.tally.reports)
+    if math.isnan(view.reports):
         raise NotEnough(
             "all reports on both questions come from one device, or from very few, so the noise of their table is "
             "unknown: ingest reports of more devices"
         )
-    return CrossTable(most, pooled_question(views, first), pooled_question(views, second))
+    return CrossTable(view, pooled_question(views, first), pooled_question(views, second))

@@ -103,8 +103,8 @@ class FormView:
         """
         phi = self.decoder.adjoint(v)
         apart = float(phi.max() - phi.min()) if self.decoder.one_hot else float(np.abs(phi).sum())
-        most = 1 if self.tally.groups is None else self.tally.groups.max_outputs
-        return apart * most / self.tally.reports
+        max_outputs = 1 if self.tally.groups is None else self.tally.groups.max_outputs
+        return apart * max_outputs / self.tally.reports
 
     def lift(self, place: int, v: Floats) -> Floats:
         """Return a query on one question as a query on the view's inputs.
@@ -127,7 +127,7 @@ class FormView:
         Returns:
             (a,) the sums.
         """
-        others = tuple(axis for axis, each in enumerate(self.questions) if each != place)
+        others = tuple(axis for axis, question in enumerate(self.questions) if question != place)
         summed: Floats = numbers.reshape(self.shape).sum(axis=others)
         return summed
 

@@ -56,12 +56,12 @@ Moment: TypeAlias = Callable[[Function], float]
 """A function that returns the mean of a ``Function`` over all people, including those who skipped a question."""
 
 
-def _times(one: Function, other: Function) -> Function:
+def _times(first: Function, second: Function) -> Function:
     """Return the product of two functions of answers, as a function of all their questions."""
-    places = tuple(sorted({*one[0], *other[0]}))
+    places = tuple(sorted({*first[0], *second[0]}))
     shaped = []
-    for held, numbers in (one, other):
-        missing = tuple(axis for axis, place in enumerate(places) if place not in held)
+    for factor_places, numbers in (first, second):
+        missing = tuple(axis for axis, place in enumerate(places) if place not in factor_places)
         shaped.append(np.expand_dims(numbers, missing))
     return places, shaped[0] * shaped[1]
 
@@ -125,16 +125,16 @@ class PooledForm:
         places, numbers = function
         if not places:
             return float(numbers)
-        found = self.question(places[0]).share if len(places) == 1 else self.table(places).share
-        return float((found * numbers).sum())
+        share = self.question(places[0]).share if len(places) == 1 else self.table(places).share
+        return float((share * numbers).sum())
 
     def queries(self, functions: Sequence[Function]) -> list[tuple[FormView, Floats]]:
         """Return each view's contribution to the mean of the sum of ``functions``, as a query on the view's inputs."""
-        found: dict[int, tuple[FormView, Floats]] = {}
+        queries: dict[int, tuple[FormView, Floats]] = {}
 
         def add(view: FormView, numbers: Floats) -> None:
-            before = found[id(view)][1] if id(view) in found else 0.0
-            found[id(view)] = view, before + numbers
+            before = queries[id(view)][1] if id(view) in queries else 0.0
+            queries[id(view)] = view, before + numbers
 
         def add_pooled(place: int, numbers: Floats) -> None:
             pooled = self.question(place)
@@ -148,7 +148,7 @@ class PooledForm:
                 add(self.table(places).view, centred(numbers).ravel())
                 add_pooled(places[0], numbers.mean(axis=1))
                 add_pooled(places[1], numbers.mean(axis=0))
-        return list(found.values())
+        return list(queries.values())
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,8 @@ class _MarginIndicators:
     def function(self, numbers: Floats) -> Function:
         """Return the function of the question's values that is ``numbers[g]`` for each value in group g, and 0 for
         the others."""
-        found: Floats = numbers @ self.indicators
-        return (self.place,), found
+        values: Floats = numbers @ self.indicators
+        return (self.place,), values
 
 
 class Calibration:
@@ -205,38 +205,38 @@ class Calibration:
         self._by_margin = [_MarginIndicators.of(known, pooled_form.form) for known in margins]
         self.group_shares = tuple(map(self._group_shares, self._by_margin))
         self._indicators: list[Function] = [((), np.array(1.0))]
-        for each in self._by_margin:
-            self._indicators += [((each.place,), row) for row in each.indicators]
-        cuts = np.cumsum([1, *(len(each.targets) for each in self._by_margin)])
+        for margin in self._by_margin:
+            self._indicators += [((margin.place,), row) for row in margin.indicators]
+        cuts = np.cumsum([1, *(len(margin.targets) for margin in self._by_margin)])
         self._parts = [slice(first, past) for first, past in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
 
-    def _group_shares(self, each: _MarginIndicators) -> Floats:
+    def _group_shares(self, margin: _MarginIndicators) -> Floats:
         """Return the shares of the groups among the people who answered the question, shape (G,)."""
-        known, pooled = each.known, self.pooled_form.question(each.place)
-        found = np.zeros(len(known.names))
+        known, pooled = margin.known, self.pooled_form.question(margin.place)
+        sums = np.zeros(len(known.names))
         for place, name in enumerate(known.names):
             of_group = np.zeros(len(pooled.raw))
             of_group[: len(known.groups)] = known.groups == place
             error = math.sqrt(max(float(of_group @ pooled.covariances(of_group)), 0.0))
-            found[place] = of_group @ pooled.raw
-            if not found[place] > SIGNIFICANT_GROUP * error:
+            sums[place] = of_group @ pooled.raw
+            if not sums[place] > SIGNIFICANT_GROUP * error:
                 raise MarginRefused(
-                    f"too few reports from people with {known.by} = {name!r} to weight them ({found[place]:.2%} with a "
+                    f"too few reports from people with {known.by} = {name!r} to weight them ({sums[place]:.2%} with a "
                     f"standard error of {error:.2%}): wait for more reports, or group this value with another"
                 )
-        shares: Floats = found / found.sum()
+        shares: Floats = sums / sums.sum()
         return shares
 
     def _weights(self, moment: Moment) -> tuple[Floats, Floats]:
         """Return g, shape (z,), and S, shape (z, z), of the module's formulas."""
         z = self._indicators
-        second = np.array([[moment(_times(one, other)) for other in z] for one in z])
+        second = np.array([[moment(_times(row, other)) for other in z] for row in z])
         short = [0.0]
-        for each in self._by_margin:
-            whole = moment(((each.place,), each.answered_indicator))
+        for margin in self._by_margin:
+            answered = moment(((margin.place,), margin.answered_indicator))
             short += [
-                target * whole - moment(((each.place,), row))
-                for target, row in zip(each.targets.tolist(), each.indicators, strict=True)
+                target * answered - moment(((margin.place,), row))
+                for target, row in zip(margin.targets.tolist(), margin.indicators, strict=True)
             ]
         try:
             return np.linalg.solve(second, np.array(short)), second
@@ -255,7 +255,7 @@ class Calibration:
 
     def _functions(self, numbers: Floats) -> list[Function]:
         """Return a linear combination of the indicators as functions: a constant, and one function for each margin."""
-        parts = [each.function(numbers[part]) for each, part in zip(self._by_margin, self._parts, strict=True)]
+        parts = [margin.function(numbers[part]) for margin, part in zip(self._by_margin, self._parts, strict=True)]
         return [((), np.array(numbers[0])), *parts]
 
     @property
@@ -263,39 +263,42 @@ class Calibration:
         """The smallest and the largest possible weight of a person."""
         constant, *parts = self._functions(self._consistent)
         values = []
-        for each, (_, numbers) in zip(self._by_margin, parts, strict=True):
-            kept = each.answered_indicator > 0
-            values.append(numbers[kept] if kept.all() else numbers)
+        for margin, (_, numbers) in zip(self._by_margin, parts, strict=True):
+            answered = margin.answered_indicator > 0
+            values.append(numbers[answered] if answered.all() else numbers)
         mean = 1 + float(constant[1])
-        return mean + sum(float(one.min()) for one in values), mean + sum(float(one.max()) for one in values)
+        return mean + sum(float(weights.min()) for weights in values), mean + sum(
+            float(weights.max()) for weights in values
+        )
 
     def raw(self, function: Function) -> float:
         """Return the weighted mean of a function of answers. It is a consistent estimate with a bias of the order of
         its variance."""
         g, _ = self._raw
         return self.pooled_form.raw(function) + sum(
-            float(each) * self.pooled_form.raw(_times(z, function)) for each, z in zip(g, self._indicators, strict=True)
+            float(coefficient) * self.pooled_form.raw(_times(z, function))
+            for coefficient, z in zip(g, self._indicators, strict=True)
         )
 
     def share(self, function: Function) -> float:
         """Return the weighted mean of a function of answers under the consistent distributions."""
         moment = self.pooled_form.consistent
         return moment(function) + sum(
-            float(each) * moment(_times(z, function))
-            for each, z in zip(self._consistent, self._indicators, strict=True)
+            float(coefficient) * moment(_times(z, function))
+            for coefficient, z in zip(self._consistent, self._indicators, strict=True)
         )
 
     def gradient(self, function: Function) -> list[tuple[FormView, Floats]]:
         """Return each view's contribution to the weighted mean of a function, as a query on the view's inputs."""
         g, second = self._raw
-        held = np.array([self.pooled_form.raw(_times(z, function)) for z in self._indicators])
-        b = np.linalg.solve(second, held)
+        moments = np.array([self.pooled_form.raw(_times(z, function)) for z in self._indicators])
+        b = np.linalg.solve(second, moments)
         weights, slopes = self._functions(g), self._functions(b)
-        found = [function, *(_times(one, function) for one in weights)]
-        for each, part, (places, slope) in zip(self._by_margin, self._parts, slopes[1:], strict=True):
-            found.append((places, each.answered_indicator * float(b[part] @ each.targets) - slope))
-        found += [_times((places, -slope), weight) for places, slope in slopes for weight in weights]
-        return self.pooled_form.queries(found)
+        functions = [function, *(_times(weight, function) for weight in weights)]
+        for margin, part, (places, slope) in zip(self._by_margin, self._parts, slopes[1:], strict=True):
+            functions.append((places, margin.answered_indicator * float(b[part] @ margin.targets) - slope))
+        functions += [_times((places, -slope), weight) for places, slope in slopes for weight in weights]
+        return self.pooled_form.queries(functions)
 
 
 @dataclass(frozen=True)
@@ -313,58 +316,61 @@ class WeightedShares(SharesEstimate):
     @cached_property
     def raw(self) -> Floats:
         """Weighted estimate, whose bias is of the order of its variance, shape (k,)."""
-        return np.array([self.calibration.raw(one) for one in self.indicators])
+        return np.array([self.calibration.raw(indicator) for indicator in self.indicators])
 
     @cached_property
     def share(self) -> Floats:
         """Consistent distribution, shape (k,)."""
-        return project(np.array([self.calibration.share(one) for one in self.indicators]))
+        return project(np.array([self.calibration.share(indicator) for indicator in self.indicators]))
 
     @cached_property
     def _gradients(self) -> list[Mapping[int, tuple[FormView, Floats]]]:
-        found = [self.calibration.gradient(one) for one in self.indicators]
-        return [{id(view): (view, numbers) for view, numbers in one} for one in found]
+        gradients = [self.calibration.gradient(indicator) for indicator in self.indicators]
+        return [{id(view): (view, numbers) for view, numbers in gradient} for gradient in gradients]
 
     @property
     def views(self) -> list[FormView]:
         """The views whose reports are used."""
-        return list({key: view for one in self._gradients for key, (view, _) in one.items()}.values())
+        return list({key: view for gradient in self._gradients for key, (view, _) in gradient.items()}.values())
 
     def adds(self) -> Iterator[Floats]:
         nothing = {id(view): np.zeros(view.decoder.inputs) for view in self.views}
         moves = [
-            np.array([one[key][1] if key in one else zero for one in self._gradients]) for key, zero in nothing.items()
+            np.array([gradient[key][1] if key in gradient else zero for gradient in self._gradients])
+            for key, zero in nothing.items()
         ]
-        for each in zip(*(view.linear.adds() for view in self.views), strict=True):
-            yield np.sum([numbers @ add for numbers, add in zip(moves, each, strict=True)], axis=0)
+        for contributions in zip(*(view.linear.adds() for view in self.views), strict=True):
+            yield np.sum([numbers @ add for numbers, add in zip(moves, contributions, strict=True)], axis=0)
 
     def furthest_of(self, v: Floats) -> float:
         return max((view.furthest_of(numbers) for view, numbers in self._along(v).values()), default=0.0)
 
     def _along(self, v: Floats) -> dict[int, tuple[FormView, Floats]]:
         """Return each view's contribution to v . raw, as a query on the view's inputs."""
-        whole: dict[int, tuple[FormView, Floats]] = {}
-        for one, factor in zip(self._gradients, v.tolist(), strict=True):
+        total: dict[int, tuple[FormView, Floats]] = {}
+        for gradient, factor in zip(self._gradients, v.tolist(), strict=True):
             if factor:
-                whole = _sum(whole, one, factor)
-        return whole
+                total = _sum(total, gradient, factor)
+        return total
 
     @cached_property
     def variances(self) -> Floats:
         """Variances of ``raw``, estimated from the reports, shape (k,)."""
-        return np.array([_variance(one) for one in self._gradients])
+        return np.array([_variance(gradient) for gradient in self._gradients])
 
     def covariances(self, v: Floats) -> Floats:
         """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (k,)."""
-        whole = self._along(v)
-        both = [(_variance(_sum(one, whole, 1)), _variance(_sum(one, whole, -1))) for one in self._gradients]
+        total = self._along(v)
+        both = [
+            (_variance(_sum(gradient, total, 1)), _variance(_sum(gradient, total, -1))) for gradient in self._gradients
+        ]
         return np.array([(plus - minus) / 4 for plus, minus in both])
 
     @cached_property
     def weighting(self) -> Weighting:
         """The effect of the weights."""
         pooled_form = self.calibration.pooled_form
-        plain = [{id(view): (view, v) for view, v in pooled_form.queries([one])} for one in self.indicators]
+        plain = [{id(view): (view, v) for view, v in pooled_form.queries([indicator])} for indicator in self.indicators]
         unweighted = sum(map(_variance, plain))
         effect = float(self.variances.sum() / unweighted) if unweighted else math.nan
         everybody = sum(view.tally.reports for view in pooled_form.views)
@@ -383,12 +389,12 @@ def _furthest(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
 
 
 def _sum(
-    one: Mapping[int, tuple[FormView, Floats]], other: Mapping[int, tuple[FormView, Floats]], factor: float
+    first: Mapping[int, tuple[FormView, Floats]], second: Mapping[int, tuple[FormView, Floats]], factor: float
 ) -> dict[int, tuple[FormView, Floats]]:
-    found = dict(one)
-    for key, (view, numbers) in other.items():
-        found[key] = view, (found[key][1] if key in found else 0.0) + factor * numbers
-    return found
+    sums = dict(first)
+    for key, (view, numbers) in second.items():
+        sums[key] = view, (sums[key][1] if key in sums else 0.0) + factor * numbers
+    return sums
 
 
 def weighted_question(calibration: Calibration, place: int) -> WeightedShares:

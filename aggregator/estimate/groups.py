@@ -86,8 +86,8 @@ class Groups:
     def within(self, first: int, past: int) -> Groups:
         """Return the groups with only the features ``first`` .. ``past`` - 1."""
         mine = (first <= self.feature) & (self.feature < past)
-        found = Groups.of(self.group[mine], self.feature[mine] - first, self.count[mine], 0, self.max_outputs)
-        return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
+        groups = Groups.of(self.group[mine], self.feature[mine] - first, self.count[mine], 0, self.max_outputs)
+        return replace(groups, devices=min(self.devices, int(groups.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
         """Yield for each group the contribution of its reports to ``raw``, minus ``raw`` times the group's fraction of
@@ -114,8 +114,8 @@ class Groups:
             (GROUPS,) the differences.
         """
         sums = np.bincount(self.group, weights=self.count * weights[self.feature], minlength=GROUPS)
-        found: Floats = sums + self.reports * (constant - mean)
-        return found
+        differences: Floats = sums + self.reports * (constant - mean)
+        return differences
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ def spread(adds: Iterator[Floats], filled: NDArray[np.bool_]) -> Spread:
         filled: (GROUPS,) whether the group has a report.
     """
     squares = np.zeros(1)
-    for each in adds:
-        squares = squares + each**2
+    for contribution in adds:
+        squares = squares + contribution**2
     return _spread(squares, filled)
 
 

@@ -163,8 +163,8 @@ def _exact(steps: BinomialSteps, alpha: float, effect: Floats | None) -> Interva
     else:
         independent = np.broadcast_to(steps.reports / effect, steps.counts.shape)
         low, high = clopper_pearson(steps.counts / effect, independent, alpha)
-    least, most = steps.base - steps.slack, steps.base + steps.slack
-    return least + (steps.heights * low).sum(axis=0), most + (steps.heights * high).sum(axis=0)
+    base_low, base_high = steps.base - steps.slack, steps.base + steps.slack
+    return base_low + (steps.heights * low).sum(axis=0), base_high + (steps.heights * high).sum(axis=0)
 
 
 def _enough(steps: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:

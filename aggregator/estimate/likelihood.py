@@ -109,39 +109,41 @@ def _ascend(decoder: Decoder, mean_features: Floats, reports: int, start: Floats
     """Return the distribution with the largest objective F of the module's formula; ``pull`` is s P, shape (k,)."""
     if not decoder.one_hot:
         raise ValueError("a likelihood needs counts of whole outputs, and here bits are counted one by one")
-    whole = 1 + pull.sum()
-    seen = mean_features > 0
+    total = 1 + pull.sum()
+    observed = mean_features > 0
     slack = SLACK * CONVERGED_NATS / reports
 
     def evaluate(p: Floats) -> tuple[float, float, Floats]:
         """Return the objective at ``p``, its gap, and the next step of expectation maximisation."""
         distribution = decoder.forward(p)
-        if (distribution[seen] <= 0).any():
+        if (distribution[observed] <= 0).any():
             return -math.inf, math.inf, p
-        slope = decoder.backward(np.divide(mean_features, distribution, out=np.zeros_like(mean_features), where=seen))
+        slope = decoder.backward(
+            np.divide(mean_features, distribution, out=np.zeros_like(mean_features), where=observed)
+        )
         # No step takes p below pull / whole, so p is positive wherever pull is.
-        value = mean_features[seen] @ np.log(distribution[seen]) + pull[pull > 0] @ np.log(p[pull > 0])
+        value = mean_features[observed] @ np.log(distribution[observed]) + pull[pull > 0] @ np.log(p[pull > 0])
         slope = slope + np.divide(pull, p, out=np.zeros_like(p), where=pull > 0)
         step = p * slope
-        return float(value), float(slope.max() - whole), step / step.sum()
+        return float(value), float(slope.max() - total), step / step.sum()
 
     p = (1 - LEAST_START) * start + LEAST_START / decoder.inputs
     _, gap, first = evaluate(p)
-    taken = 1
-    while gap * reports > CONVERGED_NATS and taken < steps:
+    evaluations = 1
+    while gap * reports > CONVERGED_NATS and evaluations < steps:
         second_value, second_gap, second = evaluate(first)
         if second_gap * reports <= CONVERGED_NATS:
-            return Fit(first, second_gap * reports, taken + 1)
+            return Fit(first, second_gap * reports, evaluations + 1)
         far = _extrapolate(p, first, second)
         far_value, far_gap, after = evaluate(far)
-        taken += 2
+        evaluations += 2
         if far_value >= second_value - slack:
             p, gap, first = far, far_gap, after
         else:
             p = second
             _, gap, first = evaluate(second)
-            taken += 1
-    return Fit(p, max(gap, 0.0) * reports, taken)
+            evaluations += 1
+    return Fit(p, max(gap, 0.0) * reports, evaluations)
 
 
 def _extrapolate(p: Floats, first: Floats, second: Floats) -> Floats:
@@ -201,16 +203,16 @@ def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> Ide
         )
     channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
     distribution = p @ channel
-    seen = distribution > 0
-    scaled = channel[:, seen] / np.sqrt(distribution[seen])
+    possible = distribution > 0
+    scaled = channel[:, possible] / np.sqrt(distribution[possible])
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.count_nonzero(singular > math.sqrt(LOST) * singular[0]))
     left, singular, right = left[:, :rank], singular[:rank], right[:rank]
     # This is D^-1 Q' F^+, of the shape (seen, k).
-    inverse = (right.T / singular) @ left.T / np.sqrt(distribution[seen])[:, np.newaxis]
+    inverse = (right.T / singular) @ left.T / np.sqrt(distribution[possible])[:, np.newaxis]
     # A value is identified if the projection of its unit vector has the length 1.
     identified = np.abs((left**2).sum(axis=1) - 1) < math.sqrt(LOST)
-    raw = mean_features[seen] @ inverse
-    variance = np.maximum(mean_features[seen] @ inverse**2 - raw**2, 0)
+    raw = mean_features[possible] @ inverse
+    variance = np.maximum(mean_features[possible] @ inverse**2 - raw**2, 0)
     weight = float(np.abs(inverse[:, identified]).max()) if identified.any() else math.nan
     return IdentifiedValues(np.where(identified, raw, np.nan), np.where(identified, variance, np.nan), weight)

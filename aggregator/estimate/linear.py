@@ -66,8 +66,8 @@ class Linear:
     @property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share by changing all its reports, shape (k,)."""
-        most = 1 if self.tally.groups is None else self.tally.groups.max_outputs
-        return self.contribution_range * most / self.tally.reports
+        max_outputs = 1 if self.tally.groups is None else self.tally.groups.max_outputs
+        return self.contribution_range * max_outputs / self.tally.reports
 
     @property
     def filled(self) -> NDArray[np.bool_]:
@@ -127,7 +127,7 @@ def design_effect(between: Floats, independent: Floats) -> Floats:
         between: (k,) variances between groups of devices.
         independent: (k,) variances of independent reports.
     """
-    own = np.divide(between, independent, out=np.zeros_like(between), where=independent > 0)
-    whole = float(between.sum() / independent.sum()) if independent.sum() > 0 else 1.0
-    effect: Floats = np.maximum(own, max(whole, 1.0))
+    effects = np.divide(between, independent, out=np.zeros_like(between), where=independent > 0)
+    overall = float(between.sum() / independent.sum()) if independent.sum() > 0 else 1.0
+    effect: Floats = np.maximum(effects, max(overall, 1.0))
     return effect

@@ -39,8 +39,8 @@ class NumberBlocks:
     def of_numbers(self, p: Floats) -> Floats:
         """Return the shares of the numbers, shape (k,), from the shares of the blocks, (K,), spread equally within a
         block."""
-        each: Floats = np.repeat(p / self.sizes, self.sizes)
-        return each
+        shares: Floats = np.repeat(p / self.sizes, self.sizes)
+        return shares
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class MergedChannel(NumberBlocks):
     channel: Floats
 
     @classmethod
-    def of(cls, decoder: Decoder, most: int) -> MergedChannel:
-        """Return the channel of a decoder, merged into at most ``most`` blocks of inputs."""
+    def of(cls, decoder: Decoder, max_blocks: int) -> MergedChannel:
+        """Return the channel of a decoder, merged into at most ``max_blocks`` blocks of inputs."""
         k = decoder.inputs
-        blocks = min(k, most)
+        blocks = min(k, max_blocks)
         ends = np.arange(1, blocks + 1) * k // blocks
         starts = np.arange(0, decoder.features, max(k // blocks, 1))
         channel = np.empty((blocks, len(starts)))
@@ -94,15 +94,15 @@ class Merged(NumberBlocks):
     weights: Floats | None = None
 
     @classmethod
-    def of(cls, decoder: Decoder, counts: Integers, most: int = MOST_BLOCKS) -> Merged:
+    def of(cls, decoder: Decoder, counts: Integers, max_blocks: int = MOST_BLOCKS) -> Merged:
         """Return the merged reports of a channel with ordered inputs and outputs.
 
         Args:
             decoder: the decoder of the channel.
             counts: (m,) the number of reports with each output, not all zero.
-            most: the largest number of blocks.
+            max_blocks: the largest number of blocks.
         """
-        return MergedChannel.of(decoder, most).merged(counts)
+        return MergedChannel.of(decoder, max_blocks).merged(counts)
 
     @classmethod
     def joined(cls, classes: Sequence[Merged], weights: Floats | None = None) -> Merged:
@@ -112,8 +112,8 @@ class Merged(NumberBlocks):
             classes: the merged reports of each class, over the same blocks; at least one class.
             weights: (C,) the known shares of the classes, with the sum one.
         """
-        channel = block_diag(*(one.channel for one in classes))
-        return cls(classes[0].ends, channel, np.concatenate([one.counts for one in classes]), weights)
+        channel = block_diag(*(merged.channel for merged in classes))
+        return cls(classes[0].ends, channel, np.concatenate([merged.counts for merged in classes]), weights)
 
     @property
     def classes(self) -> int:

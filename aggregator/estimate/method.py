@@ -165,16 +165,18 @@ def consistent(
 def _smooth_classes(decoder: ClassesDecoder, mean_features: Floats, reports: int, shown_inputs: ShownInputs) -> Floats:
     """Return the shares of all classes together, shape (k,); classes with the wave mechanism are smoothed, others
     projected."""
-    found = np.zeros(decoder.inputs)
+    shares = np.zeros(decoder.inputs)
     for inner, part, weight in zip(decoder.decoders, decoder.of_classes(mean_features), decoder.parts, strict=True):
         if weight:
-            whole = float(part.sum())
-            own, linear = part / whole, None
+            class_share = float(part.sum())
+            class_features, linear = part / class_share, None
             if inner.by_value:
-                linear = inner.invert(own), np.empty(0)
+                linear = inner.invert(class_features), np.empty(0)
             method = "projection" if inner.by_value else "smooth"
-            found += weight * consistent(method, inner, own, round(whole * reports), linear, None, [], shown_inputs)
-    return found
+            shares += weight * consistent(
+                method, inner, class_features, round(class_share * reports), linear, None, [], shown_inputs
+            )
+    return shares
 
 
 def _converged_share(fit: likelihood.Fit, warnings: list[str]) -> Floats:

@@ -17,15 +17,15 @@ class NotEnough(NotYet):
     """The number of devices that answered is below the campaign's minimum."""
 
 
-def too_few(campaign: Campaign, where: str) -> NotEnough:
+def too_few(campaign: Campaign, side: str) -> NotEnough:
     """Return the error if one side of a change between periods has too few devices.
 
     Args:
-        where: the side, such as ``in period 3``.
+        side: the side in words, such as ``in period 3``.
     """
     return NotEnough(
         f"{campaign.title!r} needs reports of {quantity(campaign.minimum_devices, 'device')}, and there are fewer "
-        f"{where}: compare other periods, or take periods together with --periods"
+        f"{side}: compare other periods, or take periods together with --periods"
     )
 
 

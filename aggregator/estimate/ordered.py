@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aggregator.estimate import query
+from aggregator.estimate import estimator, query
 from aggregator.estimate.bins import bin_starts, fewer_bins
-from aggregator.estimate.estimator import estimate
 from aggregator.estimate.ordered_campaign import has_mean, is_wave
 from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics
 from aggregator.estimate.range_statistics import RangeStatistics
@@ -64,14 +63,16 @@ def ordered_statistics(
             f"the values of {unsigned.title!r} have no order (domain kind {unsigned.domain.kind!r}), and quantiles, "
             "ranges and means need one: estimate the shares"
         )
-    found = estimate(campaign, tally, method=method, confidence=confidence, class_name=class_name, margins=margins)
+    estimate = estimator.estimate(
+        campaign, tally, method=method, confidence=confidence, class_name=class_name, margins=margins
+    )
     average = query.mean(unsigned, tally, confidence=confidence, margins=margins) if mean else None
     if not (quantiles or cdf or bins) and above is None and between is None:
-        return OrderedStatistics(found, (), (), (), None, None, average)
-    ranges = RangeStatistics(tally, found)
+        return OrderedStatistics(estimate, (), (), (), None, None, average)
+    ranges = RangeStatistics(tally, estimate)
     edges = [ranges.first(edge) for edge in sorted(bins, key=ranges.first)]
     return OrderedStatistics(
-        found,
+        estimate,
         tuple(ranges.quantile(p) for p in sorted(quantiles)),
         ranges.cdf() if cdf else (),
         ranges.bins(edges),
@@ -81,22 +82,22 @@ def ordered_statistics(
     )
 
 
-def summary(tally: Tally, found: Estimate) -> OrderedStatistics:
+def summary(tally: Tally, estimate: Estimate) -> OrderedStatistics:
     """Return the mean, if it has an unbiased estimate, and for the wave mechanism also the nine deciles and the shares
     of bins.
 
     Args:
         tally: the counts from which the estimate was computed.
-        found: the estimate.
+        estimate: the estimate.
     Raises:
         NotOrdered, NotEnough
     """
-    campaign = found.campaign
-    margins = () if found.weighting is None else found.weighting.margins
-    mean = query.mean(campaign, tally, confidence=found.confidence, margins=margins) if has_mean(campaign) else None
+    campaign = estimate.campaign
+    margins = () if estimate.weighting is None else estimate.weighting.margins
+    mean = query.mean(campaign, tally, confidence=estimate.confidence, margins=margins) if has_mean(campaign) else None
     if not is_wave(campaign):
-        return OrderedStatistics(found, (), (), (), None, None, mean)
-    ranges = RangeStatistics(tally, found)
+        return OrderedStatistics(estimate, (), (), (), None, None, mean)
+    ranges = RangeStatistics(tally, estimate)
     deciles = tuple(ranges.quantile(p) for p in DECILES)
-    bins = ranges.bins(bin_starts(campaign.domain, fewer_bins(found.reports)))
-    return OrderedStatistics(found, deciles, (), bins, None, None, mean)
+    bins = ranges.bins(bin_starts(campaign.domain, fewer_bins(estimate.reports)))
+    return OrderedStatistics(estimate, deciles, (), bins, None, None, mean)

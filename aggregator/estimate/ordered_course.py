@@ -115,28 +115,29 @@ class OrderedCourse:
     @property
     def noun(self) -> str:
         """The word for a counted output: "output" if a report of one of the sides may have several, else "report"."""
-        several = any(counted_noun(found.estimate.campaign) == "output" for _, found in self.known)
+        several = any(counted_noun(statistics.estimate.campaign) == "output" for _, statistics in self.known)
         return "output" if several else "report"
 
     def without_cdf(self) -> OrderedCourse:
         """Return the course without the distribution functions, which only a picture needs."""
         sides = [
-            one if one.statistics is None else replace(one, statistics=replace(one.statistics, cdf=()))
-            for one in self.sides
+            side if side.statistics is None else replace(side, statistics=replace(side.statistics, cdf=()))
+            for side in self.sides
         ]
         differences = [
-            replace(one, shifts=tuple(shift for shift in one.shifts if shift.kind != "cdf")) for one in self.differences
+            replace(difference, shifts=tuple(shift for shift in difference.shifts if shift.kind != "cdf"))
+            for difference in self.differences
         ]
         return replace(self, sides=tuple(sides), differences=tuple(differences))
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form: for each side its statistics, or its number of reports if it has none."""
-        whole = self.known[0][1].estimate
+        estimate = self.known[0][1].estimate
         name = "periods" if self.by == "period" else self.by
         return {
-            "campaign": whole.campaign.title,
-            "campaign_id": whole.campaign_id.hex(),
-            "confidence": whole.confidence,
+            "campaign": estimate.campaign.title,
+            "campaign_id": estimate.campaign_id.hex(),
+            "confidence": estimate.confidence,
             "by": self.by,
             "sides": [
                 {name: side.name, "reports": side.reports}
@@ -145,19 +146,19 @@ class OrderedCourse:
             ],
             "differences": [
                 {
-                    "from": one.before.name,
-                    "to": one.after.name,
+                    "from": difference.before.name,
+                    "to": difference.after.name,
                     "unit": unit_of(self.domain),
-                    "values": [{"what": shift.kind} | shift.as_json() for shift in one.shifts],
+                    "values": [{"what": shift.kind} | shift.as_json() for shift in difference.shifts],
                 }
-                for one in self.differences
+                for difference in self.differences
             ],
         }
 
 
-def _numbers(found: OrderedStatistics) -> dict[str, Any]:
+def _numbers(statistics: OrderedStatistics) -> dict[str, Any]:
     """Return the part of ``OrderedStatistics.as_json`` that concerns one side, not the campaign."""
-    return {name: one for name, one in found.as_json().items() if name not in _OF_ALL}
+    return {name: value for name, value in statistics.as_json().items() if name not in _OF_ALL}
 
 
 _OF_ALL = ("campaign", "campaign_id", "confidence", "class")
@@ -201,7 +202,7 @@ def by_period(
             raise too_few(signed.campaign, f"in {few[0].name_in_text}")
     pairs = [(before, after)] if before is not after else []
     if steps:
-        pairs += [(one, other) for one, other in pairwise(known) if one is not before or other is not after]
+        pairs += [(earlier, later) for earlier, later in pairwise(known) if earlier is not before or later is not after]
     return OrderedCourse("period", sides, tuple(_difference(*pair, paired=True) for pair in pairs))
 
 
@@ -218,7 +219,7 @@ def by_class(signed: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
         raise NotOrdered(f"{signed.campaign.title!r} has no classes of people: leave out --by class")
     sides = tuple(_side(name, name, *signed_within(signed, tally, name), ask, name) for name in names)
     first, *others = _known(signed, sides, "class")
-    return OrderedCourse("class", sides, tuple(_difference(first, one, paired=False) for one in others))
+    return OrderedCourse("class", sides, tuple(_difference(first, side, paired=False) for side in others))
 
 
 def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedCourse:
@@ -238,13 +239,13 @@ def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedCourse:
         OrderedSide(side.name, side.name, side.tally.reports, ask(side.signed, side.tally, side.class_name))
         for side in compared
     )
-    by = "campaign" if all(side.class_name is None for side in compared) else "class"
-    return OrderedCourse(by, sides, tuple(_difference(sides[0], one, paired=False) for one in sides[1:]))
+    grouping = "campaign" if all(side.class_name is None for side in compared) else "class"
+    return OrderedCourse(grouping, sides, tuple(_difference(sides[0], side, paired=False) for side in sides[1:]))
 
 
 def _side(name: str, text: str, signed: SignedCampaign, tally: Tally, ask: Ask, class_name: str | None) -> OrderedSide:
-    found = ask(signed, tally, class_name) if is_enough(signed.campaign, tally) else None
-    return OrderedSide(name, text, tally.reports, found)
+    statistics = ask(signed, tally, class_name) if is_enough(signed.campaign, tally) else None
+    return OrderedSide(name, text, tally.reports, statistics)
 
 
 def _known(signed: SignedCampaign, sides: Sequence[OrderedSide], part: str) -> list[OrderedSide]:
@@ -256,9 +257,9 @@ def _known(signed: SignedCampaign, sides: Sequence[OrderedSide], part: str) -> l
 
 
 def _difference(before: OrderedSide, after: OrderedSide, *, paired: bool) -> OrderedDifference:
-    found = [side.statistics for side in (before, after) if side.statistics is not None]
-    domain = found[0].estimate.campaign.domain
-    pairs = zip(*(one.statistics() for one in found), strict=True)
+    both = [side.statistics for side in (before, after) if side.statistics is not None]
+    domain = both[0].estimate.campaign.domain
+    pairs = zip(*(statistics.statistics() for statistics in both), strict=True)
     return OrderedDifference(before, after, tuple(_shift(domain, *pair, paired=paired) for pair in pairs))
 
 

@@ -139,21 +139,21 @@ class OrderedStatistics:
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; statistics that were not requested are left out."""
-        found = self.estimate
+        estimate = self.estimate
         about = {
-            "campaign": found.campaign.title,
-            "campaign_id": found.campaign_id.hex(),
-            "class": found.class_name,
-            "reports": found.reports,
-            "method": found.method,
-            "confidence": found.confidence,
+            "campaign": estimate.campaign.title,
+            "campaign_id": estimate.campaign_id.hex(),
+            "class": estimate.class_name,
+            "reports": estimate.reports,
+            "method": estimate.method,
+            "confidence": estimate.confidence,
         }
         return about | self.numbers() | {"warnings": list(self.warnings)}
 
     def statistics(self) -> Iterator[Statistic]:
         """Yield the requested statistics, in the order of the JSON."""
-        for one in self.quantiles:
-            yield Statistic("quantile", {"p": one.p}, one.value, one.low, one.high)
+        for quantile in self.quantiles:
+            yield Statistic("quantile", {"p": quantile.p}, quantile.value, quantile.low, quantile.high)
         for point in self.cdf:
             yield Statistic("cdf", {"value": point.value}, point.estimate, point.low, point.high)
         ranges = [*(("bin", share) for share in self.bins), ("above", self.above), ("between", self.between)]
@@ -170,8 +170,8 @@ class OrderedStatistics:
             if rows := getattr(self, name):
                 requested[name] = [row.as_json() for row in rows]
         for name in ("above", "between", "mean"):
-            if (one := getattr(self, name)) is not None:
-                requested[name] = one.as_json()
+            if (statistic := getattr(self, name)) is not None:
+                requested[name] = statistic.as_json()
         return requested
 
 

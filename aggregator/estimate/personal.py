@@ -92,8 +92,8 @@ def possible(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
     takes = np.zeros(len(declared), dtype=np.bool_)
     if offered is not None:
         takes = takes_offered(declared[:, 1:], notion.level, offered) & (declared[:, 0] == notion.level)
-    found: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(campaign.channel.outputs) < notion.size)
-    return found
+    mask: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(campaign.channel.outputs) < notion.size)
+    return mask
 
 
 def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.bool_]:
@@ -136,12 +136,12 @@ def _response(prior: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
         cover, (d, k), and truth, (d, 1). The protocol's integers are these parameters times 2^64; each cover is rounded
         up, and the truth is the remainder.
     """
-    different, which = np.unique(levels, return_inverse=True)
+    different, index = np.unique(levels, return_inverse=True)
     factors = np.array([exact.exp_lower(level) / (1 << exact.EXP_BITS) for level in different.tolist()])
-    factor = factors[which].reshape(-1, 1)
-    least = np.maximum(prior, 1 - factor * prior)
-    truth: Floats = (factor - 1) / (factor - 1 + least.sum(axis=1, keepdims=True))
-    return least * truth / (factor - 1), truth
+    factor = factors[index].reshape(-1, 1)
+    minimum = np.maximum(prior, 1 - factor * prior)
+    truth: Floats = (factor - 1) / (factor - 1 + minimum.sum(axis=1, keepdims=True))
+    return minimum * truth / (factor - 1), truth
 
 
 @lru_cache(maxsize=4)
@@ -164,7 +164,7 @@ class PersonalDecoder(Pooled):
         level: int,
         members: Floats,
         offered: Channel | None = None,
-        own: Integers | None = None,
+        class_levels: Integers | None = None,
     ) -> None:
         """Compute the channel of each declared prior.
 
@@ -173,15 +173,16 @@ class PersonalDecoder(Pooled):
             level: the campaign's level in nanonats.
             members: (d,) the share of each class among the reports.
             offered: the campaign's LDP channel; None without one.
-            own: (d,) the level of each class in nanonats, the campaign's or lower; None if all have the campaign's
-                level. The offered channel does not satisfy a lower level, so people with a lower level do not use it.
+            class_levels: (d,) the level of each class in nanonats, the campaign's or lower; None if all have the
+                campaign's level. The offered channel does not satisfy a lower level, so people with a lower level do
+                not use it.
         """
         self.classes, self.inputs = priors.shape
         self._width = self.inputs if offered is None else offered.outputs
         self.features = self.classes * self._width
         self.members = members
         self.priors = priors / priors.sum(axis=1, keepdims=True)
-        levels = np.full(self.classes, level) if own is None else own
+        levels = np.full(self.classes, level) if class_levels is None else class_levels
         self._cover, self._truth = _response(self.priors, levels)
         self._takes = np.zeros(self.classes, dtype=np.bool_)
         self._distribution: Floats = np.zeros((self.inputs, self._width))
@@ -198,20 +199,20 @@ class PersonalDecoder(Pooled):
     def _rows(self, numbers: Floats) -> Floats:
         return numbers.reshape(self.classes, self._width)
 
-    def _spread(self, responses: Floats, taken: Floats) -> Floats:
+    def _spread(self, responses: Floats, offered: Floats) -> Floats:
         """Return numbers by output for all classes, (d * m,), from those for the responses, (d, k), and those for the t
         classes that use the offered channel, (t, m)."""
-        found = np.zeros((self.classes, self._width))
-        found[:, : self.inputs] = responses
-        found[self._takes] = taken
-        return found.ravel()
+        numbers = np.zeros((self.classes, self._width))
+        numbers[:, : self.inputs] = responses
+        numbers[self._takes] = offered
+        return numbers.ravel()
 
-    def _joined(self, responses: Floats, taken: Floats) -> Floats:
+    def _joined(self, responses: Floats, offered: Floats) -> Floats:
         """Return numbers by value for all classes, (d, k), from those for the responses, (d, k), and those for the t
         classes that use the offered channel, (t, k)."""
-        found = responses.copy()
-        found[self._takes] = taken
-        return found
+        numbers = responses.copy()
+        numbers[self._takes] = offered
+        return numbers
 
     def _forward(self, p: Floats) -> Floats:
         distribution = self._cover * p.sum(axis=1, keepdims=True) + self._responds * p
@@ -225,21 +226,21 @@ class PersonalDecoder(Pooled):
 
     def _backward(self, w: Floats) -> Floats:
         rows = self._rows(w)
-        own = rows[:, : self.inputs]
-        mean = (self._cover * own).sum(axis=1, keepdims=True) + self._responds * own
+        responses = rows[:, : self.inputs]
+        mean = (self._cover * responses).sum(axis=1, keepdims=True) + self._responds * responses
         return self._joined(mean, rows[self._takes] @ self._distribution.T)
 
     def _invert(self, mean_features: Floats) -> Floats:
         rows = self._rows(mean_features)
-        own = rows[:, : self.inputs]
-        raw = (own - self._cover * own.sum(axis=1, keepdims=True)) / self._truth
+        responses = rows[:, : self.inputs]
+        raw = (responses - self._cover * responses.sum(axis=1, keepdims=True)) / self._truth
         return self._joined(raw, rows[self._takes] @ self._left.T)
 
     def _moments(self, mean_features: Floats) -> Floats:
         rows = self._rows(mean_features)
-        own = rows[:, : self.inputs]
-        others = own.sum(axis=1, keepdims=True) - own
-        moment = (own * (1 - self._cover) ** 2 + others * self._cover**2) / self._truth**2
+        responses = rows[:, : self.inputs]
+        others = responses.sum(axis=1, keepdims=True) - responses
+        moment = (responses * (1 - self._cover) ** 2 + others * self._cover**2) / self._truth**2
         return self._joined(moment, rows[self._takes] @ (self._left**2).T)
 
     def adjoint(self, v: Floats) -> Floats:
@@ -248,22 +249,22 @@ class PersonalDecoder(Pooled):
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         rows = counts.reshape(self.classes, self._width)
-        own, cover, truth = (part[~self._takes] for part in (rows[:, : self.inputs], self._cover, self._truth))
+        responses, cover, truth = (part[~self._takes] for part in (rows[:, : self.inputs], self._cover, self._truth))
         contributions = [(1 - cover) / truth, -cover / truth]
-        times = [own, own.sum(axis=1, keepdims=True) - own]
+        times = [responses, responses.sum(axis=1, keepdims=True) - responses]
         if self._takes.any():
             contributions.append(self._left.T)
-            taken = rows[self._takes].sum(axis=0)
-            times.append(np.repeat(taken[:, np.newaxis], self.inputs, axis=1))
+            offered = rows[self._takes].sum(axis=0)
+            times.append(np.repeat(offered[:, np.newaxis], self.inputs, axis=1))
         return np.concatenate(contributions), np.concatenate(times)
 
     @property
     def ceiling(self) -> Floats:
-        most = np.tile(self._distribution.max(axis=0), (int(self._takes.sum()), 1))
-        return self._spread(self._cover + self._responds, most) * np.repeat(self.members, self._width)
+        offered = np.tile(self._distribution.max(axis=0), (int(self._takes.sum()), 1))
+        return self._spread(self._cover + self._responds, offered) * np.repeat(self.members, self._width)
 
     @property
     def people_per_report(self) -> float:
-        own = np.maximum(1 - self._cover, self._cover) / self._truth
-        responses = float(own[~self._takes].max()) if not self._takes.all() else 0.0
+        largest = np.maximum(1 - self._cover, self._cover) / self._truth
+        responses = float(largest[~self._takes].max()) if not self._takes.all() else 0.0
         return max(responses, float(np.abs(self._left).max()) if self._takes.any() else 0.0)

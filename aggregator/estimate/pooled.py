@@ -142,9 +142,9 @@ class Pooled(Decoder):
 
     def _better(self, mean_features: Floats, p: Floats) -> Floats:
         marginal = self._forward(p)
-        seen = marginal > 0
+        possible = marginal > 0
         posterior: Floats = p * self._backward(
-            np.divide(mean_features, marginal, out=np.zeros_like(mean_features), where=seen)
+            np.divide(mean_features, marginal, out=np.zeros_like(mean_features), where=possible)
         )
         posterior /= posterior.sum()
         return posterior

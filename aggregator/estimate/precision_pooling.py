@@ -59,16 +59,18 @@ class PrecisionDecoder(ReweighedDecoder):
         """
         together = self.invert(mean_features)
         distribution = np.maximum(together, 0) / np.maximum(together, 0).sum()
-        found = []
+        estimates = []
         for decoder, part, member in zip(
             self._decoders, np.split(mean_features, self._cuts), self.members, strict=True
         ):
             if member:
-                found.append((decoder.invert(part / member), decoder.variances(decoder.forward(distribution)) / member))
-        alone, variances = (np.array(column) for column in zip(*found, strict=True))
+                estimates.append(
+                    (decoder.invert(part / member), decoder.variances(decoder.forward(distribution)) / member)
+                )
+        alone, variances = (np.array(column) for column in zip(*estimates, strict=True))
         weights = self.weights[self.members > 0, np.newaxis]
-        whole = (weights**2 * variances).sum(axis=0)
-        apart = np.maximum((1 - 2 * weights) * variances + whole, 0) / reports
+        pooled_variance = (weights**2 * variances).sum(axis=0)
+        apart = np.maximum((1 - 2 * weights) * variances + pooled_variance, 0) / reports
         size = np.divide(np.abs(alone - together), np.sqrt(apart), out=np.zeros_like(alone), where=apart > 0)
         # If there are only two classes, their standardised differences from the whole are equal and count once.
         comparisons = size.size // 2 if len(alone) == 2 else size.size
@@ -99,14 +101,14 @@ def precision_pooled(decoder: Decoder, mean_features: Floats, reports: int, *, d
             "pooling by precision needs one report from each device, and here devices have several: select one "
             "--period, or use --pool equal"
         )
-    found = PrecisionDecoder(decoder.decoders, decoder.members, decoder.priors)
-    p = found.p_value(mean_features, reports)
+    pooled = PrecisionDecoder(decoder.decoders, decoder.members, decoder.priors)
+    p = pooled.p_value(mean_features, reports)
     if p < ALPHA:
         raise PoolingRefused(
             f"the classes have different shares (p = {max(p, 1e-6):.2g} at most): an average weighted by precision "
             "would not be the distribution of any population. Use --pool equal, or --where class=NAME for one class"
         )
-    return found
+    return pooled
 
 
 def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
@@ -121,7 +123,9 @@ def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
     """
     members = np.full(len(decoders), 1 / len(decoders))
     even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
-    equal, by_precision = (made(decoders, members, None) for made in (ClassesDecoder, PrecisionDecoder))
+    equal, by_precision = (
+        decoder_class(decoders, members, None) for decoder_class in (ClassesDecoder, PrecisionDecoder)
+    )
     distribution = equal.forward(even)
     return (
         math.sqrt(float(equal.variances(distribution).mean())),

@@ -60,7 +60,9 @@ class PriorTest:
         }
 
 
-def prior_test(decoder: Decoder, prior: Floats, counts: Integers, reports: int, most: int = 1) -> PriorTest | None:
+def prior_test(
+    decoder: Decoder, prior: Floats, counts: Integers, reports: int, max_outputs: int = 1
+) -> PriorTest | None:
     """Return the test of ``prior`` against the counts of the outputs; None if the prior cannot be tested.
 
     A prior cannot be tested if reports are counted bit by bit, if channels depend on transcripts, or if there are too
@@ -72,26 +74,26 @@ def prior_test(decoder: Decoder, prior: Floats, counts: Integers, reports: int, 
         prior: (k,) the prior; a pooled decoder uses the priors of its classes instead.
         counts: (m,) the counts of the outputs.
         reports: n, the number of reports.
-        most: the largest number of reports of one device. All reports of a device may repeat one output, so the counts
-            are divided by this number.
+        max_outputs: the largest number of reports of one device. All reports of a device may repeat one output, so the
+            counts are divided by this number.
     """
     if not decoder.one_hot or isinstance(decoder, TranscriptDecoder):
         return None
     distribution = decoder.predicted if isinstance(decoder, Pooled) else decoder.forward(prior)
-    expected = distribution * (reports / most)
-    least = max(LEAST_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
+    expected = distribution * (reports / max_outputs)
+    minimum = max(LEAST_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
     cell, collected, last = np.zeros(len(expected), dtype=np.int64), 0.0, 0
     for output, count in enumerate(expected.tolist()):
         cell[output] = last
         collected += count
-        if collected >= least:
+        if collected >= minimum:
             collected, last = 0.0, last + 1
     # The outputs after the last full cell belong to it.
     cell = np.minimum(cell, max(last - 1, 0))
     awaited = np.bincount(cell, weights=expected)
-    found = np.bincount(cell, weights=counts / most)
+    observed = np.bincount(cell, weights=counts / max_outputs)
     if len(awaited) < 2:
         return None
-    statistic = float(((found - awaited) ** 2 / awaited).sum())
+    statistic = float(((observed - awaited) ** 2 / awaited).sum())
     freedom = len(awaited) - 1
     return PriorTest(statistic, freedom, float(special.chdtrc(freedom, statistic)))

@@ -100,9 +100,9 @@ class Profile:
             t: the tested share, 0 to 1.
         """
         inside = np.tile(chosen, self._classes)
-        here = float(self.share[inside].sum())
+        estimate = float(self.share[inside].sum())
         value = self._log_likelihood(self._best(self._start(inside, t), inside, t))
-        return math.copysign(math.sqrt(max(2 * (self._value - value), 0) / self._effect), t - here)
+        return math.copysign(math.sqrt(max(2 * (self._value - value), 0) / self._effect), t - estimate)
 
     def _start(self, inside: Mask, t: float) -> Floats:
         """Return a distribution with the share ``t`` in the rows ``inside``, near the maximum-likelihood distribution.
@@ -114,22 +114,22 @@ class Profile:
         """
         start, slope = np.zeros_like(self.share), self._slope(self.share)
         sizes = np.bincount(self._class_of_row, self.share)
-        held = np.bincount(self._class_of_row, np.where(inside, self.share, 0))
-        here = float(held.sum())
+        inside_shares = np.bincount(self._class_of_row, np.where(inside, self.share, 0))
+        estimate = float(inside_shares.sum())
         # The rows that lose people are scaled, so that their share is exactly 0 if t is 0 or 1.
-        if t < here:
-            within = held * t / here
+        if t < estimate:
+            within = inside_shares * t / estimate
             without = sizes - within
         else:
-            without = (sizes - held) * ((1 - t) / max(1 - here, LEAST))
+            without = (sizes - inside_shares) * ((1 - t) / max(1 - estimate, LEAST))
             within = sizes - without
         for side, masses in ((inside, within), (~inside, without)):
-            for number, wanted in enumerate(masses):
+            for number, mass in enumerate(masses):
                 cell = side & (self._class_of_row == number)
-                found = np.where(cell, self.share, 0)
-                if found.sum() < LEAST:
-                    found = np.where(np.arange(len(slope)) == np.where(cell, slope, -1).argmax(), 1.0, 0.0)
-                start += found * (max(wanted, 0.0) / found.sum())
+                shares = np.where(cell, self.share, 0)
+                if shares.sum() < LEAST:
+                    shares = np.where(np.arange(len(slope)) == np.where(cell, slope, -1).argmax(), 1.0, 0.0)
+                start += shares * (max(mass, 0.0) / shares.sum())
         return start
 
     def interval(self, chosen: Mask, z: float) -> tuple[float, float]:
@@ -141,18 +141,18 @@ class Profile:
         """
         if chosen.all() or not chosen.any():
             return (1.0, 1.0) if chosen.all() else (0.0, 0.0)
-        here = float(self.share[np.tile(chosen, self._classes)].sum())
-        return self._end(chosen, -z, here, 0.0), self._end(chosen, z, here, 1.0)
+        estimate = float(self.share[np.tile(chosen, self._classes)].sum())
+        return self._end(chosen, -z, estimate, 0.0), self._end(chosen, z, estimate, 1.0)
 
-    def _end(self, chosen: Mask, z: float, here: float, limit: float) -> float:
-        """Return the share between ``here`` and ``limit`` at which the root is z; ``limit`` if the test does not reject
-        ``limit`` (see ``AT_LIMITS``)."""
+    def _end(self, chosen: Mask, z: float, estimate: float, limit: float) -> float:
+        """Return the share between ``estimate`` and ``limit`` at which the root is z; ``limit`` if the test does not
+        reject ``limit`` (see ``AT_LIMITS``)."""
         reached = self.root(chosen, limit)
         if abs(reached) <= math.sqrt(AT_LIMITS) * abs(z):
             return limit
         # Find the zero of root - z by regula falsi with the Illinois rule.
-        near, far = (here, -z), (limit, reached - z)
-        while abs(far[0] - near[0]) > 1e-4 * (1 + abs(here)) / 10:
+        near, far = (estimate, -z), (limit, reached - z)
+        while abs(far[0] - near[0]) > 1e-4 * (1 + abs(estimate)) / 10:
             t = near[0] - near[1] * (far[0] - near[0]) / (far[1] - near[1])
             value = self.root(chosen, t) - z
             if abs(value) < 1e-3:
@@ -185,11 +185,13 @@ class Profile:
                 break
             target = self._newton(p, slope, sides)
             aim, value, part = float(slope @ (target - p)), self._log_likelihood(p), 1.0
-            while (found := self._log_likelihood(p + part * (target - p))) < value + part * aim / 10 * self._reports:
+            while (
+                moved_value := self._log_likelihood(p + part * (target - p))
+            ) < value + part * aim / 10 * self._reports:
                 part /= 2
                 if part < 1e-6:
                     return p
-            if found <= value:
+            if moved_value <= value:
                 break
             p = p + part * (target - p)
             p[p < LEAST] = 0
@@ -203,9 +205,9 @@ class Profile:
         """
         best = []
         for side in (inside, ~inside):
-            found = np.full(len(self._class_shares), -np.inf)
-            np.maximum.at(found, self._share_index[side], slope[side])
-            best.append(found)
+            slopes = np.full(len(self._class_shares), -np.inf)
+            np.maximum.at(slopes, self._share_index[side], slope[side])
+            best.append(slopes)
         if not np.isfinite(best[1]).all():
             return float(self._class_shares @ best[0])
         gains, left = best[0] - best[1], t
@@ -220,24 +222,24 @@ class Profile:
         support = p > 0
         for side, number in product([side for side, mass in sides if mass], range(self._classes)):
             places = (side & (self._class_of_row == number)).nonzero()[0]
-            held = (p[places] > 0).nonzero()[0].tolist()
-            for first, stop in zip([0, *held], [*held, len(places)], strict=True):
+            positive = (p[places] > 0).nonzero()[0].tolist()
+            for first, stop in zip([0, *positive], [*positive, len(places)], strict=True):
                 if stop > first:
                     support[places[first + slope[places[first:stop]].argmax()]] = True
         places = np.flatnonzero(support)
         distribution, heavy = p @ self._channel, HEAVY
         rows = (self._channel[places] * (np.sqrt(self._weights) / distribution)).T
-        kept = [(side[places] * heavy, mass * heavy) for side, mass in sides]
+        constraints = [(side[places] * heavy, mass * heavy) for side, mass in sides]
         if len(self._class_shares) > 1:
-            kept += [
+            constraints += [
                 ((self._share_index[places] == part) * heavy, mass * heavy)
                 for part, mass in enumerate(self._class_shares)
             ]
-        orthogonal, triangle = np.linalg.qr(np.vstack([rows, *(row for row, _ in kept)]))
-        wanted = np.concatenate([2 * np.sqrt(self._weights), [mass for _, mass in kept]])
-        found, _ = nnls(triangle, orthogonal.T @ wanted, maxiter=100 * len(places))
+        orthogonal, triangle = np.linalg.qr(np.vstack([rows, *(row for row, _ in constraints)]))
+        targets = np.concatenate([2 * np.sqrt(self._weights), [mass for _, mass in constraints]])
+        solution, _ = nnls(triangle, orthogonal.T @ targets, maxiter=100 * len(places))
         target = np.zeros_like(p)
-        target[places] = found
+        target[places] = solution
         return self._with_masses(target, p, sides)
 
     def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Mask, float]]) -> Floats:
@@ -245,9 +247,9 @@ class Profile:
         parts = len(self._class_shares)
         for _ in range(MOST_RAKES if parts > 1 else 1):
             if parts > 1:
-                held = np.bincount(self._share_index, target, parts)
-                factors = np.divide(self._class_shares, held, out=np.zeros(parts), where=held > 0)
-                target = np.where((held > 0)[self._share_index], target * factors[self._share_index], p)
+                sums = np.bincount(self._share_index, target, parts)
+                factors = np.divide(self._class_shares, sums, out=np.zeros(parts), where=sums > 0)
+                target = np.where((sums > 0)[self._share_index], target * factors[self._share_index], p)
             for side, mass in sides:
                 inside = target[side].sum()
                 target[side] = target[side] * (mass / inside) if inside > 0 else p[side]

@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.estimate import interval
+from aggregator.estimate import estimator, interval
 from aggregator.estimate.class_weights import weigh
-from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
 from aggregator.estimate.minimum import require_enough
@@ -193,8 +192,8 @@ def _of_views(campaign: Campaign, tally: Tally, a: Floats, offset: float, confid
     for place, factor in zip(views.tree, factors, strict=True):
         decoder, part = views.counted[place].decoder, views.counted[place].tally
         if part.reports:
-            mean, own, wider = _mean_of_reports(decoder, part, factor, confidence)
-            centre, variance, t = centre + mean, variance + own, max(t, wider)
+            mean, part_variance, wider = _mean_of_reports(decoder, part, factor, confidence)
+            centre, variance, t = centre + mean, variance + part_variance, max(t, wider)
     se, centre = math.sqrt(variance), centre + offset
     return QueryResult(query, centre, centre, se, centre - t * se, centre + t * se, confidence, None)
 
@@ -253,8 +252,8 @@ def mean(
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible, MarginRefused
     """
-    found = weighted(campaign, tally, points_of(campaign), confidence=confidence, query="mean", margins=margins)
-    return replace(found, unit=DAYS if isinstance(campaign.domain, Dates) else unit_of(campaign.domain))
+    average = weighted(campaign, tally, points_of(campaign), confidence=confidence, query="mean", margins=margins)
+    return replace(average, unit=DAYS if isinstance(campaign.domain, Dates) else unit_of(campaign.domain))
 
 
 def total(campaign: Campaign, tally: Tally, *, population: int | None = None, confidence: float = 0.95) -> QueryResult:
@@ -309,11 +308,11 @@ def value_share(
         NotEnough, NotInvertible
         ValueError: ``x`` is not a value or district.
     """
-    whole = estimate(campaign, tally, confidence=confidence)
-    shown = whole.at(resolution)
+    estimate = estimator.estimate(campaign, tally, confidence=confidence)
+    shown = estimate.at(resolution)
     if not 0 <= x < shown.size:
         raise ValueError(f"there is no value {x}: give the position of a value, 0 to {shown.size - 1}")
-    mmse = float(whole.share[x]) if whole.method == "mmse" else None
+    mmse = float(estimate.share[x]) if estimate.method == "mmse" else None
     return QueryResult(
         f"share of {shown.label(x)}", float(np.clip(shown.raw[x], 0, 1)), float(shown.raw[x]), float(shown.se[x]),
         float(shown.low[x]), float(shown.high[x]), confidence, mmse, is_share=True,

@@ -58,13 +58,13 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
     decoder, _ = decoder_and_prior(campaign, tally)
     separate = isinstance(tally, PersonalTally | TranscriptTally)
     if separate or not decoder.one_hot:
-        here = "devices have different channels" if separate else "reports are counted bit by bit"
+        obstacle = "devices have different channels" if separate else "reports are counted bit by bit"
         raise NotOrdered(
-            f"quantiles and ranges need whole outputs of one channel for everybody, and here {here}: estimate the "
+            f"quantiles and ranges need whole outputs of one channel for everybody, and here {obstacle}: estimate the "
             "shares, or the mean alone. Mechanism wave is made for quantiles"
         )
     inner = decoder.decoders if isinstance(decoder, ClassesDecoder) else [decoder]
-    if decoder.inputs > INTERVAL_BLOCKS and any(one.by_value for one in inner):
+    if decoder.inputs > INTERVAL_BLOCKS and any(class_decoder.by_value for class_decoder in inner):
         raise NotOrdered(
             f"quantiles and ranges of {decoder.inputs} values, more than {INTERVAL_BLOCKS}, need mechanism wave: "
             "estimate the shares, or the mean alone"
@@ -73,11 +73,11 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
         return Merged.of(decoder, tally.counts, INTERVAL_BLOCKS)
     weights = raked(decoder.members, margins) if margins else None
     counts = decoder.of_classes(tally.counts)
-    most = max(LEAST_BLOCKS, min(INTERVAL_BLOCKS, ROWS // len(counts)))
+    max_blocks = max(LEAST_BLOCKS, min(INTERVAL_BLOCKS, ROWS // len(counts)))
     parts = zip(decoder.decoders, counts, strict=True)
     # Classes without reports are left out.
-    found = [Merged.of(inner, part, most) for inner, part in parts if part.any()]
-    return Merged.joined(found, None if weights is None else weights[decoder.members > 0])
+    merged_classes = [Merged.of(inner, part, max_blocks) for inner, part in parts if part.any()]
+    return Merged.joined(merged_classes, None if weights is None else weights[decoder.members > 0])
 
 
 class RangeStatistics:
@@ -87,11 +87,13 @@ class RangeStatistics:
         NotOrdered
     """
 
-    def __init__(self, tally: Tally, found: Estimate) -> None:
-        """Merge the reports of ``tally``, from which ``found`` was computed."""
-        self._domain, self._share, self._confidence = found.campaign.domain, found.share, found.confidence
-        self._z = interval.quantile(1 - found.confidence)
-        self._merged = _merged(found.campaign, tally, () if found.weighting is None else found.weighting.margins)
+    def __init__(self, tally: Tally, estimate: Estimate) -> None:
+        """Merge the reports of ``tally``, from which ``estimate`` was computed."""
+        self._domain, self._share, self._confidence = estimate.campaign.domain, estimate.share, estimate.confidence
+        self._z = interval.quantile(1 - estimate.confidence)
+        self._merged = _merged(
+            estimate.campaign, tally, () if estimate.weighting is None else estimate.weighting.margins
+        )
         # This is conservative: each device is assumed to repeat one output in the largest number of reports of any
         # device.
         self._profile = Profile(self._merged, 1.0 if tally.correlated is None else tally.correlated.max_outputs)
@@ -151,9 +153,9 @@ class RangeStatistics:
         low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
         high = bisect_left(range(last), True, key=lambda block: self._root(block, p) < -z)
         ends = self._merged.ends
-        found = min(int(np.searchsorted(np.cumsum(self._share), p - 1e-12)), self._domain.size - 1)
+        place = min(int(np.searchsorted(np.cumsum(self._share), p - 1e-12)), self._domain.size - 1)
         first, final = int(ends[low] - self._merged.sizes[low]), int(ends[high]) - 1
-        return Quantile(p, self._value(found), self._value(min(first, found)), self._value(max(final, found)))
+        return Quantile(p, self._value(place), self._value(min(first, place)), self._value(max(final, place)))
 
     def _root(self, block: int, p: float) -> float:
         """Return the signed root of the statistic that tests whether the share up to and including a block is ``p``."""
@@ -162,13 +164,13 @@ class RangeStatistics:
     def cdf(self) -> tuple[CdfPoint, ...]:
         """Return the distribution function at the last inputs of evenly spaced blocks."""
         blocks = np.unique(np.linspace(0, self._merged.blocks - 2, POINTS).round().astype(int)).tolist()
-        together = interval.quantile((1 - self._confidence) / len(blocks))
+        simultaneous_z = interval.quantile((1 - self._confidence) / len(blocks))
         points = []
         for block in blocks:
             past = int(self._merged.ends[block])
             share = min(float(self._share[:past].sum()), 1.0)
             low, high = self._profile.interval(self._places <= block, self._z)
-            least, most = self._profile.interval(self._places <= block, together)
-            ends = (min(low, share), max(high, share), min(least, share), max(most, share))
+            every_low, every_high = self._profile.interval(self._places <= block, simultaneous_z)
+            ends = (min(low, share), max(high, share), min(every_low, share), max(every_high, share))
             points.append(CdfPoint(self._value(past - 1), share, *ends))
         return tuple(points)

@@ -60,8 +60,8 @@ def scores(decoder: Decoder, mean_features: Floats) -> Floats:
         (m,) the statistics.
     """
     inverse = _inverse(decoder)
-    found: Floats = _beyond(decoder, inverse, mean_features) / np.sqrt(np.where(inverse > 0, inverse, 1))
-    return found
+    statistics: Floats = _beyond(decoder, inverse, mean_features) / np.sqrt(np.where(inverse > 0, inverse, 1))
+    return statistics
 
 
 def direction(decoder: Decoder, y: int) -> Direction:

@@ -159,21 +159,21 @@ class Views:
             NotInvertible
         """
         counted = [CountedView.of(campaign, place, part) for place, part in enumerate(parts)]
-        counted.sort(key=lambda one: one.decoder.inputs)
+        counted.sort(key=lambda view: view.decoder.inputs)
         return cls(tuple(counted), _largest_chain(counted))
 
     def combined(self) -> list[Combined | None]:
         """Return the linear estimate of each view's districts; None if no view with reports distinguishes them."""
-        found: list[Combined | None] = [None] * len(self.counted)
-        for place, each in zip(self.tree, self._combine(self.tree), strict=True):
-            found[place] = each
+        estimates: list[Combined | None] = [None] * len(self.counted)
+        for place, estimate in zip(self.tree, self._combine(self.tree), strict=True):
+            estimates[place] = estimate
         for place in range(len(self.counted)):
-            if found[place] is None:
+            if estimates[place] is None:
                 inside = [other for other in self.tree if other != place and self._nested(place, other)]
                 chain = [place, *inside]
                 if inside or self.counted[place].own_estimate is not None:
-                    found[place] = self._combine(chain)[0]
-        return found
+                    estimates[place] = self._combine(chain)[0]
+        return estimates
 
     def passes(self) -> Passes:
         """Return the passes through the tree of views."""
@@ -216,16 +216,16 @@ class TreeShares:
         views = Views.of(campaign, tally.by_view)
         counted = tuple(views.counted[place] for place in views.tree)
         combined = views.combined()
-        found = [each for place in views.tree if (each := combined[place]) is not None]
-        if len(found) < len(counted) or counted[-1].view.map != Identity():
+        estimates = [estimate for place in views.tree if (estimate := combined[place]) is not None]
+        if len(estimates) < len(counted) or counted[-1].view.map != Identity():
             raise NotInvertible(
                 "there are no reports at the finest resolution, so differences between single values cannot be "
                 "estimated: compare the coarser resolutions of each estimate"
             )
         passes = views.passes()
         return [
-            cls(one.view.map, each.raw, each.se, level, counted, passes)
-            for level, (one, each) in enumerate(zip(counted, found, strict=True))
+            cls(counted_view.view.map, estimate.raw, estimate.se, level, counted, passes)
+            for level, (counted_view, estimate) in enumerate(zip(counted, estimates, strict=True))
         ]
 
     def intervals(self, alpha: float) -> Interval:
@@ -235,22 +235,26 @@ class TreeShares:
     @property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share, shape (k_j,); a device has one view."""
-        reach = [None if one.linear is None else one.linear.furthest for one in self._counted]
-        alone = [[each if at == place else None for at, each in enumerate(reach)] for place in range(len(reach))]
-        furthest: Floats = np.max([self._passes.furthest(self._level, one) for one in alone], axis=0)
+        reach = [None if view.linear is None else view.linear.furthest for view in self._counted]
+        alone = [
+            [bound if number == place else None for number, bound in enumerate(reach)] for place in range(len(reach))
+        ]
+        furthest: Floats = np.max([self._passes.furthest(self._level, bounds) for bounds in alone], axis=0)
         return furthest
 
     @property
     def filled(self) -> NDArray[np.bool_]:
         """True for each group of devices that has a report of any view, shape (GROUPS,)."""
-        filled: NDArray[np.bool_] = np.any([one.linear.filled for one in self._counted if one.linear], axis=0)
+        filled: NDArray[np.bool_] = np.any([view.linear.filled for view in self._counted if view.linear], axis=0)
         return filled
 
     def adds(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports of all views to the estimate, minus the
         estimate times the group's fraction of the reports, (k_j,)."""
         nothing = repeat(None, GROUPS)
-        for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._counted), strict=True):
+        for adds in zip(
+            *(nothing if view.linear is None else view.linear.adds() for view in self._counted), strict=True
+        ):
             yield self._passes.estimate(self._level, adds, 0.0)
 
 
@@ -265,12 +269,12 @@ def _is_nested(coarse: Integers, fine: Integers) -> bool:
 def _largest_chain(counted: Sequence[CountedView]) -> tuple[int, ...]:
     """Return the positions of the chain of nested views with the most reports; its last view has reports."""
     best: list[tuple[int, tuple[int, ...]]] = []
-    for place, one in enumerate(counted):
-        before = [best[other] for other in range(place) if _is_nested(counted[other].districts, one.districts)]
-        reports, chain = max(before, key=lambda each: (each[0], len(each[1])), default=(0, ()))
-        best.append((reports + one.tally.reports, (*chain, place)))
-    answered = [each for each, one in zip(best, counted, strict=True) if one.tally.reports]
-    return max(answered, key=lambda each: (each[0], len(each[1])))[1]
+    for place, view in enumerate(counted):
+        before = [best[other] for other in range(place) if _is_nested(counted[other].districts, view.districts)]
+        reports, chain = max(before, key=lambda candidate: (candidate[0], len(candidate[1])), default=(0, ()))
+        best.append((reports + view.tally.reports, (*chain, place)))
+    answered = [chain for chain, view in zip(best, counted, strict=True) if view.tally.reports]
+    return max(answered, key=lambda candidate: (candidate[0], len(candidate[1])))[1]
 
 
 def resolutions(campaign: Campaign, views: Views, *, confidence: float, method: str) -> list[Resolution]:
@@ -284,26 +288,33 @@ def resolutions(campaign: Campaign, views: Views, *, confidence: float, method: 
             unbiased estimates as shares.
     """
     combined = views.combined()
-    in_tree = [each for place in views.tree if (each := combined[place]) is not None]
+    in_tree = [estimate for place in views.tree if (estimate := combined[place]) is not None]
     shares = dict(zip(views.tree, tree.consistent(views.nested(views.tree), in_tree), strict=True))
     finest = views.counted[views.tree[-1]].districts
     people = shares[views.tree[-1]][finest] / np.bincount(finest)[finest]
-    found: dict[Map, Resolution] = {}
-    for place, (one, each) in enumerate(zip(views.counted, combined, strict=True)):
-        rough = None if one.linear is None else one.linear.rough
-        if each is None:
-            share = np.bincount(one.districts, people).astype(np.float64)
+    by_map: dict[Map, Resolution] = {}
+    for place, (counted_view, estimate) in enumerate(zip(views.counted, combined, strict=True)):
+        rough = None if counted_view.linear is None else counted_view.linear.rough
+        if estimate is None:
+            share = np.bincount(counted_view.districts, people).astype(np.float64)
         else:
-            share = shares[place] if place in shares else tree.consistent(views.nested([place]), [each])[0]
-            share = each.raw if method == "linear" else share
-        found[one.view.map] = _resolution(
-            campaign.domain, one.view.map, one.districts, one.tally.reports, each, share, rough, confidence
+            share = shares[place] if place in shares else tree.consistent(views.nested([place]), [estimate])[0]
+            share = estimate.raw if method == "linear" else share
+        by_map[counted_view.view.map] = _resolution(
+            campaign.domain,
+            counted_view.view.map,
+            counted_view.districts,
+            counted_view.tally.reports,
+            estimate,
+            share,
+            rough,
+            confidence,
         )
-    if Identity() not in found:
-        found[Identity()] = _resolution(
+    if Identity() not in by_map:
+        by_map[Identity()] = _resolution(
             campaign.domain, Identity(), np.arange(campaign.domain.size), 0, None, people, None, confidence
         )
-    return sorted(found.values(), key=lambda one: one.size)
+    return sorted(by_map.values(), key=lambda resolution: resolution.size)
 
 
 def _resolution(

@@ -146,7 +146,7 @@ class Estimate(Shares):
         Returns:
             The shares; for the finest resolution, and in a campaign without views, the estimate itself.
         """
-        return next((each for each in self.resolutions[:-1] if each.name == resolution), self)
+        return next((shares for shares in self.resolutions[:-1] if shares.name == resolution), self)
 
     @property
     def distance_from_prior(self) -> float | None:
@@ -210,11 +210,11 @@ class Estimate(Shares):
             "values": _rows(self, self.label, self.rough, self.prior),
             "resolutions": [
                 {
-                    "resolution": each.name,
-                    "reports": each.reports,
-                    "values": _rows(each, each.label, each.rough),
+                    "resolution": resolution.name,
+                    "reports": resolution.reports,
+                    "values": _rows(resolution, resolution.label, resolution.rough),
                 }
-                for each in self.resolutions[:-1]
+                for resolution in self.resolutions[:-1]
             ],
             "prior_test": None if self.prior_test is None else self.prior_test.as_json(),
             "added_to_prior": self.distance_from_prior,
@@ -234,11 +234,11 @@ class Estimate(Shares):
 
 
 def _rows(
-    found: Shares, label: Callable[[int], str], rough: NDArray[np.bool_] | None, prior: Floats | None = None
+    shares: Shares, label: Callable[[int], str], rough: NDArray[np.bool_] | None, prior: Floats | None = None
 ) -> list[dict[str, Any]]:
     """Return the machine-readable form of each value or district, as a row."""
-    rows: list[dict[str, Any]] = [{"value": label(x), **numbers} for x, numbers in enumerate(found.numbers())]
-    for x, (row, above) in enumerate(zip(rows, found.above_zero.tolist(), strict=True)):
+    rows: list[dict[str, Any]] = [{"value": label(x), **numbers} for x, numbers in enumerate(shares.numbers())]
+    for x, (row, above) in enumerate(zip(rows, shares.above_zero.tolist(), strict=True)):
         if prior is not None:
             row["prior"] = float(prior[x])
         row["above_zero"] = None if row["simultaneous_low"] is None else above

@@ -58,16 +58,16 @@ class ReweighedDecoder(ClassesDecoder):
             self._moments(mean_features)[present]
             - self._invert(mean_features)[present] ** 2 / self.members[present, np.newaxis]
         )
-        found: Floats = within.sum(axis=0)
-        return found
+        variances: Floats = within.sum(axis=0)
+        return variances
 
     def variance(self, v: Floats, mean_features: Floats) -> float:
-        found = 0.0
+        variance = 0.0
         for part, adds, member in zip(
             np.split(mean_features, self._cuts), np.split(self.adjoint(v), self._cuts), self.members, strict=True
         ):
-            found += float(part @ adds**2) - (float(part @ adds) ** 2 / member if member else 0.0)
-        return found
+            variance += float(part @ adds**2) - (float(part @ adds) ** 2 / member if member else 0.0)
+        return variance
 
     def covariances(self, v: Floats, mean_features: Floats) -> Floats:
         """Return the covariance of one report's contribution to each share with that to v . raw, shape (k,)."""
@@ -75,8 +75,8 @@ class ReweighedDecoder(ClassesDecoder):
         both, alone = self._invert(mean_features * phi)[present], self._invert(mean_features)[present]
         parts = zip(np.split(mean_features, self._cuts), np.split(phi, self._cuts), strict=True)
         means = np.array([part @ adds for part, adds in parts])[present] / self.members[present]
-        found: Floats = both.sum(axis=0) - means @ alone
-        return found
+        covariances: Floats = both.sum(axis=0) - means @ alone
+        return covariances
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         contributions, times = super()._contributions(counts)

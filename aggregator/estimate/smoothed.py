@@ -63,8 +63,8 @@ def smoothed(merged: Merged) -> Smoothed:
 
     The same counts always give the same result.
     """
-    (found,) = smoothed_sets(merged.channel, merged.counts[np.newaxis])
-    return found
+    (distribution,) = smoothed_sets(merged.channel, merged.counts[np.newaxis])
+    return distribution
 
 
 def smoothed_sets(matrix: Floats, counts: Integers) -> list[Smoothed]:
@@ -76,14 +76,16 @@ def smoothed_sets(matrix: Floats, counts: Integers) -> list[Smoothed]:
     """
     sets, strengths = len(counts), np.array(STRENGTHS)
     # For each set of reports, every strength is fitted to the first half and to the second half.
-    each = np.stack([_halved(one) for one in counts])
-    fitted = _fits(matrix, np.repeat(each.reshape(2 * sets, -1), len(strengths), axis=0), np.tile(strengths, 2 * sets))
+    halves = np.stack([_halved(reports) for reports in counts])
+    fitted = _fits(
+        matrix, np.repeat(halves.reshape(2 * sets, -1), len(strengths), axis=0), np.tile(strengths, 2 * sets)
+    )
     log_distribution = np.log(fitted @ matrix).reshape(sets, 2, len(strengths), -1)
-    held_out = np.einsum("rfsm,rfm->rs", log_distribution, each[:, ::-1])
+    held_out = np.einsum("rfsm,rfm->rs", log_distribution, halves[:, ::-1])
     good = held_out >= held_out.max(axis=1, keepdims=True) - ENOUGH
     chosen = np.where(good, strengths, 0).max(axis=1)
-    found = _fits(matrix, counts, chosen)
-    return [Smoothed(share, float(strength)) for share, strength in zip(found, chosen, strict=True)]
+    distributions = _fits(matrix, counts, chosen)
+    return [Smoothed(share, float(strength)) for share, strength in zip(distributions, chosen, strict=True)]
 
 
 def _halved(counts: Integers) -> Integers:
@@ -117,13 +119,13 @@ def _fits(matrix: Floats, counts: Integers, strengths: Floats) -> Floats:
     Returns:
         (R, K) the distributions.
     """
-    found = np.full((len(counts), len(matrix)), 1 / len(matrix))
+    distributions = np.full((len(counts), len(matrix)), 1 / len(matrix))
     reports = counts.sum(axis=1)
     left = np.flatnonzero(reports)  # with very few reports, one half may be empty
     for _ in range(MOST_STEPS // 3):
         if not len(left):
             break
-        p, total, strength = found[left], reports[left], strengths[left]
+        p, total, strength = distributions[left], reports[left], strengths[left]
         weights = counts[left] / total[:, np.newaxis]
         first, _ = _step(matrix, p, weights, strength)
         second, value = _step(matrix, first, weights, strength)
@@ -136,9 +138,9 @@ def _fits(matrix: Floats, counts: Integers, strengths: Floats) -> Floats:
         better = total * far_value >= total * value - SLACK
         reached = np.where(better[:, np.newaxis], after, second)
         still = np.abs(np.cumsum(reached - p, axis=1)).max(axis=1) * np.sqrt(total) < STILL
-        found[left] = reached
+        distributions[left] = reached
         left = left[~still]
-    return found
+    return distributions
 
 
 def _step(matrix: Floats, p: Floats, weights: Floats, strengths: Floats) -> tuple[Floats, Floats]:

@@ -94,12 +94,12 @@ def transcripts(
     fits[1:] &= (place[1:] == 0) | (period[1:] > period[:-1])
     breaks = np.cumsum(~fits)
     sound = breaks == (breaks[first] - ~fits[first])[device]
-    asked = np.ones(len(key), dtype=np.bool_) if only is None else period == only
-    lost = int((asked & ~sound).sum())
-    kept = sound if only is None else sound & (period <= only)
+    counted = np.ones(len(key), dtype=np.bool_) if only is None else period == only
+    lost = int((counted & ~sound).sum())
+    decodable = sound if only is None else sound & (period <= only)
     chains = np.full((len(first), periods), SILENT, dtype=np.int64)
-    chains[device[kept], period[kept]] = output[kept]
-    sent = np.unique(device[sound & asked])
+    chains[device[decodable], period[decodable]] = output[decodable]
+    sent = np.unique(device[sound & counted])
     return key[first[sent]], chains[sent], lost
 
 
@@ -126,8 +126,8 @@ class TranscriptDecoder(Pooled):
         shape = len(chains), self.inputs
         self._adds, self._likelihood, self._posterior = np.zeros(shape), np.ones(shape), np.zeros(shape)
         self._scale, self._ceiling = np.zeros(len(chains)), np.zeros(len(chains))
-        asked = (chains != SILENT) if period is None else (chains != SILENT) & (np.arange(chains.shape[1]) == period)
-        parts = asked / asked.sum(axis=1, keepdims=True)
+        counted = (chains != SILENT) if period is None else (chains != SILENT) & (np.arange(chains.shape[1]) == period)
+        parts = counted / counted.sum(axis=1, keepdims=True)
         step = max(1, CELLS // (chains.shape[1] * self.inputs))
         for begin in range(0, len(chains), step):
             some = slice(begin, begin + step)
@@ -140,16 +140,16 @@ class TranscriptDecoder(Pooled):
         passed: list[tuple[Integers, Floats, Floats]] = []
         for time, outputs in enumerate(chains.T):
             rows = np.flatnonzero(outputs != SILENT)
-            at = np.arange(len(rows)), outputs[rows]
+            cells = np.arange(len(rows)), outputs[rows]
             prior = expected[rows]
-            least = np.maximum(prior, 1 - self._factor * prior)
-            truth = (self._factor - 1) / (self._factor - 1 + least.sum(axis=1))
-            cover = least * (truth / (self._factor - 1))[:, np.newaxis]
+            minimum = np.maximum(prior, 1 - self._factor * prior)
+            truth = (self._factor - 1) / (self._factor - 1 + minimum.sum(axis=1))
+            cover = minimum * (truth / (self._factor - 1))[:, np.newaxis]
             adds = -cover
-            adds[at] += 1
+            adds[cells] += 1
             self._adds[some][rows] += adds * (parts[rows, time] / truth)[:, np.newaxis]
-            distribution = np.repeat(cover[at][:, np.newaxis], self.inputs, axis=1)
-            distribution[at] += truth
+            distribution = np.repeat(cover[cells][:, np.newaxis], self.inputs, axis=1)
+            distribution[cells] += truth
             self._multiply(some, rows, distribution)
             prior = prior * distribution
             prior /= prior.sum(axis=1, keepdims=True)
@@ -162,9 +162,9 @@ class TranscriptDecoder(Pooled):
     def _multiply(self, some: slice, rows: Integers, distribution: Floats) -> None:
         """Multiply the likelihoods by that of one more report, and scale their maximum to 1 to prevent underflow."""
         likelihood = self._likelihood[some][rows] * distribution
-        most = likelihood.max(axis=1)
-        self._likelihood[some][rows] = likelihood / most[:, np.newaxis]
-        self._scale[some][rows] += np.log(most)
+        maximum = likelihood.max(axis=1)
+        self._likelihood[some][rows] = likelihood / maximum[:, np.newaxis]
+        self._scale[some][rows] += np.log(maximum)
         self._ceiling[some][rows] += np.log(distribution.max(axis=1))  # an upper bound for any sequence of values
 
     def _smoothed(self, passed: list[tuple[Integers, Floats, Floats]], parts: Floats) -> Floats:

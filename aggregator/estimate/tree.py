@@ -64,12 +64,12 @@ class Tree:
         parents = [np.zeros(int(districts[0].max()) + 1, dtype=np.int64)]
         for coarse, fine in pairwise(districts):
             parents.append(parent_of(coarse, fine))
-        return cls(tuple(parents), tuple(np.bincount(each) for each in districts))
+        return cls(tuple(parents), tuple(np.bincount(district) for district in districts))
 
     @property
     def sizes(self) -> list[int]:
         """The number of districts of each resolution."""
-        return [len(each) for each in self.parents]
+        return [len(parent) for parent in self.parents]
 
     def sums(self, resolution: int, numbers: Floats) -> Floats:
         """Return for each district of the next coarser resolution the sum of its children's numbers.
@@ -169,8 +169,8 @@ def independent(decoder: Decoder, distribution: Floats, variances: Floats) -> Fl
     of_sum = total * min(decoder.variance(np.ones(decoder.inputs), distribution) / alone, 1.0)
     v = variances
     for _ in range(ROUNDS):
-        whole = float(v.sum())
-        v = variances / np.maximum(1 - v * (whole - of_sum) / whole**2, 0.5)
+        sum_of_v = float(v.sum())
+        v = variances / np.maximum(1 - v * (sum_of_v - of_sum) / sum_of_v**2, 0.5)
     return v
 
 
@@ -198,7 +198,7 @@ class Passes:
         """
         if estimates[-1] is None:
             raise ValueError("the finest resolution of a tree must have reports, and here it has none")
-        weighing, own = [estimates[-1].weighing], [np.ones_like(estimates[-1].weighing)]
+        weighing, survey_weights = [estimates[-1].weighing], [np.ones_like(estimates[-1].weighing)]
         for resolution in range(len(estimates) - 2, -1, -1):
             below, own_estimate = tree.sums(resolution + 1, weighing[0]), estimates[resolution]
             w = np.zeros_like(below)
@@ -207,40 +207,42 @@ class Passes:
                 w = np.divide(below, both, out=np.ones_like(both), where=both > 0)
                 below = w * own_estimate.weighing
             weighing.insert(0, below)
-            own.insert(0, w)
+            survey_weights.insert(0, w)
         part = []
-        for resolution, each in enumerate(weighing):
+        for resolution, variances in enumerate(weighing):
             parent = tree.parents[resolution]
-            whole, count = (tree.sums(resolution, numbers)[parent] for numbers in (each, np.ones_like(each)))
-            part.append(np.divide(each, whole, out=1 / count, where=whole > 0))
-        return cls(tree, tuple(own), tuple(part), tuple(weighing))
+            parent_sums, count = (
+                tree.sums(resolution, numbers)[parent] for numbers in (variances, np.ones_like(variances))
+            )
+            part.append(np.divide(variances, parent_sums, out=1 / count, where=parent_sums > 0))
+        return cls(tree, tuple(survey_weights), tuple(part), tuple(weighing))
 
     def up(self, estimates: Sequence[ViewEstimate | None]) -> list[tuple[Floats, Floats]]:
         """Return the estimates z of each resolution, and their variances estimated from the reports, both (k_j,)."""
-        raw = self._up([None if one is None else one.raw for one in estimates])
-        variances = self._up([None if one is None else one.variances for one in estimates], power=2)
+        raw = self._up([None if estimate is None else estimate.raw for estimate in estimates])
+        variances = self._up([None if estimate is None else estimate.variances for estimate in estimates], power=2)
         return list(zip(raw, variances, strict=True))
 
     def _up(self, numbers: Sequence[Floats | None], power: int = 1) -> list[Floats]:
-        found: list[Floats] = []
+        estimates: list[Floats] = []
         for resolution in range(len(numbers) - 1, -1, -1):
             number, w = numbers[resolution], self.survey_weights[resolution]
-            z = (1 - w) ** power * self.tree.sums(resolution + 1, found[0]) if found else np.zeros_like(w)
-            found.insert(0, z if number is None else z + w**power * number)
-        return found
+            z = (1 - w) ** power * self.tree.sums(resolution + 1, estimates[0]) if estimates else np.zeros_like(w)
+            estimates.insert(0, z if number is None else z + w**power * number)
+        return estimates
 
-    def estimate(self, resolution: int, numbers: Sequence[Floats | None], whole: float) -> Floats:
+    def estimate(self, resolution: int, numbers: Sequence[Floats | None], total: float) -> Floats:
         """Return the estimate of a resolution, which is linear in the estimates of the surveys.
 
         Args:
             resolution: the index of the resolution.
             numbers: for each resolution, (k_j,), its survey's estimate or an addend of that estimate; None without
                 reports.
-            whole: the sum of all shares, or the addend's part of that sum.
+            total: the sum of all shares, or the addend's part of that sum.
         """
-        above = np.array([whole])
-        for at, z in enumerate(self._up(numbers)[: resolution + 1]):
-            above = z + self.part[at] * (above - self.tree.sums(at, z))[self.tree.parents[at]]
+        above = np.array([total])
+        for level, z in enumerate(self._up(numbers)[: resolution + 1]):
+            above = z + self.part[level] * (above - self.tree.sums(level, z))[self.tree.parents[level]]
         return above
 
     def furthest(self, resolution: int, numbers: Sequence[Floats | None]) -> Floats:
@@ -251,9 +253,9 @@ class Passes:
             numbers: for each resolution, (k_j,), bounds on the absolute values of the survey's estimates.
         """
         above = np.zeros(1)
-        for at, z in enumerate(self._up(numbers)[: resolution + 1]):
-            parent = self.tree.parents[at]
-            above = z + self.part[at] * ((above + self.tree.sums(at, z))[parent] - 2 * z)
+        for level, z in enumerate(self._up(numbers)[: resolution + 1]):
+            parent = self.tree.parents[level]
+            above = z + self.part[level] * ((above + self.tree.sums(level, z))[parent] - 2 * z)
         return above
 
     def adjoint(self, resolution: int, v: Floats) -> tuple[float, list[Floats]]:
@@ -267,14 +269,16 @@ class Passes:
             the constant plus the scalar products of coefficients and estimates.
         """
         est, of_z = v, [np.zeros_like(w) for w in self.survey_weights]
-        for at in range(resolution, -1, -1):
-            above = self.tree.sums(at, self.part[at] * est)
-            of_z[at] = est - above[self.tree.parents[at]]
+        for level in range(resolution, -1, -1):
+            above = self.tree.sums(level, self.part[level] * est)
+            of_z[level] = est - above[self.tree.parents[level]]
             est = above
         constant = float(est[0])
-        for at in range(len(of_z) - 1):
-            of_z[at + 1] = of_z[at + 1] + ((1 - self.survey_weights[at]) * of_z[at])[self.tree.parents[at + 1]]
-        return constant, [w * each for w, each in zip(self.survey_weights, of_z, strict=True)]
+        for level in range(len(of_z) - 1):
+            of_z[level + 1] = (
+                of_z[level + 1] + ((1 - self.survey_weights[level]) * of_z[level])[self.tree.parents[level + 1]]
+            )
+        return constant, [w * coefficients for w, coefficients in zip(self.survey_weights, of_z, strict=True)]
 
 
 def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combined]:
@@ -293,7 +297,7 @@ def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combin
         estimates: the estimate of each resolution from its own reports; None without reports. The finest has reports.
     """
     passes = Passes.of(tree, estimates)
-    found: list[Combined] = []
+    combined: list[Combined] = []
     above, outside, b, w, own_error = np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
     for resolution, (z, variances) in enumerate(passes.up(estimates)):
         parent, g = tree.parents[resolution], passes.part[resolution]
@@ -305,10 +309,10 @@ def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combin
         b = 1 + g * u[parent]
         weighing = passes.weighing[resolution]
         excess = float(variances.sum() / weighing.sum()) if weighing.any() else 1.0
-        found.append(Combined(above, outside + b**2 * variances, weighing, excess))
+        combined.append(Combined(above, outside + b**2 * variances, weighing, excess))
         own_estimate, w = estimates[resolution], passes.survey_weights[resolution]
         own_error = np.zeros_like(z) if own_estimate is None else own_estimate.variances
-    return found
+    return combined
 
 
 def consistent(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
@@ -324,15 +328,15 @@ def consistent(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
     """
     shares: list[Floats] = []
     above, part = np.ones(1), 1.0
-    for resolution, each in enumerate(combined):
+    for resolution, estimate in enumerate(combined):
         parent = tree.parents[resolution]
-        found = project_inside(each.raw, each.weighing, parent, above)
+        projected = project_inside(estimate.raw, estimate.weighing, parent, above)
         if resolution:
-            variances = each.weighing * each.excess
-            children = Children(each.raw, variances, parent, above, found, tree.even(resolution, above))
-            found, part = children.mixed(part)
-        shares.append(found)
-        above = found
+            variances = estimate.weighing * estimate.excess
+            children = Children(estimate.raw, variances, parent, above, projected, tree.even(resolution, above))
+            projected, part = children.mixed(part)
+        shares.append(projected)
+        above = projected
     return shares
 
 
@@ -350,21 +354,21 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
     v = np.maximum(variances, 1e-9 * variances.max()) if variances.max() > 0 else np.ones_like(variances)
     height = raw / v
     order = np.lexsort((-height, parent))
-    of, first = parent[order], np.searchsorted(parent[order], np.arange(len(share)))
-    sums, widths = (_running(numbers[order], first, of) for numbers in (raw, v))
-    c = (sums - share[of]) / widths
-    kept = height[order] > c
-    # The first number of each parent is always kept. Because of rounding, or for a share of 0, the comparison may fail
-    # for it.
-    kept[first] = True
-    last = np.maximum.reduceat(np.where(kept, np.arange(len(raw)), 0), first)
+    parents, first = parent[order], np.searchsorted(parent[order], np.arange(len(share)))
+    sums, widths = (_running(numbers[order], first, parents) for numbers in (raw, v))
+    c = (sums - share[parents]) / widths
+    above = height[order] > c
+    # The first number of each parent is always above c. Because of rounding, or for a share of 0, the comparison may
+    # fail for it.
+    above[first] = True
+    last = np.maximum.reduceat(np.where(above, np.arange(len(raw)), 0), first)
     inside: Floats = np.maximum(raw - c[last][parent] * v, 0)
     return inside
 
 
-def _running(numbers: Floats, first: Integers, of: Integers) -> Floats:
+def _running(numbers: Floats, first: Integers, parents: Integers) -> Floats:
     """Return running sums that restart at each of ``first``, shape (k,)."""
     running = np.cumsum(numbers)
     before = running[first] - numbers[first]
-    begun: Floats = running - before[of]
+    begun: Floats = running - before[parents]
     return begun

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from aggregator.estimate import estimator
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
-from aggregator.estimate.estimator import estimate
 from aggregator.estimate.minimum import NotEnough, devices_of, is_enough, too_few
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
@@ -109,33 +109,33 @@ class Trend:
         }
 
 
-def _estimated(point: TrendPoint, found: Estimate, only: Region | None) -> dict[str, Any]:
+def _estimated(point: TrendPoint, estimate: Estimate, only: Region | None) -> dict[str, Any]:
     """Return the machine-readable form of a span's estimate."""
-    whole = found.as_json()
-    sections = [{"resolution": FINEST, "values": whole["values"]}, *whole["resolutions"]]
+    document = estimate.as_json()
+    sections = [{"resolution": FINEST, "values": document["values"]}, *document["resolutions"]]
     for section in sections:
         name, rows = section["resolution"], section["values"]
         if point.truth is not None:
-            truth = true_shares(found, name, point.truth).tolist()
+            truth = true_shares(estimate, name, point.truth).tolist()
             rows = [row | {"truth": share} for row, share in zip(rows, truth, strict=True)]
         section["values"] = [row for z, row in enumerate(rows) if only in (None, Region(name, z))]
     values, *coarser = sections
-    rest = {name: whole[name] for name in ("devices", "method", "influence", "warnings")}
+    rest = {name: document[name] for name in ("devices", "method", "influence", "warnings")}
     return {"values": values["values"], "resolutions": coarser, **rest}
 
 
-def true_shares(found: Estimate, resolution: str, truth: Floats) -> Floats:
+def true_shares(estimate: Estimate, resolution: str, truth: Floats) -> Floats:
     """Return the true shares at one resolution of an estimate, shape (k_j,).
 
     Args:
-        found: the estimate.
+        estimate: the estimate.
         resolution: the name of the resolution.
         truth: (k,) the true shares of the values.
     """
-    each = found.at(resolution)
-    if isinstance(each, Estimate):
+    shares = estimate.at(resolution)
+    if isinstance(shares, Estimate):
         return truth
-    return np.bincount(each.districts, truth, each.size).astype(np.float64)
+    return np.bincount(shares.districts, truth, shares.size).astype(np.float64)
 
 
 def trend(
@@ -173,42 +173,42 @@ def trend(
     if len(truths) not in (0, 1, len(spans)):
         raise ValueError(f"the number of truths must be 0, 1 or that of the spans, {len(spans)}, not {len(truths)}")
     points: list[TrendPoint] = []
-    held: dict[Span, Side] = {}
-    taken: list[Difference] = []
+    sides_by_span: dict[Span, Side] = {}
+    differences: list[Difference] = []
     last: Side | None = None
-    most = 0
+    max_devices = 0
     of_steps = max(len(spans) - 1, 1)
     for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
         truth = truths[min(number, len(truths) - 1)] if truths else None
         restricted, tally = signed_within(signed, tally, class_name)
         if not is_enough(restricted.campaign, tally):
             points.append(TrendPoint(span, tally.reports, None, truth))
-            most = max(most, devices_of(tally))
+            max_devices = max(max_devices, devices_of(tally))
             continue
-        found = estimate(restricted, tally, confidence=confidence, method=method, class_name=class_name)
-        points.append(TrendPoint(span, tally.reports, found, truth))
-        side = Side(span.name_in_text, restricted, tally, class_name, found)
+        estimate = estimator.estimate(restricted, tally, confidence=confidence, method=method, class_name=class_name)
+        points.append(TrendPoint(span, tally.reports, estimate, truth))
+        side = Side(span.name_in_text, restricted, tally, class_name, estimate)
         if steps and last is not None:
-            taken.append(
+            differences.append(
                 difference(
                     last, side, confidence=confidence, paired=True, only=only is not None, difference_count=of_steps
                 )
             )
         last = side
         if ends is None:
-            held = dict([*list(held.items())[:1], (span, side)])
+            sides_by_span = dict([*list(sides_by_span.items())[:1], (span, side)])
         elif span in ends:
-            held[span] = side
+            sides_by_span[span] = side
     if last is None:
         raise NotEnough(
             f"{signed.campaign.title!r} needs reports of at least "
             f"{quantity(signed.campaign.minimum_devices, 'device')} in a period, and no period has more than "
-            f"{quantity(most, 'device')}: ingest more, or take periods together with --periods"
+            f"{quantity(max_devices, 'device')}: ingest more, or take periods together with --periods"
         )
-    if missing := [end for end in ends or () if end not in held]:
+    if missing := [end for end in ends or () if end not in sides_by_span]:
         raise too_few(signed.campaign, f"in {missing[0].name_in_text}")
-    sides = [held[end] for end in ends] if ends is not None else list(held.values())
+    sides = [sides_by_span[end] for end in ends] if ends is not None else list(sides_by_span.values())
     change = None
     if len(sides) > 1:
         change = difference(sides[0], sides[1], confidence=confidence, paired=True, only=only is not None)
-    return Trend(tuple(points), change, tuple(taken), only)
+    return Trend(tuple(points), change, tuple(differences), only)

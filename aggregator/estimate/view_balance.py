@@ -31,9 +31,9 @@ def find_view_imbalance(weights: Sequence[int], devices: Integers) -> str | None
         return None
     part = np.array(weights, dtype=np.float64) / sum(weights)
     # The tails of the binomial are P(N >= n) = I(part; n, total - n + 1) and P(N <= n) = 1 - P(N >= n + 1).
-    many = np.where(devices > 0, special.betainc(np.maximum(devices, 1), total - devices + 1, part), 1.0)
-    few = np.where(devices < total, special.betaincc(devices + 1, np.maximum(total - devices, 1), part), 1.0)
-    tail = np.minimum(many, few)
+    upper = np.where(devices > 0, special.betainc(np.maximum(devices, 1), total - devices + 1, part), 1.0)
+    lower = np.where(devices < total, special.betaincc(devices + 1, np.maximum(total - devices, 1), part), 1.0)
+    tail = np.minimum(upper, lower)
     view = int(np.argmin(tail))
     if tail[view] >= FALSE_ALARM / (2 * len(weights)):
         return None

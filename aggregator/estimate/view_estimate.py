@@ -40,16 +40,16 @@ def estimate_views(
     if method not in VIEW_METHODS:
         raise MethodRefused(f"a campaign with views needs method {' or '.join(VIEW_METHODS)}, not {method[:40]!r}")
     views = Views.of(campaign, tally.by_view)
-    found = resolutions(campaign, views, confidence=confidence, method=method)
+    estimates = resolutions(campaign, views, confidence=confidence, method=method)
     warnings: list[str] = []
-    for one in views.counted:
-        name = view_name(campaign.domain, one.view)
-        if one.linear is None:
+    for counted_view in views.counted:
+        name = view_name(campaign.domain, counted_view.view)
+        if counted_view.linear is None:
             warnings.append(f"no device with the view of {name} has answered: the view is left out")
             continue
-        if one.linear.between is not None and not one.linear.between.freedom:
+        if counted_view.linear.between is not None and not counted_view.linear.between.freedom:
             warnings.append(f"{name}: {ONE_DEVICE}")
-        forgeries = find_forgeries_in_tally(one.decoder, one.tally, counted_noun(campaign))
+        forgeries = find_forgeries_in_tally(counted_view.decoder, counted_view.tally, counted_noun(campaign))
         warnings.extend(f"{name}: {finding}" for finding in forgeries)
     # For a class whose devices have several reports each, only a lower bound on their number is known.
     known = not any(part.correlated is not None and part.correlated.part for part in tally.by_view)
@@ -57,14 +57,16 @@ def estimate_views(
     if known and (chosen := find_view_imbalance([view.weight for view in campaign.views], devices)) is not None:
         warnings.append(chosen)
     weight = max(
-        one.decoder.people_per_report * tally.reports / one.tally.reports for one in views.counted if one.linear
+        counted_view.decoder.people_per_report * tally.reports / counted_view.tally.reports
+        for counted_view in views.counted
+        if counted_view.linear
     )
-    finest = found[-1]
+    finest = estimates[-1]
     if np.isnan(finest.raw).all():
         warnings.append(NOTHING_FINEST)
     return Estimate(
         finest.raw, finest.se, *finest.intervals, finest.share,
         campaign, campaign_id, tally.reports, method, confidence, tally.refused, tally.version,
         Influence(weight, tally.reports, forged), tuple(warnings), int(devices.sum()) if known else None,
-        class_name=class_name, rough=finest.rough, resolutions=tuple(found),
+        class_name=class_name, rough=finest.rough, resolutions=tuple(estimates),
     )  # fmt: skip

@@ -119,8 +119,8 @@ class Weighting:
                     "by": margin.by,
                     "source": margin.source,
                     "groups": [
-                        {"group": name, "population": float(share), "reported": float(got)}
-                        for name, share, got in zip(margin.names, margin.shares, shares, strict=True)
+                        {"group": name, "population": float(share), "reported": float(reported)}
+                        for name, share, reported in zip(margin.names, margin.shares, shares, strict=True)
                     ],
                 }
                 for margin, shares in zip(self.margins, self.group_shares, strict=True)
@@ -149,7 +149,7 @@ def require_distinct(margins: Sequence[KnownMargin]) -> None:
     Raises:
         MarginRefused
     """
-    seen = [(margin.by, tuple(margin.groups.tolist())) for margin in margins]
-    for place, one in enumerate(seen):
-        if one in seen[:place]:
-            raise MarginRefused(f"two margins are by {one[0]!r} with the same groups: leave out one margin")
+    groupings = [(margin.by, tuple(margin.groups.tolist())) for margin in margins]
+    for place, grouping in enumerate(groupings):
+        if grouping in groupings[:place]:
+            raise MarginRefused(f"two margins are by {grouping[0]!r} with the same groups: leave out one margin")
