@@ -121,8 +121,8 @@ class ClassesDecoder(Pooled):
         scaled = list(zip(self.scales, increments_by_class, strict=True))
         return VectorIncrements(
             np.min(bearing, axis=0),
-            np.min([scale * increments.least for scale, increments in scaled], axis=0),
-            np.max([scale * increments.most for scale, increments in scaled], axis=0),
+            np.min([scale * increments.smallest for scale, increments in scaled], axis=0),
+            np.max([scale * increments.largest for scale, increments in scaled], axis=0),
         )
 
     def _parts(self, numbers: Floats) -> list[tuple[Decoder, Floats]]:

@@ -61,7 +61,7 @@ class Linear:
     def contribution_range(self) -> Floats:
         """Difference between the largest and the smallest contribution of one report to each share, shape (k,)."""
         increments = self.decoder.vector_increments
-        return self.steps.heights.sum(axis=0) if increments is None else increments.most - increments.least
+        return self.steps.heights.sum(axis=0) if increments is None else increments.largest - increments.smallest
 
     @property
     def furthest(self) -> Floats:

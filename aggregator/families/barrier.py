@@ -93,5 +93,5 @@ def _better(problem: Problem, z: Floats, weight: float, value: float, gain: floa
     slack = problem.limits - problem.rows @ z
     if not (slack > 0).all():
         return False
-    found = problem.barrier(z, weight)[0] - float(np.log(slack).sum())
-    return bool(np.isfinite(found)) and (near or found <= value - 0.1 * gain)
+    objective = problem.barrier(z, weight)[0] - float(np.log(slack).sum())
+    return bool(np.isfinite(objective)) and (near or objective <= value - 0.1 * gain)

@@ -91,12 +91,12 @@ class VectorIncrements:
     Attributes:
         bearing: (k,) the least 1 / skewness^2 of the contribution over all possible shares. If ``bearing`` times the
             number of reports is large, the estimate is nearly normal.
-        least, most: (k,) the smallest and the largest contribution.
+        smallest, largest: (k,) the smallest and the largest contribution.
     """
 
     bearing: Floats
-    least: Floats
-    most: Floats
+    smallest: Floats
+    largest: Floats
 
 
 class Decoder(ABC):

@@ -33,18 +33,18 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
     a, d = 1 / b, radius
     # The candidates are: both constraints tight, each constraint alone at its largest u v, and plain LDP.
     width = (b - a) / (1 + d * (a + b))
-    found = [(1 - a * (1 + d * width), b * (1 - d * width) - 1), ((b - 1) / (2 * b), (b - 1) / 2)]
+    candidates = [(1 - a * (1 + d * width), b * (1 - d * width) - 1), ((b - 1) / (2 * b), (b - 1) / 2)]
     if d:
         alone = [
             ((b - 1) / (2 * b * d), (b - 1) / (2 * (1 + b * d))),
             ((1 - a) / (2 * (1 + a * d)), (1 - a) / (2 * a * d)),
         ]
-        found += [
+        candidates += [
             (u, v)
             for u, v in alone
             if u < 1 and (1 + b * d) * v + b * d * u <= b - 1 and (1 + a * d) * u + a * d * v <= 1 - a
         ]
-    u, v = max(found, key=lambda ends: ends[0] * ends[1] if min(ends) > 0 else -1)
+    u, v = max(candidates, key=lambda ends: ends[0] * ends[1] if min(ends) > 0 else -1)
     return 1 - u, 1 + v
 
 

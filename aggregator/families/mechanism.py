@@ -72,8 +72,8 @@ class PlannedQuestion:
     def missing(self, channel: Channel) -> list[str]:
         """Return the families of a channel and of its blocks that the devices do not support."""
         inner = channel.channels if isinstance(channel, Blocks) else ()
-        needed = {channel.family, *(one.family for one in inner if not isinstance(one, Constant))}
-        return sorted(needed - self.families) if self.families else []
+        families = {channel.family, *(block.family for block in inner if not isinstance(block, Constant))}
+        return sorted(families - self.families) if self.families else []
 
     @property
     def shown_inputs(self) -> ShownInputs:
@@ -96,8 +96,8 @@ class PlannedQuestion:
         if self.sensitive_share is None or not isinstance(self.notion, HighLow):
             return None
         sensitive = frozenset(self.notion.sensitive)
-        each, other = self.sensitive_share / len(sensitive), (1 - self.sensitive_share) / (self.size - len(sensitive))
-        return [each if x in sensitive else other for x in range(self.size)]
+        share, other = self.sensitive_share / len(sensitive), (1 - self.sensitive_share) / (self.size - len(sensitive))
+        return [share if x in sensitive else other for x in range(self.size)]
 
 
 Recipe: TypeAlias = Callable[[], Channel]
@@ -141,9 +141,9 @@ def level_of(notion: Notion) -> int | str:
     return min(level, exact.MAX_LEVEL)
 
 
-def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[PlannedQuestion], Recipe | str]:
-    """Return a function from a question to its recipe, for plain LDP over ``least`` to ``most`` values at the smallest
-    bound of the notion."""
+def plain(build: Build, maximum: int = MAX_VALUES, minimum: int = 2) -> Callable[[PlannedQuestion], Recipe | str]:
+    """Return a function from a question to its recipe, for plain LDP over ``minimum`` to ``maximum`` values at the
+    smallest bound of the notion."""
 
     def recipe(question: PlannedQuestion) -> Recipe | str:
         if isinstance(question.notion, HighLow | Block):
@@ -151,33 +151,33 @@ def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Pla
         level = level_of(question.notion)
         if isinstance(level, str):
             return level
-        if not least <= question.size <= most:
-            return f"it supports {least} to {most:,} values"
+        if not minimum <= question.size <= maximum:
+            return f"it supports {minimum} to {maximum:,} values"
         return lambda: build(question.size, level)
 
     return recipe
 
 
 def for_prior(
-    build: Callable[[Sequence[int], int], Channel], most: int = MAX_VALUES
+    build: Callable[[Sequence[int], int], Channel], maximum: int = MAX_VALUES
 ) -> Callable[[PlannedQuestion], Recipe | str]:
-    """Return a function from a question to its recipe, for a prior of at most ``most`` values. With a radius, the level
-    is lowered so that it is satisfied for the whole ball."""
-    return for_priors_near(lambda prior, level, radius: build(prior, scaled(level, radius)), most)
+    """Return a function from a question to its recipe, for a prior of at most ``maximum`` values. With a radius, the
+    level is lowered so that it is satisfied for the whole ball."""
+    return for_priors_near(lambda prior, level, radius: build(prior, scaled(level, radius)), maximum)
 
 
 def for_priors_near(
-    build: Callable[[Sequence[int], int, int], Channel], most: int = MAX_VALUES
+    build: Callable[[Sequence[int], int, int], Channel], maximum: int = MAX_VALUES
 ) -> Callable[[PlannedQuestion], Recipe | str]:
-    """Return a function from a question to its recipe, for a prior of at most ``most`` values, a level and a radius in
-    parts per billion."""
+    """Return a function from a question to its recipe, for a prior of at most ``maximum`` values, a level and a radius
+    in parts per billion."""
 
     def recipe(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, Lip):
             return "it needs a prior: notion lip"
-        if len(notion.prior) > most:
-            return f"it supports at most {most:,} values"
+        if len(notion.prior) > maximum:
+            return f"it supports at most {maximum:,} values"
         return lambda: build(notion.prior, notion.level, notion.radius)
 
     return recipe

@@ -28,27 +28,27 @@ from protocol.channels.sets.triples import Triples
 from protocol.exact import exp_lower
 
 
-def support_error(size: int, own: float, other: float) -> float:
+def support_error(size: int, p: float, q: float) -> float:
     """Return the expected squared error of one report, summed over ``size`` values, at uniform shares  (MATH 4.1).
 
     Args:
-        own, other: the probabilities p* and q*.
+        p, q: the probabilities p* and q*.
     """
-    gap = own - other
-    th = other + gap / size
+    gap = p - q
+    th = q + gap / size
     return size * th * (1 - th) / gap**2
 
 
-def outside_weight(one: int, having: int, lacking: int, level: int) -> int:
-    """Return the least outside weight that satisfies the level and makes rows sum to ``one``.
+def outside_weight(total: int, having: int, lacking: int, level: int) -> int:
+    """Return the least outside weight that satisfies the level and makes rows sum to ``total``.
 
     Args:
-        one: the sum of the weights of a row.
+        total: the sum of the weights of a row.
         having, lacking: the numbers of outputs inside and outside S_x; ``lacking`` must be 1 modulo ``having``.
         level: the LDP level in nanonats.
     """
-    ideal = ceil(D * one, exp_lower(level) * having + D * lacking)
-    return ideal + (one - ideal) % having
+    ideal = ceil(D * total, exp_lower(level) * having + D * lacking)
+    return ideal + (total - ideal) % having
 
 
 class SupportDecoder(Decoder):
@@ -63,11 +63,11 @@ class SupportDecoder(Decoder):
     def __init__(self, channel: ProjectiveResponse | Triples, shared: int) -> None:
         """Compute p* and q* of ``channel``; any two of its sets have ``shared`` outputs in common."""
         self.inputs, self.features = channel.inputs, channel.outputs
-        one, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'
-        self._likely, self._unlikely = channel.inside / one, channel.outside / one
+        unit, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'
+        self._likely, self._unlikely = channel.inside / unit, channel.outside / unit
         # These are q* and p* - q*.
-        self._other = (shared * channel.inside + far * channel.outside) / one
-        self._gap = far * (channel.inside - channel.outside) / one
+        self._other = (shared * channel.inside + far * channel.outside) / unit
+        self._gap = far * (channel.inside - channel.outside) / unit
 
     @abstractmethod
     def _over_outputs(self, w: Floats) -> Floats:
@@ -86,8 +86,8 @@ class SupportDecoder(Decoder):
         return distribution
 
     def forward_squares(self, p: Floats) -> Floats:
-        few, many = self._unlikely**2, self._likely**2
-        distribution: Floats = few * p.sum() + (many - few) * self._over_inputs(p)
+        outside, inside = self._unlikely**2, self._likely**2
+        distribution: Floats = outside * p.sum() + (inside - outside) * self._over_inputs(p)
         return distribution
 
     def backward(self, w: Floats) -> Floats:

@@ -87,8 +87,8 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     np.testing.assert_allclose(decoder.backward(w), distribution @ w)
     np.testing.assert_allclose(decoder.invert(share), share @ inverse)
     np.testing.assert_allclose(decoder.variances(share), share @ inverse**2 - (share @ inverse) ** 2)
-    assert (decoder.vector_increments.most >= inverse.max(axis=0) - 1e-9).all()
-    assert (decoder.vector_increments.least <= inverse.min(axis=0) + 1e-9).all()
+    assert (decoder.vector_increments.largest >= inverse.max(axis=0) - 1e-9).all()
+    assert (decoder.vector_increments.smallest <= inverse.min(axis=0) + 1e-9).all()
     assert (decoder.ceiling >= distribution.max(axis=0)).all()
     # The base of the steps is off by at most the slack for all people, and by all of it for some people.
     units = np.eye(channel.outputs, dtype=np.int64)

@@ -46,9 +46,9 @@ class BalancedDecoder(BitsDecoder):
         )  # (k,) the expected share of reports with each bit set
         variances = self._plain.variances(self._distribution)
         with_sum = variances - reference * (1 - reference)  # C1 of the formula above
-        whole = float(with_sum.sum())
-        uneven = whole > EVEN * float(variances.sum())
-        self._part: Floats = with_sum / whole if uneven else np.zeros_like(with_sum)  # u of the formula above
+        total = float(with_sum.sum())
+        uneven = total > EVEN * float(variances.sum())
+        self._part: Floats = with_sum / total if uneven else np.zeros_like(with_sum)  # u of the formula above
 
     @property
     def plain(self) -> Decoder:
@@ -74,8 +74,8 @@ class BalancedDecoder(BitsDecoder):
     def variances(self, mean_features: Floats) -> Floats:
         raw, alone = self._plain.invert(mean_features), self._plain.variances(mean_features)
         with_sum = alone - raw * (raw.sum() - raw)
-        found: Floats = alone - 2 * self._part * with_sum + self._part**2 * with_sum.sum()
-        return np.maximum(found, 0)  # with estimated shares, the variance may be slightly negative
+        variances: Floats = alone - 2 * self._part * with_sum + self._part**2 * with_sum.sum()
+        return np.maximum(variances, 0)  # with estimated shares, the variance may be slightly negative
 
     def variance(self, v: Floats, mean_features: Floats) -> float:
         return self._plain.variance(self._without_sum(v)[0], mean_features)
@@ -88,21 +88,21 @@ class BalancedDecoder(BitsDecoder):
     def vector_increments(self) -> VectorIncrements:
         # A report adds most to raw'[x] if only bit x is set, and least if all other bits are set.
         unset, set_ = self._b / self._a_minus_b, (1 - self._b) / self._a_minus_b
-        most = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
-        least = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
-        return VectorIncrements(self._bearing(), least, most)
+        largest = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
+        smallest = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
+        return VectorIncrements(self._bearing(), smallest, largest)
 
     def _bearing(self) -> Floats:
         """Return 1 / skewness^2 of each value's contribution, the smaller of the numbers at share 0 and at share 1,
         (k,). The other bits are assumed to be independent, with the probabilities of the reference."""
         others = self._moments(self._distribution)
-        least = np.full(self.inputs, np.inf)
+        bearing = np.full(self.inputs, np.inf)
         for second, third in (self._moments(self._b), self._moments(self._a)):
             spread = self._part**2 * (others[0].sum() - others[0]) + (1 - self._part) ** 2 * second
             skew = -(self._part**3) * (others[1].sum() - others[1]) + (1 - self._part) ** 3 * third
             ratio = np.divide(spread**3, skew**2, out=np.full(self.inputs, np.inf), where=skew != 0)
-            least = np.minimum(least, np.where(spread > 0, ratio, 0.0))
-        return least
+            bearing = np.minimum(bearing, np.where(spread > 0, ratio, 0.0))
+        return bearing
 
     def _moments(self, distribution: Floats) -> tuple[Floats, Floats]:
         """Return the second and third central moments of each bit's contribution to its raw share, both (k,)."""
@@ -111,4 +111,4 @@ class BalancedDecoder(BitsDecoder):
 
     @property
     def people_per_report(self) -> float:
-        return float(np.maximum(self.vector_increments.most, -self.vector_increments.least).max())
+        return float(np.maximum(self.vector_increments.largest, -self.vector_increments.smallest).max())

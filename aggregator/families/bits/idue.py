@@ -55,8 +55,8 @@ def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> 
     levels = np.full((len(sizes), len(sizes)), np.inf)
     for c, d, level in notion.bounds():
         levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)
-    own, other = optimum(sizes, levels, kind)
-    chances = [rounded(a, b) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
+    a, b = optimum(sizes, levels, kind)
+    chances = [rounded(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
     number_of = [0] * number
     for number, members in enumerate(notion.classes):
         for x in members:
@@ -88,18 +88,18 @@ def idue_ps(domain: Items, budgets: Sequence[int]) -> Bits:
     return idue(Graded.over(item_budgets(domain, budgets)), shown_count=domain.count)
 
 
-def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:
+def worst_error(sizes: Sequence[int], a: Floats, b: Floats) -> float:
     """Return the objective of opt0: the largest possible total variance of the counts, per report.
 
     Source: Gu et al. 2020, eq. 8.
 
     Args:
         sizes: m, the number of inputs of each class whose shares an estimate shows.
-        own, other: a and b of each class.
+        a, b: a and b of each class.
     """
-    spread = own - other
-    each = other * (1 - other) / spread**2
-    return float(np.asarray(sizes) @ each + ((1 - own - other) / spread).max())
+    spread = a - b
+    variances = b * (1 - b) / spread**2
+    return float(np.asarray(sizes) @ variances + ((1 - a - b) / spread).max())
 
 
 def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[Floats, Floats]:
@@ -119,10 +119,10 @@ def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[F
     bounded = np.isfinite(levels).any(axis=1)
     if not bounded.any():
         raise ValueError("no pair of classes has a finite bound; at least one is needed")
-    own, other = np.ones(len(sizes)), np.zeros(len(sizes))
+    a, b = np.ones(len(sizes)), np.zeros(len(sizes))
     problem = problems[kind](np.asarray(sizes, dtype=np.float64)[bounded], levels[np.ix_(bounded, bounded)])
-    own[bounded], other[bounded] = problem.chances(minimum(problem))
-    return own, other
+    a[bounded], b[bounded] = problem.chances(minimum(problem))
+    return a, b
 
 
 class _Encoding(Problem):

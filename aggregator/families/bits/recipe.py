@@ -53,7 +53,7 @@ def oue(size: int, level: int) -> Bits:
         size: k, the number of values.
         level: the LDP level in nanonats.
     """
-    return Bits((S // 2,), (_least_other(S // 2, level),), ((0, size),))
+    return Bits((S // 2,), (_least_b(S // 2, level),), ((0, size),))
 
 
 def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
@@ -88,7 +88,7 @@ def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
         sensitive: the sensitive values.
         level: the level in nanonats.
     """
-    return _utility_optimised(size, sensitive, level, S // 2, _least_other(S // 2, level))
+    return _utility_optimised(size, sensitive, level, S // 2, _least_b(S // 2, level))
 
 
 def oue_lip(prior: Sequence[int], level: int) -> Bits:
@@ -116,15 +116,15 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     group = _groups(distribution)
     problem = _UnderPrior(group, distribution, exact.nats(level) * (1 - LEVEL_RESERVE))
-    own, other = problem.chances(minimum(problem))
-    chances = [rounded(a, b) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
+    a, b = problem.chances(minimum(problem))
+    chances = [rounded(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
     return Bits.over([chances[number] for number in group.tolist()])
 
 
-def rounded(own: float, other: float) -> tuple[int, int]:
+def rounded(a: float, b: float) -> tuple[int, int]:
     """Return a, rounded down, and b, rounded up, as integers over 2^32, with a > b."""
-    up = min(max(int(np.ceil(other * S)), 0), S - 1)
-    return max(int(np.floor(own * S)), up + 1), up
+    up = min(max(int(np.ceil(b * S)), 0), S - 1)
+    return max(int(np.floor(a * S)), up + 1), up
 
 
 class _UnderPrior(Problem):
@@ -132,15 +132,15 @@ class _UnderPrior(Problem):
 
     def __init__(self, group: Integers, distribution: Floats, nats: float) -> None:
         self._sizes = np.bincount(group).astype(np.float64)
-        masses, most = np.bincount(group, weights=distribution), float(np.exp(nats))
+        masses, bound = np.bincount(group, weights=distribution), float(np.exp(nats))
         t = self._count = len(masses)
-        least = np.full(t, np.inf)
-        np.minimum.at(least, group, distribution)
-        up = np.hstack([np.diag(1 - most * least), np.diag(most * least) - most * masses])
-        down = np.hstack([masses - np.diag(least), -np.diag(most - least)])
+        smallest = np.full(t, np.inf)
+        np.minimum.at(smallest, group, distribution)
+        up = np.hstack([np.diag(1 - bound * smallest), np.diag(bound * smallest) - bound * masses])
+        down = np.hstack([masses - np.diag(smallest), -np.diag(bound - smallest)])
         self.rows = np.vstack([up, down, np.diag(np.repeat([-1.0, 1.0], t)), np.eye(2 * t)[t:] * -1])
         self.limits = np.concatenate([np.zeros(2 * t), np.repeat([-1.0, 1.0], t), np.zeros(t)])
-        near = (most - 1) / (most + 1) / 2
+        near = (bound - 1) / (bound + 1) / 2
         self.start = np.repeat([1 + near, 1 - near], t)
 
     def objective(self, z: Floats) -> float:
@@ -149,23 +149,23 @@ class _UnderPrior(Problem):
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
         t = self._count
         up, down = z[:t] - 1, 1 - z[t:]
-        each = weight * self._sizes / (up * down)
-        hessian = np.diag(np.concatenate([2 * each / up**2, 2 * each / down**2]))
+        errors = weight * self._sizes / (up * down)
+        hessian = np.diag(np.concatenate([2 * errors / up**2, 2 * errors / down**2]))
         i = np.arange(t)
-        hessian[i, t + i] = hessian[t + i, i] = -each / (up * down)
-        return float(each.sum()), np.concatenate([-each / up, each / down]), hessian
+        hessian[i, t + i] = hessian[t + i, i] = -errors / (up * down)
+        return float(errors.sum()), np.concatenate([-errors / up, errors / down]), hessian
 
     def chances(self, z: Floats) -> tuple[Floats, Floats]:
         """Return a and b of each class: b = (1 - r(0)) / (r(1) - r(0)), a = b r(1)."""
         up, down = z[: self._count], z[self._count :]
-        other = (1 - down) / (up - down)
-        return other * up, other
+        b = (1 - down) / (up - down)
+        return b * up, b
 
 
-def _least_other(own: int, level: int) -> int:
+def _least_b(a: int, level: int) -> int:
     """Return the least b with a (1 - b) / (b (1 - a)) <= e^eps, as an integer over 2^32."""
     N = exp_lower(level)
-    return ceil(own * S * D, N * (S - own) + own * D)
+    return ceil(a * S * D, N * (S - a) + a * D)
 
 
 def _symmetric(level: int) -> int:
@@ -177,12 +177,12 @@ def _symmetric(level: int) -> int:
     return b
 
 
-def _utility_optimised(size: int, sensitive: Sequence[int], level: int, own: int, other: int) -> Bits:
+def _utility_optimised(size: int, sensitive: Sequence[int], level: int, a: int, b: int) -> Bits:
     # The condition is (a_s / b_s) / (1 - a) <= e^eps: people with a non-sensitive value must leave its bit unset often
     # enough.
-    shown = S - ceil(own * S * D, other * exp_lower(level))
+    shown = S - ceil(a * S * D, b * exp_lower(level))
     marked = frozenset(sensitive)
-    return Bits.over([(own, other) if x in marked else (shown, 0) for x in range(size)])
+    return Bits.over([(a, b) if x in marked else (shown, 0) for x in range(size)])
 
 
 def _groups(distribution: Floats) -> Integers:

@@ -79,7 +79,7 @@ class _Alike:
     columns: Integers
     members: Integers
 
-    def each(self, method: Callable[[Floats], Floats], rows: Floats) -> Floats:
+    def per_block(self, method: Callable[[Floats], Floats], rows: Floats) -> Floats:
         """Return the result of the inner decoder's ``method`` for the vector of each block."""
         if isinstance(self.inner, HadamardDecoder):
             return method(rows)
@@ -93,11 +93,11 @@ class _Alike:
             return self.inner.binomial_steps(rows, total)
         steps = [self.inner.binomial_steps(row, total) for row in rows]
         return BinomialSteps(
-            np.array([each.base for each in steps]),
-            np.stack([each.heights for each in steps], axis=1),
-            np.stack([each.counts for each in steps], axis=1),
+            np.array([block.base for block in steps]),
+            np.stack([block.heights for block in steps], axis=1),
+            np.stack([block.counts for block in steps], axis=1),
             total,
-            np.array([np.broadcast_to(each.slack, each.base.shape) for each in steps]),
+            np.array([np.broadcast_to(block.slack, block.base.shape) for block in steps]),
         )
 
 
@@ -139,13 +139,13 @@ class BlocksDecoder(Decoder):
     def forward(self, p: Floats) -> Floats:
         distribution = np.empty(self.features)
         for group in self._groups:
-            distribution[group.columns] = group.each(group.inner.forward, p[group.members])
+            distribution[group.columns] = group.per_block(group.inner.forward, p[group.members])
         return self._with_open(distribution, p, self._shown, self._cover)
 
     def forward_squares(self, p: Floats) -> Floats:
         distribution = np.empty(self.features)
         for group in self._groups:
-            distribution[group.columns] = group.each(group.inner.forward_squares, p[group.members])
+            distribution[group.columns] = group.per_block(group.inner.forward_squares, p[group.members])
         return self._with_open(distribution, p, self._shown**2, self._cover**2)
 
     def _with_open(self, distribution: Floats, p: Floats, shown: float, cover: float) -> Floats:
@@ -157,7 +157,7 @@ class BlocksDecoder(Decoder):
     def backward(self, w: Floats) -> Floats:
         mean = np.empty(self.inputs)
         for group in self._groups:
-            mean[group.members] = group.each(group.inner.backward, w[group.columns])
+            mean[group.members] = group.per_block(group.inner.backward, w[group.columns])
         mean[self._open] = self._shown * w[self._own]
         if self._cover:
             mean[self._open] += self._cover * w[self._groups[0].columns].sum()
@@ -166,7 +166,7 @@ class BlocksDecoder(Decoder):
     def invert(self, mean_features: Floats) -> Floats:
         raw = np.empty(self.inputs)
         for group in self._groups:
-            raw[group.members] = group.each(group.inner.invert, mean_features[group.columns])
+            raw[group.members] = group.per_block(group.inner.invert, mean_features[group.columns])
         raw[self._open] = mean_features[self._own] / self._shown
         raw += mean_features[self._own].sum() * self._aside
         return raw
@@ -174,7 +174,7 @@ class BlocksDecoder(Decoder):
     def adjoint(self, v: Floats) -> Floats:
         adds = np.empty(self.features)
         for group in self._groups:
-            adds[group.columns] = group.each(group.inner.adjoint, v[group.members])
+            adds[group.columns] = group.per_block(group.inner.adjoint, v[group.members])
         adds[self._own] = v[self._open] / self._shown + self._aside @ v
         return adds
 
@@ -184,7 +184,9 @@ class BlocksDecoder(Decoder):
             rows = mean_features[group.columns]
             # The inner decoder subtracts the square of an estimate that ignores the open inputs. This square is added
             # back, and the square of the full estimate is subtracted at the end.
-            moment[group.members] = group.each(group.inner.variances, rows) + group.each(group.inner.invert, rows) ** 2
+            moment[group.members] = (
+                group.per_block(group.inner.variances, rows) + group.per_block(group.inner.invert, rows) ** 2
+            )
         moment[self._open] = mean_features[self._own] / self._shown**2
         moment += mean_features[self._own].sum() * self._aside**2
         return moment - self.invert(mean_features) ** 2
@@ -196,8 +198,8 @@ class BlocksDecoder(Decoder):
         base, slack = np.zeros(self.inputs), np.zeros(self.inputs)
         heights = np.zeros((max(len(rows) for _, _, rows, _ in pieces), self.inputs))
         reached = np.zeros(heights.shape, dtype=np.int64)
-        for members, least, rows, times in pieces:
-            base[members] = least
+        for members, bottom, rows, times in pieces:
+            base[members] = bottom
             heights[: len(rows), members] = rows
             reached[: len(rows), members] = times
         for group in self._groups:
@@ -206,8 +208,8 @@ class BlocksDecoder(Decoder):
         return BinomialSteps(base, heights, reached, reports, slack)
 
     def _open_steps(self, counts: Integers) -> tuple[Floats, Floats, Integers]:
-        least = np.zeros(len(self._open))
-        return least, np.full((1, len(self._open)), 1 / self._shown), counts[self._own][np.newaxis]
+        base = np.zeros(len(self._open))
+        return base, np.full((1, len(self._open)), 1 / self._shown), counts[self._own][np.newaxis]
 
     def _steps(self, group: _Alike, counts: Integers, reports: int) -> tuple[Floats, Floats, Integers]:
         """Return base, heights and counts of the inputs of ``group``, block by block."""
@@ -243,5 +245,7 @@ class BlocksDecoder(Decoder):
 
     @property
     def people_per_report(self) -> float:
-        own = 1 / self._shown if len(self._open) else 0.0
-        return max(own, float(np.abs(self._aside).max()), *(group.inner.people_per_report for group in self._groups))
+        unperturbed = 1 / self._shown if len(self._open) else 0.0
+        return max(
+            unperturbed, float(np.abs(self._aside).max()), *(group.inner.people_per_report for group in self._groups)
+        )

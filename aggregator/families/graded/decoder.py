@@ -38,16 +38,16 @@ class GradedDecoder(Decoder):
         """Compute the coefficients of the estimate for ``channel``; if ``balanced``, the shares are corrected to sum to
         one."""
         self.inputs, self.features = channel.inputs, channel.outputs
-        self._channel, geometry, one = channel, channel.geometry, 1 << channel.scale
+        self._channel, geometry, unit = channel, channel.geometry, 1 << channel.scale
         far = geometry.support - geometry.shared  # number of points in S_x and not in S_x'
         classes = np.asarray(channel.class_of, dtype=np.int64)
         pairs = list(zip(channel.inside, channel.outside, strict=True))
-        self._inside = np.array([inside / one for inside, _ in pairs])[classes]
-        self._outside = np.array([outside / one for _, outside in pairs])[classes]
-        d = np.array([far * (inside - outside) / one for inside, outside in pairs])[classes]
+        self._inside = np.array([inside / unit for inside, _ in pairs])[classes]
+        self._outside = np.array([outside / unit for _, outside in pairs])[classes]
+        d = np.array([far * (inside - outside) / unit for inside, outside in pairs])[classes]
         # In the formulas above and in MATH 4.5, these are b, a, B, h, g and u. The sum of the raw shares is g't minus a
         # constant.
-        self._others = np.array([(geometry.shared * i + far * o) / one for i, o in pairs])[classes]
+        self._others = np.array([(geometry.shared * i + far * o) / unit for i, o in pairs])[classes]
         self._factor: Floats = 1 / d
         self._even = float(self._factor @ self._others / self._factor.sum())
         self._tilt: Floats = (self._others - self._even) * self._factor
@@ -67,8 +67,8 @@ class GradedDecoder(Decoder):
         # If all points are inputs, the shares sum to 1 without a correction.
         if variance <= FIXED * np.abs(covariance).sum():
             return np.zeros(self.inputs)
-        found: Floats = covariance / variance
-        return found
+        part: Floats = covariance / variance
+        return part
 
     @cached_property
     def _cycle(self) -> Cycle:
@@ -99,8 +99,8 @@ class GradedDecoder(Decoder):
     def adjoint(self, v: Floats) -> Floats:
         known = float(v @ self._part)
         rest = (v - known if self._balanced else v) * self._factor
-        whole = float(rest.sum())
-        adds: Floats = self._cycle.over_inputs(rest - whole * self._tilt) - whole * self._even + known
+        total = float(rest.sum())
+        adds: Floats = self._cycle.over_inputs(rest - total * self._tilt) - total * self._even + known
         return adds
 
     @cached_property
@@ -120,30 +120,30 @@ class GradedDecoder(Decoder):
             moment += u**2 * (mean_features @ beyond**2) - 2 * a * u * (
                 over_outputs(mean_features * beyond) - mean_features @ (less * beyond)
             )
-        found: Floats = moment - self.invert(mean_features) ** 2
-        return found
+        variances: Floats = moment - self.invert(mean_features) ** 2
+        return variances
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
-        least, most = float(self._others.min()), float(self._others.max())
+        low, high = float(self._others.min()), float(self._others.max())
         height = self._factor[np.newaxis]
-        base: Floats = -(least + most) / 2 * self._factor
-        slack: Floats = (most - least) / 2 * self._factor
+        base: Floats = -(low + high) / 2 * self._factor
+        slack: Floats = (high - low) / 2 * self._factor
         return BinomialSteps(base, height, self._cycle.count(counts)[np.newaxis], reports, slack)
 
     @cached_property
     def vector_increments(self) -> VectorIncrements:
         less, beyond = self._common
         number = len(self._channel.members)
-        bearing, least, most = np.empty(number), np.empty(number), np.empty(number)
+        bearing, smallest, largest = np.empty(number), np.empty(number), np.empty(number)
         for place, members in enumerate(self._channel.members):
             x = members[0]  # all inputs of a class have the same a and u
             common = self._factor[x] * less + self._part[x] * beyond
             bearing[place] = self._bearing(x, common)
             # The bounds assume that each output lies inside some set of the class and outside another one, which can
             # only widen them.
-            least[place], most[place] = -common.max(), self._factor[x] - common.min()
+            smallest[place], largest[place] = -common.max(), self._factor[x] - common.min()
         classes = np.asarray(self._channel.class_of, dtype=np.int64)
-        return VectorIncrements(bearing[classes], least[classes], most[classes])
+        return VectorIncrements(bearing[classes], smallest[classes], largest[classes])
 
     def _bearing(self, x: int, common: Floats) -> float:
         """Return 1 / skewness^2 of a report's contribution to ``x``, the smaller of the numbers at a share of 1, and at
@@ -152,13 +152,13 @@ class GradedDecoder(Decoder):
         alone[x] = 1
         inside = np.rint(self._cycle.over_inputs(alone))
         adds = self._factor[x] * inside - common
-        found = np.inf
+        bearing = np.inf
         for distribution in (self.forward(alone), self.forward((1 - alone) / (self.inputs - 1))):
             away = adds - distribution @ adds
             skew = float(distribution @ away**3)
             if skew:
-                found = min(found, float(distribution @ away**2) ** 3 / skew**2)
-        return found
+                bearing = min(bearing, float(distribution @ away**2) ** 3 / skew**2)
+        return bearing
 
     @property
     def ceiling(self) -> Floats:
@@ -166,4 +166,4 @@ class GradedDecoder(Decoder):
 
     @property
     def people_per_report(self) -> float:
-        return float(np.maximum(self.vector_increments.most, -self.vector_increments.least).max())
+        return float(np.maximum(self.vector_increments.largest, -self.vector_increments.smallest).max())

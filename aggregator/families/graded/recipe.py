@@ -92,11 +92,11 @@ def _shapes(size: int, nats: float) -> list[tuple[int, int]]:
     With a single level the best order is near e^level + 1, so candidates are at most twice this number. The smallest
     order and the smallest line are always candidates.
     """
-    least: dict[int, int] = {}
+    dimensions: dict[int, int] = {}
     for order, dimension, _ in geometries(size):
-        least[order] = min(dimension, least.get(order, dimension))
-    most = max(2 * (np.exp(nats) + 1), min(least))
-    return sorted((order, dimension) for order, dimension in least.items() if order <= most or dimension == 2)
+        dimensions[order] = min(dimension, dimensions.get(order, dimension))
+    largest = max(2 * (np.exp(nats) + 1), min(dimensions))
+    return sorted((order, dimension) for order, dimension in dimensions.items() if order <= largest or dimension == 2)
 
 
 def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: float) -> tuple[float, Floats]:
@@ -120,8 +120,8 @@ class _OutsideWeights(Problem):
         np.add.at(rows, (places, pairs[:, 1]), -f * steep)
         self.rows = np.vstack([rows, np.eye(len(counts))])
         self.limits = np.concatenate([np.full(len(pairs), -1.0), np.ones(len(counts))])
-        least = float(steep.min())
-        self.start = np.full(len(counts), 1 - f * (least - 1) / (1 - f + f * least) / 2)
+        bound = float(steep.min())
+        self.start = np.full(len(counts), 1 - f * (bound - 1) / (1 - f + f * bound) / 2)
 
     def objective(self, z: Floats) -> float:
         return float(self._counts @ (1 - z) ** -2.0) * self._f / (1 - self._f)
@@ -134,21 +134,25 @@ class _OutsideWeights(Problem):
 def classes_of(notion: Matrix) -> list[list[int]]:
     """Return the inputs of each class. Exchanging two inputs of a class leaves the matrix of levels unchanged."""
     levels = notion.levels
-    found: list[list[int]] = []
+    classes: list[list[int]] = []
     for x, row in enumerate(levels):
-        for members in found:
-            one = members[0]
+        for members in classes:
+            first = members[0]
             alike = all(
-                row[y] == levels[one][y] and levels[y][x] == levels[y][one]
+                row[y] == levels[first][y] and levels[y][x] == levels[y][first]
                 for y in range(len(row))
-                if y not in (x, one)
+                if y not in (x, first)
             )
-            if alike and row[one] == levels[one][x] and (len(members) == 1 or row[one] == levels[one][members[1]]):
+            if (
+                alike
+                and row[first] == levels[first][x]
+                and (len(members) == 1 or row[first] == levels[first][members[1]])
+            ):
                 members.append(x)
                 break
         else:
-            found.append([x])
-    return found
+            classes.append([x])
+    return classes
 
 
 def _bounds_of(notion: Pairwise, classes: Sequence[Sequence[int]]) -> Floats:

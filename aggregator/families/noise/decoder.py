@@ -25,8 +25,8 @@ class NoiseDecoder(TableDecoder):
     def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
         # ``reference`` is not used, because the square matrix has only one left inverse.
         self.inputs, self.features = channel.inputs, channel.outputs
-        one = 1 << channel.scale
-        columns = [[weight / one for weight in channel.column(y)] for y in range(channel.outputs)]
+        unit = 1 << channel.scale
+        columns = [[weight / unit for weight in channel.column(y)] for y in range(channel.outputs)]
         self._distribution: Floats = np.ascontiguousarray(np.array(columns).T)
 
     @cached_property

@@ -79,11 +79,11 @@ def discrete_laplace(size: int, level: int) -> Noise:
             weights.append(ceil(weights[-1] * D, N - D))
         return weights
 
-    def kept(first: int) -> bool:
+    def within_level(first: int) -> bool:
         # With two points, the first step is also the last one.
         return (ONE - 2 * sum(steps(first))) * D <= (N if size > 2 else N - D) * first
 
-    first = 1 + bisect_left(range(1, ONE), True, key=kept)
+    first = 1 + bisect_left(range(1, ONE), True, key=within_level)
     weights = steps(first)
     return Noise(1, size, (ONE - 2 * sum(weights), *weights))
 
@@ -107,12 +107,12 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
     """
     if not 0 < sigma < math.inf:
         raise ValueError(f"sigma must be a finite number of steps above 0, not {sigma}")
-    least = math.exp(-exact.nats(level) * (1 - ROOM))
-    distribution = np.maximum(np.exp(-0.5 * (np.arange(size) / sigma) ** 2), least)
+    floor = math.exp(-exact.nats(level) * (1 - ROOM))
+    distribution = np.maximum(np.exp(-0.5 * (np.arange(size) / sigma) ** 2), floor)
     beyond = np.arange(size - 1, math.ceil(size + 40 * sigma))
     distribution[-1] = max(
         float(np.exp(-0.5 * (beyond / sigma) ** 2).sum()),
-        float(distribution[:-1].sum()) * least / (1 - least),
+        float(distribution[:-1].sum()) * floor / (1 - floor),
     )
     scaled = distribution[1:] * (ONE / (distribution[0] + 2 * float(distribution[1:].sum())))
     weights = [math.ceil(weight) for weight in scaled.tolist()]
@@ -143,10 +143,10 @@ def planar(geo: Geo) -> Noise:
                 "the level between neighbouring points is too low for any noise; use fewer points or a higher level"
             )
         return discrete_laplace(geo.rows * geo.columns, min(level, exact.MAX_LEVEL))
-    wanted = exact.nats(geo.level) / geo.unit  # nats per unit of the coordinates
-    floors = np.outer(_flat(geo.rows, wanted * down), _flat(geo.columns, wanted * across))
+    slope = exact.nats(geo.level) / geo.unit  # nats per unit of the coordinates
+    floors = np.outer(_flat(geo.rows, slope * down), _flat(geo.columns, slope * across))
     floor = min(FLOOR, int(ONE / 1000 / _mirrored_sum(floors)))
-    rate = wanted - 4 / max(floor, 1) / min(down, across)
+    rate = slope - 4 / max(floor, 1) / min(down, across)
     best: tuple[int, Noise] | None = None
     for _ in range(5):
         if rate * min(down, across) * REACH < FAR:
@@ -179,7 +179,7 @@ def _planar(rows: int, columns: int, down: float, across: float, floors: Floats)
         distribution[: rows - 1, column], distribution[rows - 1, column] = mass[: rows - 1], mass[rows - 1 :].sum()
     distribution *= (ONE - _mirrored_sum(floors)) / _mirrored_sum(distribution)
     cells = zip(distribution.ravel().tolist(), floors.ravel().tolist(), strict=True)
-    weights = [math.ceil(weight) + int(least) for weight, least in cells]
+    weights = [math.ceil(weight) + int(floor) for weight, floor in cells]
     images = [(1 + (row > 0)) * (1 + (column > 0)) for row in range(rows) for column in range(columns)]
     weights[0] += ONE - sum(weight * image for weight, image in zip(weights, images, strict=True))
     return Noise(rows, columns, tuple(weights))

@@ -97,8 +97,8 @@ class _Vectors:
     def product(self, rows: Integers, matrix: Integers) -> Integers:
         """Return rows @ matrix over the field."""
         if self._tables is None:
-            found: Integers = rows @ matrix % self._order
-            return found
+            product: Integers = rows @ matrix % self._order
+            return product
         sums, products = self._tables
         total = np.zeros_like(rows)
         for place in range(self._dimension):
@@ -163,9 +163,9 @@ class _Vectors:
 def _tables(field: FiniteField) -> tuple[Integers, Integers]:
     """Return the addition table and the multiplication table of a small field, both of shape (q, q)."""
     elements = range(field.order)
-    negatives = [field.minus(0, one) for one in elements]
-    sums = [[field.minus(one, negatives[other]) for other in elements] for one in elements]
-    return np.array(sums), np.array([[field.times(one, other) for other in elements] for one in elements])
+    negatives = [field.minus(0, element) for element in elements]
+    sums = [[field.minus(element, negatives[other]) for other in elements] for element in elements]
+    return np.array(sums), np.array([[field.times(element, other) for other in elements] for element in elements])
 
 
 def _inverses(field: FiniteField) -> Integers:

@@ -87,13 +87,13 @@ def projective_high_low_error(
     E = math.exp(exact.nats(level))
     shared, support, points = sizes(order, dimension)
     c = 1 / (E * support + points - support)
-    own, other, hidden, tau = E * support * c, (E * shared + support - shared) * c, support * c, points * c
-    al = 1 / (own - other)
+    truth, other, hidden, tau = E * support * c, (E * shared + support - shared) * c, support * c, points * c
+    al = 1 / (truth - other)
     be = -al * (other - hidden) / (1 - tau)
     ga = -al * other - be
     p, open_share = sensitive_share / sensitive, (1 - sensitive_share) / (size - sensitive)
     inside = sensitive_share + (1 - sensitive_share) * tau
-    hit = p * own + (sensitive_share - p) * other + (1 - sensitive_share) * hidden
+    hit = p * truth + (sensitive_share - p) * other + (1 - sensitive_share) * hidden
     of_sensitive = hit * (al + be + ga) ** 2 + (inside - hit) * (be + ga) ** 2 + (1 - inside) * ga**2 - p**2
     of_open = open_share / (1 - tau) - open_share**2
     return sensitive * of_sensitive + (size - sensitive) * of_open

@@ -16,10 +16,10 @@ class ResponseDecoder(Decoder):
 
     def __init__(self, channel: RandomizedResponse) -> None:
         self.inputs = self.features = channel.inputs
-        one = 1 << channel.scale
-        cover = np.array([weight / one for weight in channel.cover])
+        unit = 1 << channel.scale
+        cover = np.array([weight / unit for weight in channel.cover])
         self._cover: Floats = np.broadcast_to(cover, channel.inputs)
-        self._truth = channel.truth / one
+        self._truth = channel.truth / unit
 
     def forward(self, p: Floats) -> Floats:
         distribution: Floats = self._cover * p.sum() + self._truth * p
@@ -40,8 +40,10 @@ class ResponseDecoder(Decoder):
         return (v - self._cover @ v) / self._checked_truth
 
     def variances(self, mean_features: Floats) -> Floats:
-        own, others = (1 - self._cover) ** 2, self._cover**2
-        moment: Floats = (mean_features * own + (mean_features.sum() - mean_features) * others) / self._checked_truth**2
+        truth, others = (1 - self._cover) ** 2, self._cover**2
+        moment: Floats = (
+            mean_features * truth + (mean_features.sum() - mean_features) * others
+        ) / self._checked_truth**2
         return moment - self.invert(mean_features) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
@@ -51,8 +53,8 @@ class ResponseDecoder(Decoder):
 
     @property
     def ceiling(self) -> Floats:
-        own: Floats = self._cover + self._truth
-        return own
+        largest: Floats = self._cover + self._truth
+        return largest
 
     @property
     def people_per_report(self) -> float:

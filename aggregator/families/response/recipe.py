@@ -71,8 +71,8 @@ def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
         prior: two positive integers.
         level: the LIP level in nanonats.
     """
-    smaller, whole, N = min(prior), sum(prior), exp_lower(level)
-    error = ceil((whole - smaller) * D << RESPONSE_SCALE, (N + D) * whole - 2 * smaller * D)
+    smaller, total, N = min(prior), sum(prior), exp_lower(level)
+    error = ceil((total - smaller) * D << RESPONSE_SCALE, (N + D) * total - 2 * smaller * D)
     return RandomizedResponse(2, (error,))
 
 
@@ -89,9 +89,9 @@ def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
         prior: positive integers, P[x] = prior[x] / sum.
         level: the LDP level in nanonats.
     """
-    whole, N = sum(prior), exp_lower(level)
+    total, N = sum(prior), exp_lower(level)
     # The cover probability is 1 - t = 1 / (1 + (e^eps - 1) min P).
-    return _sampling(prior, Fraction(D * whole, D * whole + (N - D) * min(prior)))
+    return _sampling(prior, Fraction(D * total, D * total + (N - D) * min(prior)))
 
 
 def random_sampling_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
@@ -106,8 +106,8 @@ def random_sampling_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
         prior: positive integers, P[x] = prior[x] / sum.
         level: the LIP level in nanonats.
     """
-    whole, N, least = sum(prior), exp_lower(level), min(prior)
-    return _sampling(prior, max(Fraction(D, N), 1 - Fraction((N - D) * least, D * (whole - least))))
+    total, N, smallest = sum(prior), exp_lower(level), min(prior)
+    return _sampling(prior, max(Fraction(D, N), 1 - Fraction((N - D) * smallest, D * (total - smallest))))
 
 
 def _sampling(prior: Sequence[int], drawn: Fraction) -> RandomizedResponse:
@@ -123,11 +123,11 @@ def _response(cover: list[int]) -> RandomizedResponse:
 def _published(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if isinstance(notion, Lip):
-        least = Fraction(min(notion.prior), sum(notion.prior))
-        if least * (exp_lower(notion.level) + D) < D:
+        smallest = Fraction(min(notion.prior), sum(notion.prior))
+        if smallest * (exp_lower(notion.level) + D) < D:
             return (
-                f"it does not satisfy the level for this prior, which has a share of {float(least):.3g}: every share "
-                f"must be at least 1 / (e^epsilon + 1). Use {LIP}"
+                f"it does not satisfy the level for this prior, which has a share of {float(smallest):.3g}: every "
+                f"share must be at least 1 / (e^epsilon + 1). Use {LIP}"
             )
     return for_prior(published_lip_response)(question)
 

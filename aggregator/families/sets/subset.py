@@ -24,16 +24,16 @@ class SubsetDecoder(Decoder):
         self.inputs = self.features = channel.inputs
         k, d = channel.inputs, channel.ones
         self._ones = d
-        one = 1 << channel.scale
+        unit = 1 << channel.scale
         mine = channel.having * channel.inside  # 2^128 p*
-        self._inside = mine / one
+        self._inside = mine / unit
         # q* is the expected number of other ones, divided by k - 1. p* - q* is computed without cancellation.
-        self._outside = (one * d - mine) / (one * (k - 1))
-        self._gap = (mine * k - one * d) / (one * (k - 1))
+        self._outside = (unit * d - mine) / (unit * (k - 1))
+        self._gap = (mine * k - unit * d) / (unit * (k - 1))
         # These are the probabilities that two bits are both set: first the bits of the true input and of another value,
         # then the bits of two other values. Given the bit of the true input, the rest of a set is uniform.
-        self._with_own = mine * (d - 1) / (one * (k - 1))
-        self._two_others = (mine * (d - 1) * (d - 2) + (one - mine) * d * (d - 1)) / (one * (k - 1) * (k - 2))
+        self._with_own = mine * (d - 1) / (unit * (k - 1))
+        self._two_others = (mine * (d - 1) * (d - 2) + (unit - mine) * d * (d - 1)) / (unit * (k - 1) * (k - 2))
 
     def forward(self, p: Floats) -> Floats:
         mean: Floats = self._outside * p.sum() + self._gap * p

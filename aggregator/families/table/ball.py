@@ -71,20 +71,20 @@ class Staircases(Coordinates):
         rows = gains[:1] if len(gains) == 1 else gains[:: -(-len(gains) // _ORDERS)]
         # For each pair (i, j), the middle is i .. j - 1.
         ends, starts = np.array([(i, j) for i in range(1, n) for j in range(i, n)]).T
-        found = []
+        corners = []
         for row in rows:
             order = np.argsort(-row / self.mass, kind="stable")
-            mass, square, price = (np.concatenate([[0.0], np.cumsum(of[order])])
-                                   for of in (self.mass, self.square, prices))  # fmt: skip
-            cut = [[of[ends], of[starts] - of[ends], of[-1] - of[starts]] for of in (mass, square, price)]
+            mass, square, price = (np.concatenate([[0.0], np.cumsum(addends[order])])
+                                   for addends in (self.mass, self.square, prices))  # fmt: skip
+            cut = [[sums[ends], sums[starts] - sums[ends], sums[-1] - sums[starts]] for sums in (mass, square, price)]
             levels, valid = self._levels(*cut[0])
             gain = sum(levels[:, step] ** 2 * cut[1][step] - levels[:, step] * cut[2][step] for step in range(3))
             best = np.argsort(-np.where(valid, gain, -np.inf))[:_BEST_CUTS]
             for place in best[valid[best]]:
                 lifts = np.empty(n)
                 lifts[order] = np.repeat(levels[place], [ends[place], starts[place] - ends[place], n - starts[place]])
-                found.append(lifts)
-        return np.unique(np.concatenate([np.array(found), super().along(gains, prices)]), axis=0)
+                corners.append(lifts)
+        return np.unique(np.concatenate([np.array(corners), super().along(gains, prices)]), axis=0)
 
     def _levels(self, top: Floats, middle: Floats, bottom: Floats) -> tuple[Floats, Floats]:
         """Return the three lifts of each staircase with these masses, and whether a staircase exists.

@@ -85,8 +85,8 @@ class Coordinates:
         """
         rest = self.mass.sum() - self.mass
         others = np.maximum(self.low, (self.budget - self.high * self.mass) / rest)
-        own = (self.budget - rest * others) / self.mass
-        lifts: Floats = np.where(np.eye(len(rest), dtype=bool), own, others[:, np.newaxis])
+        raised = (self.budget - rest * others) / self.mass
+        lifts: Floats = np.where(np.eye(len(rest), dtype=bool), raised, others[:, np.newaxis])
         return lifts
 
     def along(self, gains: Floats, prices: Floats) -> Floats:
@@ -114,79 +114,86 @@ class Mixture:
     weights: Floats
 
 
-def best_mixture(given: Coordinates) -> Mixture:
+def best_mixture(coordinates: Coordinates) -> Mixture:
     """Return the mixture with the largest mean ``squared_posterior``. It is the optimum if ``listed`` returns the
     corners, and otherwise close to the optimum."""
-    n = len(given.mass)
+    n = len(coordinates.mass)
     if n == 1:
-        return _polished(given, np.array([[given.budget / given.mass[0]]]))
-    start = np.concatenate([np.full((1, n), given.budget / given.mass.sum()), given.alone()])
-    listed = given.listed()
+        return _polished(coordinates, np.array([[coordinates.budget / coordinates.mass[0]]]))
+    start = np.concatenate([np.full((1, n), coordinates.budget / coordinates.mass.sum()), coordinates.alone()])
+    listed = coordinates.listed()
     if listed is not None and len(listed) <= _ENTERED:
-        return _polished(given, np.concatenate([start, listed]))
+        return _polished(coordinates, np.concatenate([start, listed]))
     # The seed is fixed, so that the search for corners is the same at every call.
     draw = np.random.default_rng(n)
     # The floor is the objective of a channel that reveals nothing.
-    floor = float(given.squared_posterior(start[:1])[0]) * given.mean * given.mass.sum() / given.budget
-    slope = (given.low + given.high) * (given.square + given.linear)
-    first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * given.mass
-    pool = np.concatenate([start, given.along(first, 0 * given.mass)])
+    floor = (
+        float(coordinates.squared_posterior(start[:1])[0])
+        * coordinates.mean
+        * coordinates.mass.sum()
+        / coordinates.budget
+    )
+    slope = (coordinates.low + coordinates.high) * (coordinates.square + coordinates.linear)
+    first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * coordinates.mass
+    pool = np.concatenate([start, coordinates.along(first, 0 * coordinates.mass)])
     history: list[float] = []
     for _ in range(_MOST_ROUNDS):
-        weights, prices, value = _master(given, pool)
+        weights, prices, value = _master(coordinates, pool)
         history.append(value)
         close = _CLOSE if listed is None else _CLOSE / 1000
         if len(history) > _PATIENCE and value - history[-_PATIENCE] < close * (value - floor):
             break
         if listed is None:
             gain = slope - prices
-            noise = np.outer(np.geomspace(1e-3, 1, _TRIES), np.abs(gain).mean() / given.mass.mean() * given.mass)
+            noise = np.outer(
+                np.geomspace(1e-3, 1, _TRIES), np.abs(gain).mean() / coordinates.mass.mean() * coordinates.mass
+            )
             noise *= draw.normal(size=noise.shape)
-            found = given.along(np.concatenate([gain[np.newaxis], gain + noise]), prices)
+            corners = coordinates.along(np.concatenate([gain[np.newaxis], gain + noise]), prices)
         else:
-            found = listed
-        gains = given.squared_posterior(found) - found @ prices
+            corners = listed
+        gains = coordinates.squared_posterior(corners) - corners @ prices
         best = np.argsort(-gains)[:_ADDED]
-        better = found[best][gains[best] > _PRICED * (value - floor)]
+        better = corners[best][gains[best] > _PRICED * (value - floor)]
         if not len(better):
             break
-        kept = pool[weights > 0] if len(pool) > _KEPT else pool
-        pool = np.concatenate([start, kept, better])
-    return _polished(given, pool)
+        used = pool[weights > 0] if len(pool) > _KEPT else pool
+        pool = np.concatenate([start, used, better])
+    return _polished(coordinates, pool)
 
 
-def plain_mixture(given: Coordinates) -> Mixture:
+def plain_mixture(coordinates: Coordinates) -> Mixture:
     """Return a mixture that distinguishes all classes: with probability 1/2 an output raises one class, otherwise no
     class."""
-    raised = given.alone()
+    raised = coordinates.alone()
     others = raised.min(axis=1)
     steps = raised.diagonal() - others
     # With these weights, the mean lift of every class is the same.
-    weights = given.mean / (steps * (1 + (others / steps).sum()))
-    even = given.budget / given.mass.sum()
+    weights = coordinates.mean / (steps * (1 + (others / steps).sum()))
+    even = coordinates.budget / coordinates.mass.sum()
     return Mixture(
         np.concatenate([np.full((1, len(steps)), even), raised]),
-        np.concatenate([[given.mean / even], weights]) / 2,
+        np.concatenate([[coordinates.mean / even], weights]) / 2,
     )
 
 
-def _corners(given: Coordinates) -> Floats:
+def _corners(coordinates: Coordinates) -> Floats:
     """Return the lifts of all corners, (c, n): each class but one has the lift ``low`` or ``high``."""
-    n = len(given.mass)
+    n = len(coordinates.mass)
     high = (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
-    lifts = np.where(high, given.high, given.low)
+    lifts = np.where(high, coordinates.high, coordinates.low)
     corners = []
     for x in range(n):
         some = lifts[~high[:, x]].copy()
         some[:, x] = 0
-        some[:, x] = (given.budget - some @ given.mass) / given.mass[x]
-        corners.append(some[(some[:, x] >= given.low - 1e-12) & (some[:, x] <= given.high + 1e-12)])
-    found = np.concatenate(corners)
-    clipped: Floats = np.clip(found, given.low, given.high)
+        some[:, x] = (coordinates.budget - some @ coordinates.mass) / coordinates.mass[x]
+        corners.append(some[(some[:, x] >= coordinates.low - 1e-12) & (some[:, x] <= coordinates.high + 1e-12)])
+    lifts_of_corners = np.concatenate(corners)
+    clipped: Floats = np.clip(lifts_of_corners, coordinates.low, coordinates.high)
     return clipped
 
 
-def _filled(given: Coordinates, gains: Floats) -> Floats:
+def _filled(coordinates: Coordinates, gains: Floats) -> Floats:
     """Return corners by the greedy rule for a knapsack: classes get the high lift in the order of decreasing gain per
     mass.
 
@@ -200,14 +207,14 @@ def _filled(given: Coordinates, gains: Floats) -> Floats:
         (c, n) the lifts of the corners, c <= 2 r.
     """
     rows, n = gains.shape
-    order = np.argsort(-gains / given.mass, axis=1, kind="stable")
-    span = given.high - given.low
-    costs = given.mass * span
+    order = np.argsort(-gains / coordinates.mass, axis=1, kind="stable")
+    span = coordinates.high - coordinates.low
+    costs = coordinates.mass * span
     every = np.arange(rows)
-    found = []
+    corners = []
     for passing in (False, True):
-        lifts = np.full((rows, n), given.low)
-        room = np.full(rows, given.budget - given.low * given.mass.sum())
+        lifts = np.full((rows, n), coordinates.low)
+        room = np.full(rows, coordinates.budget - coordinates.low * coordinates.mass.sum())
         for place in range(n):
             x = order[:, place]
             cost = costs[x]
@@ -218,37 +225,37 @@ def _filled(given: Coordinates, gains: Floats) -> Floats:
             lifts[every, x] += part * span
             room -= part * cost
         if passing:
-            holds = (lifts < given.high) & (costs >= room[:, np.newaxis])
+            holds = (lifts < coordinates.high) & (costs >= room[:, np.newaxis])
             x = np.where(holds, costs, np.inf).argmin(axis=1)
             able = holds[every, x]
-            lifts[every, x] += np.where(able, room / given.mass[x], 0)
+            lifts[every, x] += np.where(able, room / coordinates.mass[x], 0)
             lifts = lifts[able]
-        found.append(np.clip(lifts, given.low, given.high))
-    return np.unique(np.concatenate(found), axis=0)
+        corners.append(np.clip(lifts, coordinates.low, coordinates.high))
+    return np.unique(np.concatenate(corners), axis=0)
 
 
-def _master(given: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
+def _master(coordinates: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
     """Return the solution of the linear program over the corners ``pool``: their weights, the dual prices of the
     classes, and the value of the objective."""
     solved = linprog(
-        -given.squared_posterior(pool),
-        A_eq=pool.T * given.mass[:, np.newaxis],
-        b_eq=given.mean * given.mass,
+        -coordinates.squared_posterior(pool),
+        A_eq=pool.T * coordinates.mass[:, np.newaxis],
+        b_eq=coordinates.mean * coordinates.mass,
         method="highs",
     )
     if solved.x is None:
         raise ChannelError(
             f"the solver failed on the linear program of the channel ({solved.message}): choose another mechanism"
         )
-    return solved.x, -solved.eqlin.marginals * given.mass, -float(solved.fun)
+    return solved.x, -solved.eqlin.marginals * coordinates.mass, -float(solved.fun)
 
 
-def _polished(given: Coordinates, pool: Floats) -> Mixture:
+def _polished(coordinates: Coordinates, pool: Floats) -> Mixture:
     """Return the best mixture of the corners ``pool``, with weights that are solved again to full float precision."""
-    weights, _, _ = _master(given, pool)
+    weights, _, _ = _master(coordinates, pool)
     lifts = pool[weights > _LEAST_WEIGHT]
     while True:
-        weights = np.linalg.lstsq(lifts.T, np.full(len(given.mass), given.mean), rcond=None)[0]
+        weights = np.linalg.lstsq(lifts.T, np.full(len(coordinates.mass), coordinates.mean), rcond=None)[0]
         if weights.min() > 0:
             return Mixture(lifts, weights)
         lifts = lifts[weights > 0]

@@ -34,8 +34,8 @@ class TableDecoder(Decoder):
     @cached_property
     def _inverse(self) -> Floats:
         marginal = self._reference @ self._distribution
-        seen = marginal > 0  # other outputs never occur
-        root = np.sqrt(np.where(seen, marginal, 1.0))
+        possible = marginal > 0  # other outputs never occur
+        root = np.sqrt(np.where(possible, marginal, 1.0))
         left, singular, right = np.linalg.svd(self._distribution / root, full_matrices=False)
         rank = int(np.count_nonzero(singular > SINGULAR * singular[0]))
         if rank < self.inputs:
@@ -45,7 +45,7 @@ class TableDecoder(Decoder):
                 "'map' need none either. A new campaign whose channel has more outputs may have one"
             )
         inverse: Floats = (right.T / singular) @ left.T / root[:, np.newaxis]
-        inverse[~seen] = 0
+        inverse[~possible] = 0
         return inverse
 
     def forward(self, p: Floats) -> Floats:

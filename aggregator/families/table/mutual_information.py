@@ -104,8 +104,8 @@ def _output_distribution(distribution: Floats, d: Floats, price: float, start: F
     def cost(r: Floats) -> tuple[float, Floats]:
         # The objective is minus the mean of ln sum over y of r[y] e^(-s d), convex in r (Cover, Thomas 2006, eq.
         # 10.124).
-        seen = worth @ np.maximum(r, 0) + 1e-300
-        return -float(distribution @ np.log(seen)), -(distribution / seen) @ worth
+        mean_worth = worth @ np.maximum(r, 0) + 1e-300
+        return -float(distribution @ np.log(mean_worth)), -(distribution / mean_worth) @ worth
 
     result = optimize.minimize(
         cost,

@@ -114,8 +114,10 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     best = optimal_table(prior, level, radius)
     # Two nanonats are reserved for the rounding of the table's cells.
     other = personal.lip_response(prior, scaled(level, radius) - 2)
-    least, errors = lip_mse(best, prior), lip_mse(other, prior)
-    more = min((MOST_ERROR - 1) * least, MOST_LOST * (prior_mse(prior) - least)) / max(errors - least, 1e-12)
+    best_error, other_error = lip_mse(best, prior), lip_mse(other, prior)
+    more = min((MOST_ERROR - 1) * best_error, MOST_LOST * (prior_mse(prior) - best_error)) / max(
+        other_error - best_error, 1e-12
+    )
     part = Fraction(min(max(more, LEAST_PART), 0.5)).limit_denominator(10**6)
     rows = [
         [(1 - part) * Fraction(cell, 1 << TABLE_SCALE) for cell in row]

@@ -73,8 +73,8 @@ def binary_optimum(e12: int, e21: int) -> Table:
     elif B is None:
         second, first = (ceil(ONE * D, A), 0)
     else:
-        whole = A * B - D * D
-        second, first = ceil(ONE * D * (B - D), whole), ceil(ONE * D * (A - D), whole)
+        denominator = A * B - D * D
+        second, first = ceil(ONE * D * (B - D), denominator), ceil(ONE * D * (A - D), denominator)
     return Table(((ONE - first, first), (second, ONE - second)))
 
 
@@ -126,11 +126,11 @@ def _shortest(matrix: Matrix) -> Floats:
     return levels
 
 
-def _designed(levels: Floats, distribution: Floats, least: float) -> tuple[Floats, Floats]:
+def _designed(levels: Floats, distribution: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the rays of the best design found, shape (k, m), and their weights, (m,)."""
     size = len(distribution)
     # The starting design is LDP at the smallest level, and only better designs replace it.
-    start = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-least))
+    start = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-level))
     every = np.hstack([start, _subset_rays(levels)])
     rays: Floats = np.unique((every / (distribution @ every)).round(15), axis=1)
     first = start / (distribution @ start)
@@ -145,24 +145,25 @@ def _designed(levels: Floats, distribution: Floats, least: float) -> tuple[Float
         # At the optimum, the slope of every ray in use equals its cost at the dual prices; each value has one price.
         price = np.asarray(np.linalg.lstsq(rays[:, chosen].T, slope[chosen], rcond=None)[0], dtype=np.float64)
         gain = slope - price @ rays
-        wanted = np.argsort(gain)[: 2 * size]
-        wanted = wanted[gain[wanted] < -1e-7 * now]
-        if not len(wanted) or before - now < 1e-8 * now:
-            found = _priced(levels, distribution, inverse, price, rays[:, chosen], 1e-6 * now)
-            if not found.size:
+        entering = np.argsort(gain)[: 2 * size]
+        entering = entering[gain[entering] < -1e-7 * now]
+        if not len(entering) or before - now < 1e-8 * now:
+            new_rays = _priced(levels, distribution, inverse, price, rays[:, chosen], 1e-6 * now)
+            if not new_rays.size:
                 break
-            wanted = np.arange(rays.shape[1], rays.shape[1] + found.shape[1])
-            rays = np.hstack([rays, found])
+            entering = np.arange(rays.shape[1], rays.shape[1] + new_rays.shape[1])
+            rays = np.hstack([rays, new_rays])
         before = now
-        fresh = np.setdiff1d(wanted, chosen)
+        fresh = np.setdiff1d(entering, chosen)
         chosen, weights = np.append(chosen, fresh), np.append(weights, np.zeros(len(fresh)))
     return rays[:, chosen], weights
 
 
 def _priced(
-    levels: Floats, distribution: Floats, inverse: Floats, price: Floats, starts: Floats, least: float
+    levels: Floats, distribution: Floats, inverse: Floats, price: Floats, starts: Floats, threshold: float
 ) -> Floats:
-    """Return rays whose slope is below their cost at the dual prices by more than ``least``, shape (k, m); m may be 0.
+    """Return rays whose slope is below their cost at the dual prices by more than ``threshold``, shape (k, m); m may be
+    0.
 
     The function |M^-1 v|^2 + price . v is convex in v. So from every start, a sequence of linear programs increases the
     function until it reaches a corner of the cone's section p . v = 1. Each corner is a ray. The search may miss the
@@ -173,7 +174,7 @@ def _priced(
     cone = np.zeros((len(bounded), size))
     for row, (x, other) in enumerate(bounded):
         cone[row, x], cone[row, other] = np.exp(-levels[x, other]), -1.0
-    found = []
+    better = []
     for ray in starts.T:
         value = -np.inf
         while (gain := float(((inverse @ ray) ** 2).sum() + price @ ray)) > value + 1e-9 * abs(value):
@@ -185,9 +186,9 @@ def _priced(
             # The solver's corner is exact to 10^-7 only, so entries that violate a level are raised.
             ray = (np.maximum(step.x, 0)[:, np.newaxis] * np.exp(-levels)).max(axis=0)
             ray = ray / (distribution @ ray)
-        if value > least:
-            found.append(best)
-    return np.unique(np.array(found).round(15), axis=0).T if found else np.empty((size, 0))
+        if value > threshold:
+            better.append(best)
+    return np.unique(np.array(better).round(15), axis=0).T if better else np.empty((size, 0))
 
 
 def _subset_rays(levels: Floats) -> Floats:
@@ -238,8 +239,8 @@ def _solved(
 def _without(rays: Floats, weights: Floats, distribution: Floats, faint: float) -> tuple[Floats, Floats]:
     """Return the design without rays of very small weight; the other weights change only as much as their sum requires.
     If a weight would then not be above zero, return the whole design."""
-    kept = weights > faint
-    v, w = rays[:, kept], weights[kept]
+    strong = weights > faint
+    v, w = rays[:, strong], weights[strong]
     w = w + np.linalg.lstsq(v, np.ones(len(distribution)) - v @ w, rcond=None)[0]
     return (v, w) if w.min() > 0 else (rays, weights)
 

@@ -30,10 +30,10 @@ class WaveDecoder(Decoder):
 
     def __init__(self, channel: Wave) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
-        one = 1 << channel.scale
+        unit = 1 << channel.scale
         self._half, self._span = channel.half, channel.span
-        self._inside, self._outside = channel.inside / one, channel.outside / one
-        self._gap = (channel.inside - channel.outside) / one
+        self._inside, self._outside = channel.inside / unit, channel.outside / unit
+        self._gap = (channel.inside - channel.outside) / unit
         places = np.arange(self.features)
         self._first = np.maximum(places - 2 * channel.half, 0)
         self._stop = np.minimum(places, self.inputs - 1) + 1
@@ -64,9 +64,9 @@ class WaveDecoder(Decoder):
                 "with the wave mechanism, the mean has an unbiased estimate only if the numbers are evenly spaced: use "
                 "--quantiles, --bins or --cdf, or the smoothed shares of method 'smooth'"
             )
-        each = slope / (self._gap * self._span)
+        step = slope / (self._gap * self._span)
         start = self._outside * self.features * (self.features - 1) / 2 + self._gap * self._span * self._half
-        adds: Floats = v[0] + each * (np.arange(self.features) - start)
+        adds: Floats = v[0] + step * (np.arange(self.features) - start)
         return adds
 
     @property

@@ -126,10 +126,12 @@ class WindowsDecoder(Decoder):
         masses = [arcs.masses(p[..., arcs.sequence]) for arcs in self._arcs]
         cells = self._channel.cells
         for number, order, outputs in self._blocks():
-            each = self._channel.types[number]
-            slope = (each.inside - each.outside) / ONE / self._orders
+            window_type = self._channel.types[number]
+            slope = (window_type.inside - window_type.outside) / ONE / self._orders
             mass = masses[order]
-            distribution[..., outputs] += slope * (mass[..., each.span : each.span + cells] - mass[..., :cells])
+            distribution[..., outputs] += slope * (
+                mass[..., window_type.span : window_type.span + cells] - mass[..., :cells]
+            )
         return distribution
 
     def forward_squares(self, p: Floats) -> Floats:
@@ -138,13 +140,13 @@ class WindowsDecoder(Decoder):
         masses = [arcs.masses(numbers) for arcs, numbers in zip(self._arcs, rare, strict=True)]
         cells = self._channel.cells
         for number, order, outputs in self._blocks():
-            each = self._channel.types[number]
-            outside, inside = each.outside / ONE / self._orders, each.inside / ONE / self._orders
-            covered = masses[order][each.span : each.span + cells] - masses[order][:cells]
+            window_type = self._channel.types[number]
+            outside, inside = window_type.outside / ONE / self._orders, window_type.inside / ONE / self._orders
+            covered = masses[order][window_type.span : window_type.span + cells] - masses[order][:cells]
             # (o + s c)^2 = o^2 + (i^2 - o^2) c - s^2 c (1 - c) with s = i - o, and c (1 - c) is 0 except for arcs at an
             # end of the window.
             distribution[outputs] += (inside**2 - outside**2) * covered
-            distribution[outputs] -= (inside - outside) ** 2 * self._arcs[order].mixed(rare[order], each.span)
+            distribution[outputs] -= (inside - outside) ** 2 * self._arcs[order].mixed(rare[order], window_type.span)
         return distribution
 
     def _flat(self, p: Floats, power: int) -> Floats:
@@ -157,12 +159,12 @@ class WindowsDecoder(Decoder):
         distribution[..., singles] = p @ self._rest**power
         heavy, lows, rare = p[..., self._heavy], p[..., self._single].sum(axis=-1), p[..., self._rare].sum(axis=-1)
         for number, _, outputs in self._blocks():
-            each = self._channel.types[number]
-            of_heavy = np.array([weight / ONE / self._orders for weight in each.heavy]) ** power
+            window_type = self._channel.types[number]
+            of_heavy = np.array([weight / ONE / self._orders for weight in window_type.heavy]) ** power
             flat = (
                 heavy @ of_heavy
-                + (each.low / ONE / self._orders) ** power * lows
-                + (each.outside / ONE / self._orders) ** power * rare
+                + (window_type.low / ONE / self._orders) ** power * lows
+                + (window_type.outside / ONE / self._orders) ** power * rare
             )
             distribution[..., outputs] = flat[..., np.newaxis]
         return distribution
@@ -173,20 +175,23 @@ class WindowsDecoder(Decoder):
         mean: Floats = self._rest * w[..., singles, np.newaxis] + (w[..., :singles] @ self._other)[..., np.newaxis]
         mean[..., self._single] += (self._own - self._other) * w[..., :singles]
         cells = self._channel.cells
-        seen = np.zeros((self._orders, *w.shape[:-1], cells))
+        covering = np.zeros((self._orders, *w.shape[:-1], cells))
         for number, order, outputs in self._blocks():
-            each = self._channel.types[number]
+            window_type = self._channel.types[number]
             block = w[..., outputs] / self._orders
             # A cell is inside the windows that begin in it or in one of the span - 1 preceding cells.
             running = np.zeros((*w.shape[:-1], 2 * cells + 1))
             np.cumsum(np.concatenate([block, block], axis=-1), axis=-1, out=running[..., 1:])
             total = running[..., cells, np.newaxis]
-            mean[..., self._heavy] += np.array([weight / ONE for weight in each.heavy]) * total
-            mean[..., self._single] += each.low / ONE * total
-            mean[..., self._rare] += each.outside / ONE * total
-            inside = running[..., cells + 1 :] - running[..., cells + 1 - each.span : 2 * cells + 1 - each.span]
-            seen[order] += (each.inside - each.outside) / ONE * inside
-        for arcs, numbers in zip(self._arcs, seen, strict=True):
+            mean[..., self._heavy] += np.array([weight / ONE for weight in window_type.heavy]) * total
+            mean[..., self._single] += window_type.low / ONE * total
+            mean[..., self._rare] += window_type.outside / ONE * total
+            inside = (
+                running[..., cells + 1 :]
+                - running[..., cells + 1 - window_type.span : 2 * cells + 1 - window_type.span]
+            )
+            covering[order] += (window_type.inside - window_type.outside) / ONE * inside
+        for arcs, numbers in zip(self._arcs, covering, strict=True):
             mean[..., arcs.sequence] += arcs.means(numbers)
         return mean
 
@@ -270,8 +275,10 @@ class WindowsDecoder(Decoder):
         largest[:singles] = self._own
         largest[singles] = self._rest.max()
         for number, _, outputs in self._blocks():
-            each = self._channel.types[number]
-            largest[outputs] = max(each.inside, each.low if singles else 0, *each.heavy, 0) / ONE / self._orders
+            window_type = self._channel.types[number]
+            largest[outputs] = (
+                max(window_type.inside, window_type.low if singles else 0, *window_type.heavy, 0) / ONE / self._orders
+            )
         return largest
 
     @property

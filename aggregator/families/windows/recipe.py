@@ -81,7 +81,7 @@ class _Split:
         return 1 - self.low * float(self.distribution[self.singles].sum())
 
     @cached_property
-    def given(self) -> Coordinates:
+    def coordinates(self) -> Coordinates:
         """The classes of the linear program: one class for each heavy input, then one class for the tail."""
         heavy, tail = self.distribution[self.heavies], self.distribution[self.tail]
         mass = np.append(heavy, tail.sum())
@@ -95,7 +95,7 @@ class _Split:
     @cached_property
     def mixture(self) -> Mixture:
         """The best mixture of lifts."""
-        return best_mixture(self.given) if self.tail else Mixture(np.empty((0, 1)), np.empty(0))
+        return best_mixture(self.coordinates) if self.tail else Mixture(np.empty((0, 1)), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     notion = Lip(level, tuple(prior), radius)
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     guess = 1 - float((distribution**2).sum())
-    found: list[tuple[float, int, int, int, float]] = []
+    designs: list[tuple[float, int, int, int, float]] = []
     sizes: set[int] = set()
     for heavies in HEAVIES:
         split = _split(distribution, notion, SHRINK, heavies)
@@ -152,28 +152,38 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         sizes.add(len(split.heavies))
         for cells in _cells(split):
             part = _part(split, cells, prior)
-            made = _rounded(_designed(split, cells, part), prior, orders=1)
-            if radius and found and not _affordable(made, notion):
+            channel = _rounded(_designed(split, cells, part), prior, orders=1)
+            if radius and designs and not _affordable(channel, notion):
                 # The audit of a ball visits all windows, and only designs with few heavy inputs keep it fast enough.
                 continue
-            found.append(
-                (_error(made, distribution), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part)
+            designs.append(
+                (
+                    _error(channel, distribution),
+                    replace(channel, orders=_orders(channel, notion)).outputs,
+                    heavies,
+                    cells,
+                    part,
+                )
             )
     if len(prior) <= MOST_INPUTS:
-        dearest = MOST_ERROR * min(found)[0]
-        found = [each for each in found if each[0] <= dearest and each[1] <= MOST_CELLS // len(prior)] or found
-    least = guess - (guess - min(found)[0]) * (1 - _WORTH)
-    _, _, heavies, cells, part = min((each for each in found if each[0] <= least), key=lambda each: each[1])
+        dearest = MOST_ERROR * min(designs)[0]
+        designs = [
+            design for design in designs if design[0] <= dearest and design[1] <= MOST_CELLS // len(prior)
+        ] or designs
+    acceptable = guess - (guess - min(designs)[0]) * (1 - _WORTH)
+    _, _, heavies, cells, part = min(
+        (design for design in designs if design[0] <= acceptable), key=lambda design: design[1]
+    )
     for attempt in range(ATTEMPTS):
         split = _split(distribution, notion, SHRINK * 4**attempt, heavies)
-        made = _rounded(_designed(split, cells, part), prior, orders=1)
-        made = replace(made, orders=_orders(made, notion))
+        channel = _rounded(_designed(split, cells, part), prior, orders=1)
+        channel = replace(channel, orders=_orders(channel, notion))
         try:
-            certify(made, notion)
+            certify(channel, notion)
         except Uncertified as error:
             reason = error
             continue
-        return made
+        return channel
     raise Uncertified(
         f"no rounding of the windows satisfies {exact.in_nats(level)} ({reason}): choose another mechanism"
     )
@@ -199,13 +209,13 @@ def _cells(split: _Split) -> list[int]:
     if len(split.tail) < 2:
         return [1]
     room = max(_LEAST_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.distribution))
-    most = max(min(room // (len(split.heavies) + 1), _MOST_CELLS), 2)
+    maximum = max(min(room // (len(split.heavies) + 1), _MOST_CELLS), 2)
     # With few cells, the estimate of most values of a large domain would depend on the prior only.
-    fewest = min(len(split.tail) // 2 + 2, most)
+    fewest = min(len(split.tail) // 2 + 2, maximum)
     mixture = split.mixture
     a, b = split.low, split.high
     means = mixture.lifts[:, -1]
-    tried = np.unique(np.linspace(fewest, most, 400).astype(int))
+    tried = np.unique(np.linspace(fewest, maximum, 400).astype(int))
     gains = []
     for cells in tried:
         variances = [(high - mean) * (mean - low) for mean in means for _, high, low in [_shape(mean, cells, a, b)]]
@@ -215,10 +225,10 @@ def _cells(split: _Split) -> list[int]:
     spread = mixture.lifts[:, :-1] - mixture.weights @ mixture.lifts[:, :-1] / mixture.weights.sum()
     of_heavies = float(mixture.weights @ spread**2 @ heavy**2)
     lost = max(_GOOD * best, _GOOD / 5 * of_heavies / float((arcs**2).sum()))
-    found = {int(tried[next(place for place, gain in enumerate(gains) if gain >= best - lost)])}
-    if arcs.max() == arcs.min() and len(arcs) <= most:
-        found.add(len(arcs))
-    return sorted(found)
+    numbers = {int(tried[next(place for place, gain in enumerate(gains) if gain >= best - lost)])}
+    if arcs.max() == arcs.min() and len(arcs) <= maximum:
+        numbers.add(len(arcs))
+    return sorted(numbers)
 
 
 def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, float]:
@@ -244,7 +254,7 @@ def _designed(split: _Split, cells: int, part: float = 0) -> _Design:
     inputs."""
     mixture = split.mixture
     if part:
-        other = plain_mixture(split.given)
+        other = plain_mixture(split.coordinates)
         mixture = Mixture(
             np.concatenate([mixture.lifts, other.lifts]),
             np.concatenate([mixture.weights * (1 - part), other.weights * part]),
@@ -264,9 +274,11 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
     if best.estimable or not split.heavies or len(prior) > MOST_INPUTS:
         return 0.0
     distribution = split.distribution
-    least, other = (_error(_rounded(design, prior, 1), distribution) for design in (best, _designed(split, cells, 1)))
-    gained = 1 - float((distribution**2).sum()) - least
-    more = min((MOST_ERROR - 1) * least, MOST_LOST * gained) / max(other - least, 1e-12)
+    best_error, other_error = (
+        _error(_rounded(design, prior, 1), distribution) for design in (best, _designed(split, cells, 1))
+    )
+    gained = 1 - float((distribution**2).sum()) - best_error
+    more = min((MOST_ERROR - 1) * best_error, MOST_LOST * gained) / max(other_error - best_error, 1e-12)
     return min(max(more, LEAST_PART), 0.5)
 
 
@@ -274,22 +286,22 @@ def _rounded(design: _Design, prior: Sequence[int], orders: int) -> Windows:
     """Return the channel of a design in integers. Every weight is rounded to the nearest integer, and the uninformative
     output gets the remainder."""
     split, cells = design.split, design.cells
-    whole = ONE * (1 - _SPARE)
+    unit = ONE * (1 - _SPARE)
     named = {*split.singles, *split.heavies}
     singles = []
     for x in split.singles:
         p = float(split.distribution[x])
-        own = 1 - split.low * (1 - p)  # Q(x|x) of the published rule (Jiang, Li, Tandon 2020, Theorem 3)
-        singles.append(Single(x, round(whole * own), round(whole * p * split.low)))
+        truth = 1 - split.low * (1 - p)  # Q(x|x) of the published rule (Jiang, Li, Tandon 2020, Theorem 3)
+        singles.append(Single(x, round(unit * truth), round(unit * p * split.low)))
     types = []
     for lifts, weight, (span, high, low) in zip(
         design.mixture.lifts, design.mixture.weights, design.shapes, strict=True
     ):
-        each = whole * float(weight) / cells
-        inside, outside = round(each * high), round(each * low)
+        scale = unit * float(weight) / cells
+        inside, outside = round(scale * high), round(scale * low)
         types.append(
-            Type(span, inside, outside if span else inside, round(each * split.low) if singles else 0,
-                 tuple(round(each * float(lift)) for lift in lifts[:-1]))
+            Type(span, inside, outside if span else inside, round(scale * split.low) if singles else 0,
+                 tuple(round(scale * float(lift)) for lift in lifts[:-1]))
         )  # fmt: skip
     return Windows(
         tuple(0 if x in named else weight for x, weight in enumerate(prior)),
@@ -297,7 +309,7 @@ def _rounded(design: _Design, prior: Sequence[int], orders: int) -> Windows:
     )  # fmt: skip
 
 
-def _orders(made: Windows, notion: Lip) -> int:
+def _orders(channel: Windows, notion: Lip) -> int:
     """Return a number of orders with which all rare inputs can be estimated, or fewer if a device could not audit so
     large a channel. More orders need more bits, but do not reduce the accuracy (MATH 2.8).
 
@@ -305,27 +317,27 @@ def _orders(made: Windows, notion: Lip) -> int:
     estimate, but for a Zipf prior of 1,000 values its variance is ten to thirty times the variance with four times as
     many orders.
     """
-    rare = sum(1 for arc in made.arcs if arc)
-    if rare < 3 or made.cells == 1:
+    rare = sum(1 for arc in channel.arcs if arc)
+    if rare < 3 or channel.cells == 1:
         return 1
     # Domains too large for an unbiased estimate need fewer orders, which also shortens the device's audit.
-    each = _ORDERS_PER_NEEDED if made.inputs <= MOST_INPUTS else _ORDERS_OF_MANY
-    wanted = max(-(-each * rare // (made.cells - 1)), _LEAST_ORDERS)
-    orders = min(1 << (wanted - 1).bit_length(), MAX_ORDERS)
-    while orders > 1 and not _affordable(replace(made, orders=orders), notion):
+    per_input = _ORDERS_PER_NEEDED if channel.inputs <= MOST_INPUTS else _ORDERS_OF_MANY
+    sufficient = max(-(-per_input * rare // (channel.cells - 1)), _LEAST_ORDERS)
+    orders = min(1 << (sufficient - 1).bit_length(), MAX_ORDERS)
+    while orders > 1 and not _affordable(replace(channel, orders=orders), notion):
         orders //= 2
     return orders
 
 
-def _affordable(made: Windows, notion: Lip) -> bool:
+def _affordable(channel: Windows, notion: Lip) -> bool:
     """Return whether a device can audit the channel (SPEC 6.11)."""
-    return notion.steps(made) <= MOST_STEPS and made.numbers_held <= MOST_HELD
+    return notion.steps(channel) <= MOST_STEPS and channel.numbers_held <= MOST_HELD
 
 
-def _error(made: Windows, distribution: Floats) -> float:
+def _error(channel: Windows, distribution: Floats) -> float:
     """Return the expected squared error of one person's posterior (``lip_mse``). It depends on the number of orders
     only through the positions of the borders in the arcs."""
-    decoder = WindowsDecoder(made)
+    decoder = WindowsDecoder(channel)
     marginal = decoder.forward(distribution)
     gained = np.divide(
         decoder.forward_squares(distribution**2), marginal, out=np.zeros_like(marginal), where=marginal > 0
