@@ -19,10 +19,10 @@ def day_of(text: str) -> int:
     Raises:
         ValueError: another form, or not a day of the calendar.
     """
-    found = _DAY.fullmatch(text)
-    if found is None:
+    match = _DAY.fullmatch(text)
+    if match is None:
         raise ValueError("this is not a day: write it as YYYY-MM-DD")
-    year, month, date = (int(part) for part in found.groups())
+    year, month, date = (int(part) for part in match.groups())
     if not (1 <= month <= 12 and 1 <= date <= 31):
         raise ValueError("this day does not exist in the calendar of the years 1 to 9999: correct it")
     since = year - (month <= 2)

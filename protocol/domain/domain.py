@@ -165,13 +165,13 @@ class Grid(Domain):
     kind: ClassVar[str] = "grid"
 
     def __post_init__(self) -> None:
-        for what, low, high, most in (
+        for axis, low, high, limit in (
             ("latitudes", self.south, self.north, 90),
             ("longitudes", self.west, self.east, 180),
         ):
-            if not -most * MICRODEGREES <= low < high <= most * MICRODEGREES:
+            if not -limit * MICRODEGREES <= low < high <= limit * MICRODEGREES:
                 raise DomainError(
-                    f"the {what} of a grid must increase within -{most} .. {most} degrees, not go from "
+                    f"the {axis} of a grid must increase within -{limit} .. {limit} degrees, not go from "
                     f"{_degrees(low)} to {_degrees(high)}"
                 )
         if self.step <= 0:

@@ -176,8 +176,8 @@ class Form(Domain):
     def renamed(self, names: Sequence[str]) -> Form:
         rest, questions = iter(names), []
         for question in self.questions:
-            own = question.domain
-            questions.append(replace(question, domain=own.renamed(tuple(islice(rest, len(own.named))))))
+            domain = question.domain
+            questions.append(replace(question, domain=domain.renamed(tuple(islice(rest, len(domain.named))))))
         return Form(tuple(questions))
 
     def reworded(self, texts: Sequence[str]) -> Form:
@@ -188,7 +188,7 @@ class Form(Domain):
         Raises:
             DomainError: a text is not allowed for a question.
         """
-        return Form(tuple(replace(one, text=text) for one, text in zip(self.questions, texts, strict=True)))
+        return Form(tuple(replace(question, text=text) for question, text in zip(self.questions, texts, strict=True)))
 
     def index(self, answer: Answer, dither: bytes) -> int:
         return self.index_of(range(len(self.questions)), answer, dither)
@@ -213,30 +213,30 @@ class Form(Domain):
             )
         names = {self.questions[place].name for place in places}
         if unasked := [question.name for question in self.questions if question.name in set(answer) - names]:
-            them = "it" if len(unasked) == 1 else "them"
-            raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave {them} out")
+            pronoun = "it" if len(unasked) == 1 else "them"
+            raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave {pronoun} out")
         if set(answer) - names:
             raise NotInDomain(f"the answer names an unknown question; the form has {', '.join(self.places)}")
-        found = [0] * len(self.questions)
+        inputs = [0] * len(self.questions)
         for place in places:
             question = self.questions[place]
-            found[place] = question.index(answer.get(question.name), _dither_of(place, dither))
-        return self.join(found)
+            inputs[place] = question.index(answer.get(question.name), _dither_of(place, dither))
+        return self.join(inputs)
 
     def join(self, inputs: Sequence[int]) -> int:
         """Return the form's input for the given inputs of all its questions."""
         x = 0
-        for question, one in zip(self.questions, inputs, strict=True):
-            x = x * question.size + one
+        for question, digit in zip(self.questions, inputs, strict=True):
+            x = x * question.size + digit
         return x
 
     def split(self, x: int) -> list[int]:
         """Return the input of each question that input ``x`` of the form is composed of."""
-        found = []
+        digits = []
         for question in reversed(self.questions):
-            x, one = divmod(x, question.size)
-            found.append(one)
-        return found[::-1]
+            x, digit = divmod(x, question.size)
+            digits.append(digit)
+        return digits[::-1]
 
     def label(self, x: int) -> str:
         return self.written(range(len(self.questions)), self.split(x))
@@ -252,7 +252,7 @@ class Form(Domain):
         return f"{SEPARATOR} ".join(f"{question.name}{EQUALS}{question.label(x)}" for question, x in pairs)
 
     def parse(self, text: str) -> Answer:
-        found: dict[str, SingleAnswer | None] = {}
+        answers: dict[str, SingleAnswer | None] = {}
         for part in text.split(SEPARATOR):
             name, equals, value = part.partition(EQUALS)
             place = self.places.get(name.strip())
@@ -261,10 +261,10 @@ class Form(Domain):
                     f"the answer is not of the form name{EQUALS}answer, with the names {', '.join(self.places)}"
                 )
             question = self.questions[place]
-            if question.name in found:
+            if question.name in answers:
                 raise NotInDomain(f"question {question.name!r} is answered more than once: answer it once")
-            found[question.name] = question.parse(value)
-        return found
+            answers[question.name] = question.parse(value)
+        return answers
 
     def encode(self) -> codec.Value:
         return [self.kind, [question.encode() for question in self.questions]]

@@ -114,8 +114,8 @@ class Items(Domain):
         Raises:
             NotInDomain: an element is not an item, or a dummy is not the only element.
         """
-        found = answer if isinstance(answer, tuple | list | set | frozenset) else (answer,)
-        places = {self._place(label) for label in found}
+        labels = answer if isinstance(answer, tuple | list | set | frozenset) else (answer,)
+        places = {self._place(label) for label in labels}
         if -1 in places:
             numbered = f", which are the numbers 1 to {self.count}" if isinstance(self.labels, int) else ""
             raise NotInDomain(f"the answer is not a set of the campaign's {self.count} items{numbered}")
@@ -144,7 +144,7 @@ class Items(Domain):
         Args:
             members: the inputs of the set's items, increasing, all below m.
         """
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         choices = len(members) if len(members) >= self.padding else self.padding**2
         if len(members) < self.padding:
             # The dithers that choose one item are consecutive.
@@ -156,8 +156,8 @@ class Items(Domain):
             # These are the dithers d with start <= d * choices / 2^64 < end.
             low, high = -(-start * DITHERS // choices), -(-end * DITHERS // choices)
             x = self._choice(members, low)
-            found[x] = found.get(x, 0) + high - low
-        return found
+            counts[x] = counts.get(x, 0) + high - low
+        return counts
 
     def label(self, x: int) -> str:
         if x >= self.count:
@@ -206,14 +206,14 @@ def set_level(
     total = Fraction()
     for i, count in first.items():
         # A certified ratio is at most the lower bound of e^level, so the code takes that bound as the ratio.
-        least = Fraction(
+        lower_bound = Fraction(
             sum(
                 Fraction(weight << exact.EXP_BITS, exact.exp_lower(level))
                 for j, weight in second.items()
                 if (level := bound(i, j)) is not None
             )
         )
-        if not least:
+        if not lower_bound:
             return None
-        total += count / least
+        total += count / lower_bound
     return exact.level_of(total.numerator, total.denominator)

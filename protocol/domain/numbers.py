@@ -55,7 +55,7 @@ class Line(Domain):
     @cached_property
     def points(self) -> tuple[Fraction, ...]:
         """The k numbers of the inputs, increasing."""
-        return tuple(Fraction(one, 10**self.places) for one in self.scaled)
+        return tuple(Fraction(number, 10**self.places) for number in self.scaled)
 
     @property
     def span(self) -> str:
@@ -203,8 +203,8 @@ class NumberRange(Line):
         Raises:
             DomainError
         """
-        (first, last, by), places = _scaled((low, high, step), "a number's low, high and step")
-        return cls(first, last, by, places, random, clamp, unit)
+        (scaled_low, scaled_high, scaled_step), places = _scaled((low, high, step), "a number's low, high and step")
+        return cls(scaled_low, scaled_high, scaled_step, places, random, clamp, unit)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -355,33 +355,34 @@ def _require_steps(low: int, high: int, step: int, places: int) -> None:
     require_size((high - low) // step + 1)
 
 
-def _require_small(scaled: Sequence[int], places: int, what: str) -> None:
-    for one in scaled:
-        if abs(one) >= MAX_SCALED:
+def _require_small(scaled: Sequence[int], places: int, subject: str) -> None:
+    for number in scaled:
+        if abs(number) >= MAX_SCALED:
             raise DomainError(
-                f"{what} must be below 2^62 / 10^{places} in size, not {decimal_of(Fraction(one, 10**places))}: choose "
-                "smaller numbers, or fewer decimal places"
+                f"{subject} must be below 2^62 / 10^{places} in size, not {decimal_of(Fraction(number, 10**places))}: "
+                "choose smaller numbers, or fewer decimal places"
             )
 
 
-def _require_places(places: int, scaled: Sequence[int], what: str) -> None:
-    if not 0 <= places <= MAX_PLACES or (places and all(one % 10 == 0 for one in scaled)):
+def _require_places(places: int, scaled: Sequence[int], subject: str) -> None:
+    if not 0 <= places <= MAX_PLACES or (places and all(number % 10 == 0 for number in scaled)):
         raise DomainError(
-            f"{what} must be written with as few decimal places as are exact, at most {MAX_PLACES}, not with {places}"
+            f"{subject} must be written with as few decimal places as are exact, at most {MAX_PLACES}, "
+            f"not with {places}"
         )
 
 
-def _scaled(numbers: Sequence[Number], what: str) -> tuple[tuple[int, ...], int]:
+def _scaled(numbers: Sequence[Number], subject: str) -> tuple[tuple[int, ...], int]:
     """Return the numbers times 10^places, as integers, with the smallest such number of places."""
-    exactly = []
+    fractions = []
     for number in numbers:
         try:
-            exactly.append(exact.rational(number))
+            fractions.append(exact.rational(number))
         except ValueError:
-            raise DomainError(f"{what} must be finite decimal numbers, not {str(number)[:40]!r}") from None
+            raise DomainError(f"{subject} must be finite decimal numbers, not {str(number)[:40]!r}") from None
     for places in range(MAX_PLACES + 1):
-        scaled = [one * 10**places for one in exactly]
-        if all(one.denominator == 1 for one in scaled):
-            return tuple(one.numerator for one in scaled), places
-    longest = max(zip(exactly, numbers, strict=True), key=lambda pair: pair[0].denominator)[1]
-    raise DomainError(f"{what} must have at most {MAX_PLACES} decimal places: round {str(longest)[:40]!r}")
+        scaled = [number * 10**places for number in fractions]
+        if all(number.denominator == 1 for number in scaled):
+            return tuple(number.numerator for number in scaled), places
+    longest = max(zip(fractions, numbers, strict=True), key=lambda pair: pair[0].denominator)[1]
+    raise DomainError(f"{subject} must have at most {MAX_PLACES} decimal places: round {str(longest)[:40]!r}")
