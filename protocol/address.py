@@ -37,9 +37,9 @@ def require_address(text: str) -> None:
             f"an address must begin with {_HTTPS} (or {_HTTP}, if it is on this machine), not {text[:40]!r}"
         )
     authority, rest = _split(text)
-    for sign, what in (("?", "query"), ("#", "fragment")):
+    for sign, part in (("?", "query"), ("#", "fragment")):
         if sign in rest:
-            raise CampaignError(f"the address has a {what}: end it before the {sign!r}")
+            raise CampaignError(f"the address has a {part}: end it before the {sign!r}")
     host = _require_authority(authority, "an address")
     if text.startswith(_HTTP) and not _is_loopback(host):
         raise CampaignError(
@@ -60,8 +60,8 @@ def require_addresses(addresses: Sequence[str]) -> None:
     """
     if len(addresses) > MAX_ADDRESSES:
         raise CampaignError(f"a campaign must have at most {MAX_ADDRESSES} addresses, not {len(addresses)}")
-    for one in addresses:
-        require_address(one)
+    for address in addresses:
+        require_address(address)
     if len(set(addresses)) != len(addresses):
         raise CampaignError(f"the address {repeated(addresses)} is listed twice: leave one out")
 
@@ -96,30 +96,30 @@ def _split(text: str) -> tuple[str, str]:
     return after[:end], after[end:]
 
 
-def _require_written(text: str, what: str, most: int) -> None:
-    if len(text) > most:
-        raise CampaignError(f"{what} must have at most {most} characters, not {len(text)}")
+def _require_written(text: str, subject: str, limit: int) -> None:
+    if len(text) > limit:
+        raise CampaignError(f"{subject} must have at most {limit} characters, not {len(text)}")
     wrong = next((sign for sign in text if not "!" <= sign <= "~"), None)
     if wrong is not None:
         raise CampaignError(
-            f"{what} must be visible ASCII, and {wrong!r} is not: leave it out, or write a host name beyond ASCII in "
-            "its xn-- form"
+            f"{subject} must be visible ASCII, and {wrong!r} is not: leave it out, or write a host name beyond ASCII "
+            "in its xn-- form"
         )
 
 
-def _require_authority(authority: str, what: str) -> str:
+def _require_authority(authority: str, subject: str) -> str:
     """Return the host of ``authority``; refuse credentials, an invalid port and an invalid host."""
     if "@" in authority:
-        raise CampaignError(f"{what} has credentials: leave out the part before the '@'")
+        raise CampaignError(f"{subject} has credentials: leave out the part before the '@'")
     host, port = authority, ""
     if ":" in authority and not authority.endswith("]"):
         host, _, port = authority.rpartition(":")
         if not _PORT.fullmatch(port) or int(port) > 65535:
-            raise CampaignError(f"the port in {what} must be 1 to 65535, not {port[:40]!r}")
+            raise CampaignError(f"the port in {subject} must be 1 to 65535, not {port[:40]!r}")
     if not _is_host(host):
         raise CampaignError(
-            f"the host of {what} must be a name in lower case such as study.example, or an IP address in its shortest "
-            f"form; not {host[:40]!r}"
+            f"the host of {subject} must be a name in lower case such as study.example, or an IP address in its "
+            f"shortest form; not {host[:40]!r}"
         )
     return host
 

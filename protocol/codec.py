@@ -82,154 +82,154 @@ def decode(data: bytes, *, limit: int) -> Value:
     return value
 
 
-def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exception]) -> tuple[int, int]:
+def locate_bytes(data: bytes, start: int, limit: int, subject: str, error: type[Exception]) -> tuple[int, int]:
     """Return the offset where the content of a byte string begins, and the offset after its end; nothing is copied.
 
     Args:
         start: offset of the byte string.
-        most: maximum length of its content in bytes.
-        what, error: the name of the byte string in the text of an error, and the class of the error.
+        limit: maximum length of its content in bytes.
+        subject, error: the name of the byte string in the text of an error, and the class of the error.
     Raises:
-        error: there is no byte string, or it claims more than ``most`` bytes.
+        error: there is no byte string, or it claims more than ``limit`` bytes.
         Truncated: ``data`` ends before or inside it.
         CodecError: the length of the byte string is not in its shortest form.
     """
     _require(data, start, 1)
     form = _BYTES.get(data[start])
     if form is None:
-        raise error(f"{what} must be a byte string, not type byte 0x{data[start]:02x}")
+        raise error(f"{subject} must be a byte string, not type byte 0x{data[start]:02x}")
     length, begin = _number(data, start + 1, form)
-    if length > most:
-        raise error(f"{what} must have at most {most} bytes, not {length}")
+    if length > limit:
+        raise error(f"{subject} must have at most {limit} bytes, not {length}")
     _require(data, begin, length)
     return begin, begin + length
 
 
-def array_at(data: bytes, at: int) -> tuple[int, int]:
-    """Return the claimed length of the array at ``at``, and the offset of its first element; no element is read.
+def array_at(data: bytes, offset: int) -> tuple[int, int]:
+    """Return the claimed length of the array at ``offset``, and the offset of its first element; no element is read.
 
     Raises:
         CodecError: there is no array, its length is not in its shortest form, or it claims more elements than there are
             bytes after it.
     """
-    _require(data, at, 1)
-    marker = data[at]
+    _require(data, offset, 1)
+    marker = data[offset]
     if 0x90 <= marker < 0xA0:
-        length, at = marker - 0x90, at + 1
+        length, offset = marker - 0x90, offset + 1
     elif marker in _ARRAY:
-        length, at = _number(data, at + 1, _ARRAY[marker])
+        length, offset = _number(data, offset + 1, _ARRAY[marker])
     else:
         raise CodecError(f"an array is expected, not type byte 0x{marker:02x}")
-    _require(data, at, length)
-    return length, at
+    _require(data, offset, length)
+    return length, offset
 
 
-def scalar_at(data: bytes, at: int) -> tuple[Value, int]:
-    """Return the value at ``at``, which must not be an array, and the offset after it.
+def scalar_at(data: bytes, offset: int) -> tuple[Value, int]:
+    """Return the value at ``offset``, which must not be an array, and the offset after it.
 
     Raises:
-        CodecError: there is an array or no value at ``at``.
+        CodecError: there is an array or no value at ``offset``.
     """
-    if _is_array(data, at):
+    if _is_array(data, offset):
         raise CodecError("text, a number or a byte string is expected, not an array")
-    return _read(data, at, 0)
+    return _read(data, offset, 0)
 
 
-def skip(data: bytes, at: int) -> int:
-    """Return the offset after the value at ``at``; the value is discarded.
+def skip(data: bytes, offset: int) -> int:
+    """Return the offset after the value at ``offset``; the value is discarded.
 
     Arrays may be nested to any depth.
 
     Raises:
-        CodecError: there is no canonical value at ``at``.
+        CodecError: there is no canonical value at ``offset``.
     """
     left = 1
     while left:
-        if _is_array(data, at):
-            length, at = array_at(data, at)
+        if _is_array(data, offset):
+            length, offset = array_at(data, offset)
             left += length
         else:
-            _, at = _read(data, at, 0)
+            _, offset = _read(data, offset, 0)
         left -= 1
-    return at
+    return offset
 
 
-def _is_array(data: bytes, at: int) -> bool:
-    _require(data, at, 1)
-    return 0x90 <= data[at] < 0xA0 or data[at] in _ARRAY
+def _is_array(data: bytes, offset: int) -> bool:
+    _require(data, offset, 1)
+    return 0x90 <= data[offset] < 0xA0 or data[offset] in _ARRAY
 
 
-def _read(data: bytes, at: int, depth: int) -> tuple[Value, int]:
-    """Return the value at ``at``, with at most ``depth`` nested arrays, and the offset after it."""
-    if at >= len(data):
+def _read(data: bytes, offset: int, depth: int) -> tuple[Value, int]:
+    """Return the value at ``offset``, with at most ``depth`` nested arrays, and the offset after it."""
+    if offset >= len(data):
         raise Truncated("the bytes end where a value should begin")
-    marker = data[at]
-    at += 1
+    marker = data[offset]
+    offset += 1
     if marker < 0x80:
-        return marker, at
+        return marker, offset
     if marker >= 0xE0:
-        return marker - 0x100, at
+        return marker - 0x100, offset
     if marker in _UINT:
-        return _number(data, at, _UINT[marker])
+        return _number(data, offset, _UINT[marker])
     if marker in _NEGATIVE:
         width, largest = _NEGATIVE[marker]
-        _require(data, at, width)
-        number = int.from_bytes(data[at : at + width], "big", signed=True)
+        _require(data, offset, width)
+        number = int.from_bytes(data[offset : offset + width], "big", signed=True)
         if number > largest:
             raise CodecError("a number must be in its shortest form")
-        return number, at + width
+        return number, offset + width
     if marker in _BYTES:
-        length, at = _number(data, at, _BYTES[marker])
-        _require(data, at, length)
-        return data[at : at + length], at + length
+        length, offset = _number(data, offset, _BYTES[marker])
+        _require(data, offset, length)
+        return data[offset : offset + length], offset + length
     if 0xA0 <= marker < 0xC0:
-        return _text(data, at, marker - 0xA0)
+        return _text(data, offset, marker - 0xA0)
     if marker in _TEXT:
-        length, at = _number(data, at, _TEXT[marker])
-        return _text(data, at, length)
+        length, offset = _number(data, offset, _TEXT[marker])
+        return _text(data, offset, length)
     if 0x90 <= marker < 0xA0:
-        return _array(data, at, marker - 0x90, depth)
+        return _array(data, offset, marker - 0x90, depth)
     if marker in _ARRAY:
-        length, at = _number(data, at, _ARRAY[marker])
-        return _array(data, at, length, depth)
+        length, offset = _number(data, offset, _ARRAY[marker])
+        return _array(data, offset, length, depth)
     raise CodecError(f"type byte 0x{marker:02x} is not allowed: only integers, text, bytes and arrays are")
 
 
-def _require(data: bytes, at: int, length: int) -> None:
-    if length > len(data) - at:
+def _require(data: bytes, offset: int, length: int) -> None:
+    if length > len(data) - offset:
         raise Truncated("a length reaches past the end of the bytes")
 
 
-def _number(data: bytes, at: int, form: tuple[int, int]) -> tuple[int, int]:
-    """Return the big-endian number at ``at``, and the offset after it; refuse a number that has a shorter form."""
+def _number(data: bytes, offset: int, form: tuple[int, int]) -> tuple[int, int]:
+    """Return the big-endian number at ``offset``, and the offset after it; refuse a number that has a shorter form."""
     width, smallest = form
-    _require(data, at, width)
-    number = int.from_bytes(data[at : at + width], "big")
+    _require(data, offset, width)
+    number = int.from_bytes(data[offset : offset + width], "big")
     if number < smallest:
         raise CodecError("a number must be in its shortest form")
-    return number, at + width
+    return number, offset + width
 
 
-def _text(data: bytes, at: int, length: int) -> tuple[str, int]:
-    """Return the text of ``length`` bytes at ``at``, and the offset after it."""
-    _require(data, at, length)
+def _text(data: bytes, offset: int, length: int) -> tuple[str, int]:
+    """Return the text of ``length`` bytes at ``offset``, and the offset after it."""
+    _require(data, offset, length)
     try:
-        return data[at : at + length].decode("utf-8"), at + length
+        return data[offset : offset + length].decode("utf-8"), offset + length
     except UnicodeDecodeError:
         raise CodecError("a text must be UTF-8") from None
 
 
-def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], int]:
-    """Return the ``length`` values from ``at`` on, and the offset after them; ``depth`` as for ``_read``."""
+def _array(data: bytes, offset: int, length: int, depth: int) -> tuple[list[Value], int]:
+    """Return the ``length`` values from ``offset`` on, and the offset after them; ``depth`` as for ``_read``."""
     if depth == 0:
         raise CodecError(f"arrays nest deeper than {MAX_DEPTH}")
     # Every element takes at least one byte, so a longer array than the data is refused before it is built.
-    _require(data, at, length)
+    _require(data, offset, length)
     items: list[Value] = []
     for _ in range(length):
-        item, at = _read(data, at, depth - 1)
+        item, offset = _read(data, offset, depth - 1)
         items.append(item)
-    return items, at
+    return items, offset
 
 
 # These code points are invisible or change the appearance of others. They are listed here because the Unicode tables of
@@ -256,79 +256,79 @@ def readable(value: str) -> bool:
     return _UNREADABLE.search(value) is None
 
 
-# The functions below read decoded fields. ``what`` names the field in the text of an error, and ``error`` is the class
-# that they raise. No text repeats a value, which may be a person's.
+# The functions below read decoded fields. ``subject`` names the field in the text of an error, and ``error`` is the
+# class that they raise. No text repeats a value, which may be a person's.
 
 
-def fields(value: Value, count: int, what: str, error: type[Exception]) -> list[Value]:
+def fields(value: Value, count: int, subject: str, error: type[Exception]) -> list[Value]:
     """Return ``value`` as an array of exactly ``count`` elements; refuse unknown or missing fields."""
     if not isinstance(value, list) or len(value) != count:
-        got = f"of {len(value)}" if isinstance(value, list) else type(value).__name__
-        raise error(f"{what} must be an array of {count} fields, not {got}")
+        description = f"of {len(value)}" if isinstance(value, list) else type(value).__name__
+        raise error(f"{subject} must be an array of {count} fields, not {description}")
     return value
 
 
-def integer(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> int:
+def integer(value: Value, subject: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> int:
     """Return ``value`` as an integer in ``low .. high``."""
     if not isinstance(value, int):
-        raise error(f"{what} must be an integer, not {type(value).__name__}")
+        raise error(f"{subject} must be an integer, not {type(value).__name__}")
     if not low <= value <= high:
-        raise error(f"{what} must lie in {low} .. {high}")
+        raise error(f"{subject} must lie in {low} .. {high}")
     return value
 
 
-def text(value: Value, what: str, error: type[Exception]) -> str:
+def text(value: Value, subject: str, error: type[Exception]) -> str:
     """Return ``value`` as text."""
     if not isinstance(value, str):
-        raise error(f"{what} must be text, not {type(value).__name__}")
+        raise error(f"{subject} must be text, not {type(value).__name__}")
     return value
 
 
-def octets(value: Value, what: str, error: type[Exception], length: int | None = None) -> bytes:
+def octets(value: Value, subject: str, error: type[Exception], length: int | None = None) -> bytes:
     """Return ``value`` as a byte string, of exactly ``length`` bytes if a length is given."""
     if not isinstance(value, bytes):
-        raise error(f"{what} must be a byte string, not {type(value).__name__}")
+        raise error(f"{subject} must be a byte string, not {type(value).__name__}")
     if length is not None and len(value) != length:
-        raise error(f"{what} must be {length} bytes, not {len(value)}")
+        raise error(f"{subject} must be {length} bytes, not {len(value)}")
     return value
 
 
-def array(value: Value, what: str, error: type[Exception]) -> list[Value]:
+def array(value: Value, subject: str, error: type[Exception]) -> list[Value]:
     """Return ``value`` as an array."""
     if not isinstance(value, list):
-        raise error(f"{what} must be an array, not {type(value).__name__}")
+        raise error(f"{subject} must be an array, not {type(value).__name__}")
     return value
 
 
-def tag(value: Value, what: str, name: str, error: type[Exception]) -> str:
+def tag(value: Value, subject: str, name: str, error: type[Exception]) -> str:
     """Return the text at the start of an array, which determines the meaning of the other elements.
 
     Args:
         name: the word for the first element of the array in the text of an error.
     """
-    elements = array(value, what, error)
+    elements = array(value, subject, error)
     if not elements:
-        raise error(f"{what} must begin with its {name}, and this array is empty")
-    return text(elements[0], f"the {name} of {what}", error)
+        raise error(f"{subject} must begin with its {name}, and this array is empty")
+    return text(elements[0], f"the {name} of {subject}", error)
 
 
-def integers(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> tuple[int, ...]:
+def integers(value: Value, subject: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> tuple[int, ...]:
     """Return ``value`` as an array of integers in ``low .. high``."""
     if not isinstance(value, list):
-        raise error(f"an array of integers is expected, each {what}, not {type(value).__name__}")
-    return tuple(integer(item, what, error, low, high) for item in value)
+        raise error(f"an array of integers is expected, each {subject}, not {type(value).__name__}")
+    return tuple(integer(item, subject, error, low, high) for item in value)
 
 
-def require_increasing(entries: Sequence[Any], what: str, error: type[Exception]) -> None:
+def require_increasing(entries: Sequence[Any], subject: str, error: type[Exception]) -> None:
     """Refuse entries that do not increase: each one must be above the one before it."""
     for number, (before, after) in enumerate(pairwise(entries), start=1):
         if after <= before:
             raise error(
-                f"{what} must be in increasing order, each once; entry {number + 1} is not above entry {number}"
+                f"{subject} must be in increasing order, each once; entry {number + 1} is not above entry {number}"
             )
 
 
-def require_first_use(places: Sequence[int], count: int, what: str, error: type[Exception]) -> None:
+def require_first_use(places: Sequence[int], count: int, subject: str, error: type[Exception]) -> None:
     """Refuse a list with an entry that nothing uses, or with entries in another order than that of their first use.
 
     Args:
@@ -336,6 +336,6 @@ def require_first_use(places: Sequence[int], count: int, what: str, error: type[
         count: the number of entries.
     """
     if len(first := list(dict.fromkeys(places))) < count:
-        raise error(f"a listed {what} is not used: leave it out")
+        raise error(f"a listed {subject} is not used: leave it out")
     if first != sorted(first):
-        raise error(f"the list has a {what} in the wrong place: list each one in the order of its first use")
+        raise error(f"the list has a {subject} in the wrong place: list each one in the order of its first use")

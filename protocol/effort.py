@@ -26,12 +26,12 @@ def require_affordable(steps: int, numbers_held: int) -> None:
     Raises:
         Uncertified: the text names the limit and the required amount.
     """
-    for asked, most, what in ((steps, MOST_STEPS, "take"), (numbers_held, MOST_HELD, "hold")):
-        if asked > most:
-            unit = "steps" if what == "take" else "numbers in memory"
+    for required, limit, verb in ((steps, MOST_STEPS, "take"), (numbers_held, MOST_HELD, "hold")):
+        if required > limit:
+            unit = "steps" if verb == "take" else "numbers in memory"
             # Python refuses to print an integer of more than 4,300 digits.
-            amount = f"{asked:,}" if asked <= MOST_SHOWN else f"more than {MOST_SHOWN:,}"
+            amount = f"{required:,}" if required <= MOST_SHOWN else f"more than {MOST_SHOWN:,}"
             raise Uncertified(
-                f"the audit of this campaign would {what} {amount} {unit}, and at most {most:,} are allowed: choose a "
+                f"the audit of this campaign would {verb} {amount} {unit}, and at most {limit:,} are allowed: choose a "
                 "mechanism with fewer outputs, or ask about fewer values"
             )

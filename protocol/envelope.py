@@ -146,15 +146,15 @@ class _Offsets:
 
 def _locate(data: bytes, start: int) -> _Offsets:
     """Return the offsets of the envelope that begins at ``start``; raises as ``decode_first`` does."""
-    at = _expect(
+    offset = _expect(
         data, start, _PREFIX, ("the bytes do not begin as an envelope does, with an array of five fields and version 1")
     )
-    if at == len(data):
+    if offset == len(data):
         raise Truncated("the bytes end before the envelope's kind")
-    if data[at] not in MAX_PAYLOAD:
-        raise EnvelopeError(f"an envelope's kind must be one byte, 1 to {max(Kind)}, not {data[at]}")
-    kind = Kind(data[at])
-    key_at = _expect(data, at + 1, _KEY_ID, f"the key id is not a byte string of {keys.KEY_ID_BYTES} bytes")
+    if data[offset] not in MAX_PAYLOAD:
+        raise EnvelopeError(f"an envelope's kind must be one byte, 1 to {max(Kind)}, not {data[offset]}")
+    kind = Kind(data[offset])
+    key_at = _expect(data, offset + 1, _KEY_ID, f"the key id is not a byte string of {keys.KEY_ID_BYTES} bytes")
     payload_at, payload_end = codec.locate_bytes(
         data, key_at + keys.KEY_ID_BYTES, MAX_PAYLOAD[kind], f"a payload of kind {kind.name.lower()}", EnvelopeError
     )
@@ -167,12 +167,12 @@ def _locate(data: bytes, start: int) -> _Offsets:
     return _Offsets(kind, key_at, payload_at, payload_end, signature_at, after)
 
 
-def _expect(data: bytes, at: int, expected: bytes, rule: str) -> int:
-    """Return the offset after ``expected``, which must be at ``at``."""
-    found = data[at : at + len(expected)]
-    if found == expected:
-        return at + len(expected)
-    if expected.startswith(found):
+def _expect(data: bytes, offset: int, expected: bytes, rule: str) -> int:
+    """Return the offset after ``expected``, which must be at ``offset``."""
+    actual = data[offset : offset + len(expected)]
+    if actual == expected:
+        return offset + len(expected)
+    if expected.startswith(actual):
         raise Truncated("the bytes end inside an envelope")
     raise EnvelopeError(rule)
 
@@ -184,24 +184,24 @@ def read_batch(data: bytes) -> Iterator[Envelope | BadData]:
     may take bytes of the next report, and a report with a wrong payload length may take whole envelopes as its payload.
     Other damage usually affects no neighbour. Every byte belongs to exactly one item.
     """
-    at = 0
-    while at < len(data):
+    offset = 0
+    while offset < len(data):
         try:
-            envelope, at = decode_first(data, at)
+            envelope, offset = decode_first(data, offset)
             yield envelope
         except BadData as error:
             yield error
-            at = find_envelope(data, at + 1)
+            offset = find_envelope(data, offset + 1)
 
 
 def find_envelope(data: bytes, start: int) -> int:
     """Return the first offset from ``start`` where a whole envelope begins; the length of ``data`` if there is none."""
-    at = data.find(_PREFIX, start)
-    while at >= 0:
+    offset = data.find(_PREFIX, start)
+    while offset >= 0:
         try:
-            _locate(data, at)
+            _locate(data, offset)
         except BadData:
-            at = data.find(_PREFIX, at + 1)
+            offset = data.find(_PREFIX, offset + 1)
         else:
-            return at
+            return offset
     return len(data)

@@ -156,8 +156,8 @@ def written(number: Fraction, point: str = ".", group: str = ",") -> str:
         places += 1
         if places > 64:
             raise ValueError("the fraction has no finite decimal form of at most 64 places")
-    whole, rest = divmod(int(number * 10**places), 10**places)
-    text = f"{whole:,}".replace(",", group) if whole >= 10**4 else str(whole)
+    integer, rest = divmod(int(number * 10**places), 10**places)
+    text = f"{integer:,}".replace(",", group) if integer >= 10**4 else str(integer)
     return text + (f"{point}{rest:0{places}d}" if places else "")
 
 

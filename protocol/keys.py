@@ -43,7 +43,7 @@ MAX_AUTHOR = 100
 """Maximum number of characters of the name in a public key line."""
 
 
-def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
+def require_point(encoded: bytes, subject: str, error: type[Exception]) -> None:
     """Refuse an encoded curve point that is not canonical, and one of small order.
 
     Raises:
@@ -51,9 +51,9 @@ def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
     """
     y = int.from_bytes(encoded, "little") & (2**255 - 1)
     if y >= FIELD:
-        raise error(f"{what} is not canonical: its y must be below 2^255 - 19")
+        raise error(f"{subject} is not canonical: its y must be below 2^255 - 19")
     if y in SMALL_ORDER_Y:
-        raise error(f"{what} must not be a point of small order")
+        raise error(f"{subject} must not be a point of small order")
 
 
 def require_public(public: bytes) -> None:
@@ -77,9 +77,9 @@ def fingerprint(public: bytes) -> bytes:
     return hashlib.sha256(public).digest()[:FINGERPRINT_BYTES]
 
 
-def fingerprint_text(found: bytes) -> str:
+def fingerprint_text(digest: bytes) -> str:
     """Return a fingerprint as 22 characters: base64url without padding (RFC 4648, section 5)."""
-    return base64.urlsafe_b64encode(found).rstrip(b"=").decode("ascii")
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
 def fingerprint_from_text(text: str) -> bytes:

@@ -47,11 +47,11 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
         prior: positive integers, P_m = prior[m] / sum.
         level: nanonats.
     """
-    bound, whole = exp_lower(level), sum(prior)
+    bound, prior_sum = exp_lower(level), sum(prior)
     # The cover is proportional to max(P_m, 1 - e^eps P_m).
-    least = [max(weight * ONE, whole * ONE - bound * weight) for weight in prior]
-    total = (bound - ONE) * whole + sum(least)
-    cover = tuple(-(-(part << RESPONSE_SCALE) // total) for part in least)
+    proportions = [max(weight * ONE, prior_sum * ONE - bound * weight) for weight in prior]
+    total = (bound - ONE) * prior_sum + sum(proportions)
+    cover = tuple(-(-(part << RESPONSE_SCALE) // total) for part in proportions)
     return RandomizedResponse(len(cover), cover[:1] if len(set(cover)) == 1 else cover)
 
 
@@ -150,11 +150,11 @@ def nearest_prior(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int
         counts: k integers, not negative; if all are zero, every prior is equally near.
         priors: each k positive integers.
     """
-    whole = sum(counts)
+    count_sum = sum(counts)
 
     def distance(prior: Sequence[int]) -> Fraction:
         total = sum(prior)
-        numerator = sum(abs(count * total - weight * whole) for count, weight in zip(counts, prior, strict=True))
+        numerator = sum(abs(count * total - weight * count_sum) for count, weight in zip(counts, prior, strict=True))
         return Fraction(numerator, total)
 
     return min(range(len(priors)), key=lambda place: distance(priors[place]))
@@ -191,8 +191,8 @@ def declaration_of(value: codec.Value) -> tuple[tuple[int, ...], int]:
     """
     level = 0
     if isinstance(value, list) and value and isinstance(value[0], list):
-        value, own = codec.fields(value, 2, "a declared prior with a level", ReportError)
-        level = codec.integer(own, "a personal level", ReportError, MIN_LEVEL, MAX_LEVEL)
+        value, personal_level = codec.fields(value, 2, "a declared prior with a level", ReportError)
+        level = codec.integer(personal_level, "a personal level", ReportError, MIN_LEVEL, MAX_LEVEL)
     prior = codec.integers(value, "a weight of a declared prior", ReportError, 1, MAX_DECLARED_WEIGHT)
     require_declared(prior)
     return prior, level

@@ -195,12 +195,12 @@ class Enrolment:
         Raises:
             ReportError
         """
-        asked = campaign.notion.size if isinstance(campaign.notion, DeclaredPrior) else 0
-        if self.prior and not asked:
+        size = campaign.notion.size if isinstance(campaign.notion, DeclaredPrior) else 0
+        if self.prior and not size:
             raise ReportError("this campaign takes no declared prior: enrol without one")
-        if len(self.prior or ()) != asked:
+        if len(self.prior or ()) != size:
             raise ReportError(
-                f"an enrolment in this campaign must declare a prior of {asked} values, not of {len(self.prior or ())}"
+                f"an enrolment in this campaign must declare a prior of {size} values, not of {len(self.prior or ())}"
             )
         if self.level >= campaign.notion.level:
             raise ReportError(f"a personal level must be below the campaign's, {exact.in_nats(campaign.notion.level)}")

@@ -44,9 +44,9 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
     Raises:
         error: blocks out of order, two neighbouring runs of one block, or an empty run.
     """
-    seen, before = known - 1, None
+    highest, before = known - 1, None
     for block, length in runs:
-        if not 0 <= block <= seen + 1:
+        if not 0 <= block <= highest + 1:
             raise error(
                 f"block {block} is out of order: blocks must be numbered from {known} in order of first appearance"
             )
@@ -54,7 +54,7 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
             raise error(f"two neighbouring runs belong to block {block}: write them as one run")
         if length < 1:
             raise error(f"a run of block {block} has no inputs: leave it out")
-        seen, before = max(seen, block), block
+        highest, before = max(highest, block), block
 
 
 def members_of(runs: Runs) -> tuple[Sequence[int], ...]:

@@ -25,11 +25,11 @@ def suggestion(written: str, names: Iterable[str]) -> str:
 
 def repeated(names: Iterable[str]) -> str | None:
     """Return the first name that is equal to an earlier one; None if all are different."""
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in earlier:
             return name
-        seen.add(name)
+        earlier.add(name)
     return None
 
 

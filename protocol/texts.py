@@ -74,10 +74,10 @@ class Texts:
         if len(set(self.classes)) != len(self.classes):
             raise CampaignError(f"two classes have the name {(repeated(self.classes) or '')[:40]!r}: rename one")
 
-    def over(self, own: Texts) -> Texts:
-        """Return these texts, with the campaign's ``own`` in place of missing ones."""
+    def over(self, fallback: Texts) -> Texts:
+        """Return these texts, with the texts of ``fallback`` in place of missing ones."""
         names = ("purpose", "organisation", "contact", "retention", "notice", "labels", "classes")
-        return replace(self, **{name: getattr(self, name) or getattr(own, name) for name in names})
+        return replace(self, **{name: getattr(self, name) or getattr(fallback, name) for name in names})
 
     def encode(self) -> codec.Value:
         """Return the wire form of a translation (SPEC 7.1)."""
@@ -132,34 +132,34 @@ def translated(domain: Domain, maps: Sequence[Map], texts: Texts) -> tuple[Domai
         raise CampaignError(f"the translation {texts.language!r}: {error}") from None
 
 
-def require_translations(own: Texts, translations: Sequence[Texts], domain: Domain, maps: Sequence[Map]) -> None:
-    """Refuse translations that do not fit the campaign's ``own`` texts, domain and maps, or are not in order.
+def require_translations(original: Texts, translations: Sequence[Texts], domain: Domain, maps: Sequence[Map]) -> None:
+    """Refuse translations that do not fit the campaign's texts, domain and maps, or are not in order.
 
     Raises:
         CampaignError
     """
     if len(translations) > MAX_TRANSLATIONS:
         raise CampaignError(f"a campaign must have at most {MAX_TRANSLATIONS} translations, not {len(translations)}")
-    tags = [one.language for one in translations]
-    if tags and not own.language:
+    tags = [translation.language for translation in translations]
+    if tags and not original.language:
         raise CampaignError("the campaign has translations, but does not name the language of its own texts: name it")
     if "" in tags:
         raise CampaignError("a translation does not name its language: name it")
-    if own.language in tags:
-        raise CampaignError(f"the campaign is written in {own.language!r}: leave out the translation into it")
+    if original.language in tags:
+        raise CampaignError(f"the campaign is written in {original.language!r}: leave out the translation into it")
     codec.require_increasing(tags, "the language tags of translations", CampaignError)
-    for one in translations:
-        for name, there, needed in (
-            ("labels, units and districts", one.labels, own.labels),
-            ("class names", one.classes, own.classes),
+    for translation in translations:
+        for noun, names, own_names in (
+            ("labels, units and districts", translation.labels, original.labels),
+            ("class names", translation.classes, original.classes),
         ):
-            if there and len(there) != len(needed):
+            if names and len(names) != len(own_names):
                 raise CampaignError(
-                    f"the translation {one.language!r} has {len(there)} {name}, but the campaign has {len(needed)} to "
-                    "translate: translate all of them in order, or none"
+                    f"the translation {translation.language!r} has {len(names)} {noun}, but the campaign has "
+                    f"{len(own_names)} to translate: translate all of them in order, or none"
                 )
         # A translation without labels is not completed: 32 of them would check the campaign's labels 32 times.
-        translated(domain, maps, one)
+        translated(domain, maps, translation)
 
 
 def require_language(tag: str) -> None:
@@ -172,20 +172,20 @@ def require_language(tag: str) -> None:
         raise CampaignError(f"a language must be a tag in lower case, such as de, pt-br or zh-hant; not {tag[:40]!r}")
 
 
-def best(language: str, there: Sequence[str]) -> str | None:
+def best(language: str, available: Sequence[str]) -> str | None:
     """Return the available tag for a reader of ``language``: the longest with which ``language`` begins.
 
     Args:
         language: a tag in any common spelling: de, de-AT, de_AT.
-        there: the available tags, in lower case.
+        available: the available tags, in lower case.
     Returns:
-        A tag of ``there``; None if none fits.
+        A tag of ``available``; None if none fits.
 
     Source: RFC 4647, section 3.4 (lookup).
     """
     parts = language.lower().replace("_", "-").split("-")
     while parts:
-        if (tag := "-".join(parts)) in there:
+        if (tag := "-".join(parts)) in available:
             return tag
         parts.pop()
     return None
@@ -206,7 +206,7 @@ def require_text(value: str, name: str, limit: int) -> None:
         )
 
 
-def _require_names(names: Sequence[str], what: str) -> None:
+def _require_names(names: Sequence[str], subject: str) -> None:
     """Refuse labels, units or names of classes that cannot be shown.
 
     Raises:
@@ -215,15 +215,15 @@ def _require_names(names: Sequence[str], what: str) -> None:
     for name in names:
         if not 1 <= len(name) <= MAX_NAME or name != name.strip() or not codec.readable(name):
             raise CampaignError(
-                f"a {what} must be 1 to {MAX_NAME} readable characters without blanks at its ends, not {name[:40]!r}"
+                f"a {subject} must be 1 to {MAX_NAME} readable characters without blanks at its ends, not {name[:40]!r}"
             )
 
 
-def names_of(value: codec.Value, what: str) -> tuple[str, ...]:
+def names_of(value: codec.Value, subject: str) -> tuple[str, ...]:
     """Return the names of a wire form.
 
     Raises:
         CampaignError
     """
-    names = codec.array(value, f"the {what}", CampaignError)
-    return tuple(codec.text(name, f"each of the {what}", CampaignError) for name in names)
+    names = codec.array(value, f"the {subject}", CampaignError)
+    return tuple(codec.text(name, f"each of the {subject}", CampaignError) for name in names)

@@ -127,9 +127,9 @@ class Campaign:
             raise CampaignError(f"enrolment must be {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
         if self.goal and self.goal not in GOALS:
             raise CampaignError(f"a goal must be one of {', '.join(GOALS)}, or empty, not {self.goal[:40]!r}")
-        found = views.certificates_of(self.views, self.notion, self.domain)
-        object.__setattr__(self, "view_certificates", found)
-        object.__setattr__(self, "certificate", views.worst_of(found, self.notion))
+        certificates = views.certificates_of(self.views, self.notion, self.domain)
+        object.__setattr__(self, "view_certificates", certificates)
+        object.__setattr__(self, "certificate", views.worst_of(certificates, self.notion))
 
     @cached_property
     def own_texts(self) -> Texts:
@@ -149,9 +149,9 @@ class Campaign:
             The translation, with the campaign's own texts in place of missing ones; if there is no translation, the
             campaign's own texts.
         """
-        own, translated = self.own_texts, {one.language: one for one in self.translations}
-        tag = None if language is None else texts.best(language, [*translated, own.language])
-        return own if tag is None or tag == own.language else translated[tag].over(own)
+        by_language = {translation.language: translation for translation in self.translations}
+        tag = None if language is None else texts.best(language, [*by_language, self.language])
+        return self.own_texts if tag is None or tag == self.language else by_language[tag].over(self.own_texts)
 
     def domain_in(self, language: str | None = None) -> Domain:
         """Return the domain for a reader of ``language``: with translated labels, units and question texts.
@@ -176,8 +176,12 @@ class Campaign:
 
     def _in(self, language: str | None) -> tuple[Domain, tuple[Map, ...]]:
         """Return the domain and the views' maps in the language of a reader."""
-        said, maps = self.texts(language), self._maps
-        return (self.domain, maps) if said.language == self.language else texts.translated(self.domain, maps, said)
+        reader_texts, maps = self.texts(language), self._maps
+        return (
+            (self.domain, maps)
+            if reader_texts.language == self.language
+            else texts.translated(self.domain, maps, reader_texts)
+        )
 
     @cached_property
     def _maps(self) -> tuple[Map, ...]:
@@ -305,8 +309,8 @@ class Campaign:
         Returns:
             The certificate; its inputs are the inputs of the class's own channel.
         """
-        found = self.view_certificates[view]
-        return found.classes[class_index] if self.classes else found
+        certificate = self.view_certificates[view]
+        return certificate.classes[class_index] if self.classes else certificate
 
     def channel_of(self, class_index: int, view: int) -> Channel:
         """Return the channel of a class's members in a view, over the view's inputs.
@@ -317,8 +321,8 @@ class Campaign:
         Returns:
             The channel; its outputs begin at 0.
         """
-        whole = self.views[view].channel
-        return class_channels(whole, len(self.classes))[class_index] if self.classes else whole
+        channel = self.views[view].channel
+        return class_channels(channel, len(self.classes))[class_index] if self.classes else channel
 
     def class_of(self, name: str) -> int:
         """Return the index of the class with this name.

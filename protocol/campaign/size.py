@@ -28,10 +28,10 @@ def require_campaign_size(payload: bytes, size: int) -> None:
     if size <= MAX_CAMPAIGN:
         return
     try:
-        fields, at = codec.array_at(payload, 0)
+        fields, offset = codec.array_at(payload, 0)
         for _ in range(min(fields, _NOTION)):
-            at = codec.skip(payload, at)
-        weights = _claimed_weights(payload, at)
+            offset = codec.skip(payload, offset)
+        weights = _claimed_weights(payload, offset)
     except CodecError:
         weights = 0
     limit = min(MAX_CAMPAIGN + PRIOR_BYTES * weights, envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
@@ -42,19 +42,19 @@ def require_campaign_size(payload: bytes, size: int) -> None:
         )
 
 
-def _claimed_weights(payload: bytes, at: int) -> int:
-    """Return the number of prior weights that the notion encoded at offset ``at`` claims to have."""
-    _, at = codec.array_at(payload, at)
-    name, at = codec.scalar_at(payload, at)
-    at = codec.skip(payload, at)
+def _claimed_weights(payload: bytes, offset: int) -> int:
+    """Return the number of prior weights that the notion encoded at ``offset`` claims to have."""
+    _, offset = codec.array_at(payload, offset)
+    name, offset = codec.scalar_at(payload, offset)
+    offset = codec.skip(payload, offset)
     if name == Lip.name:
-        return codec.array_at(payload, at)[0]
+        return codec.array_at(payload, offset)[0]
     if name != Classes.name:
         return 0
-    count, at = codec.array_at(payload, at)
+    count, offset = codec.array_at(payload, offset)
     total = 0
     for _ in range(min(count, MAX_CLASSES)):
-        if codec.scalar_at(payload, codec.array_at(payload, at)[1])[0] == Lip.name:
-            total += _claimed_weights(payload, at)
-        at = codec.skip(payload, at)
+        if codec.scalar_at(payload, codec.array_at(payload, offset)[1])[0] == Lip.name:
+            total += _claimed_weights(payload, offset)
+        offset = codec.skip(payload, offset)
     return total

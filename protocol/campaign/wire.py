@@ -23,7 +23,7 @@ def encode_campaign(campaign: Campaign) -> bytes:
         campaign.opens, campaign.closes, campaign.period_seconds, campaign.answers_per_period,
         campaign.minimum_devices, ENROLMENTS.index(campaign.enrolment), list(campaign.classes),
         list(campaign.addresses), campaign.contact, campaign.retention, campaign.notice,
-        campaign.language, [one.encode() for one in campaign.translations], campaign.goal,
+        campaign.language, [translation.encode() for translation in campaign.translations], campaign.goal,
     ])  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def decode_campaign(payload: bytes) -> Campaign:
     """
     value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
     parts = codec.fields(value, 22, "a campaign", CampaignError)
-    title, question, purpose, organisation, asked, notion, mechanism, asked_for = parts[:8]
+    title, question, purpose, organisation, domain_value, notion, mechanism, views_value = parts[:8]
     opens, closes, period_seconds, answers, minimum, enrolment = codec.integers(
         parts[8:14], "a campaign's number", CampaignError
     )
@@ -50,10 +50,10 @@ def decode_campaign(payload: bytes) -> Campaign:
         codec.text(question, "a question", CampaignError),
         codec.text(purpose, "a purpose", CampaignError),
         codec.text(organisation, "an organisation", CampaignError),
-        domain.decode(asked),
+        domain.decode(domain_value),
         notions.decode(notion),
         codec.text(mechanism, "a mechanism", CampaignError),
-        views.decode(asked_for),
+        views.decode(views_value),
         opens,
         closes,
         period_seconds,
@@ -66,6 +66,6 @@ def decode_campaign(payload: bytes) -> Campaign:
         retention,
         notice,
         language,
-        tuple(Texts.from_wire(one) for one in translations),
+        tuple(Texts.from_wire(translation) for translation in translations),
         codec.text(parts[21], "a goal", CampaignError),
     )
