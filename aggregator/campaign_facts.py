@@ -49,7 +49,7 @@ def view_name(domain: Domain, view: View) -> str:
         return "the answer itself"
     inputs = map_.inputs(domain)
     if isinstance(map_, QuestionsMap):
-        return f"{inputs:,} answers to {' and '.join(question.name for question in map_.asked(domain))}"
+        return f"{inputs:,} answers to {' and '.join(question.name for question in map_.questions(domain))}"
     if isinstance(map_, Coarse) and isinstance(domain, Grid):
         return f"{inputs:,} squares of {map_.factor} x {map_.factor} cells"
     if isinstance(map_, Coarse):

@@ -31,7 +31,7 @@ def form_views(campaign: Campaign, tally: Tally) -> list[FormView]:
     views = []
     for place, (view, part) in enumerate(zip(campaign.views, tally.by_view, strict=True)):
         if part.reports and isinstance(view.map, QuestionsMap):
-            questions = view.map.asked(campaign.domain)
+            questions = view.map.questions(campaign.domain)
             shape = tuple(question.size for question in questions)
             pairs = zip(view.map.places, questions, strict=True)
             ordered_questions = frozenset(number for number, question in pairs if question.domain.ordered)

@@ -216,7 +216,7 @@ def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
     decoder = decoder_of(channel)
     if not isinstance(map_, QuestionsMap) or not decoder.by_value:
         return None
-    shape = tuple(question.size for question in map_.asked(form))
+    shape = tuple(question.size for question in map_.questions(form))
     distribution = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
     return FormView(map_.places, shape, decoder, Tally(np.rint(distribution * MANY).astype(np.int64), MANY))
 

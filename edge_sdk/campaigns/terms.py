@@ -198,7 +198,7 @@ class Terms:
     def asked_names(self) -> tuple[str, ...]:
         """The names of the questions of a form that this device is asked; empty until consent."""
         return (
-            tuple(question.name for question in self.map.asked(self.domain))
+            tuple(question.name for question in self.map.questions(self.domain))
             if isinstance(self.map, QuestionsMap)
             else ()
         )

@@ -155,7 +155,7 @@ def _names(map_: Map, domain: Domain) -> tuple[str, ...]:
     """Return the names of the questions that a view asks; ("",) if the campaign is not a form."""
     from protocol.views import QuestionsMap
 
-    return tuple(question.name for question in map_.asked(domain)) if isinstance(map_, QuestionsMap) else ("",)
+    return tuple(question.name for question in map_.questions(domain)) if isinstance(map_, QuestionsMap) else ("",)
 
 
 def _parts(domain: Domain) -> list[tuple[str, Domain, bool]]:

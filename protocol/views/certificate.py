@@ -34,36 +34,36 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
             large.
     """
     of_classes = notion.notions if isinstance(notion, Classes) else (notion,)
-    for one in of_classes:
-        if not is_plain(views) and not one.carries_views:
-            unbounded = " without a bound for some pair" if isinstance(one, Graded) else ""
+    for class_notion in of_classes:
+        if not is_plain(views) and not class_notion.carries_views:
+            unbounded = " without a bound for some pair" if isinstance(class_notion, Graded) else ""
             raise CampaignError(
                 "the notion of a campaign with views must be ldp, pairwise, or minid or avgid with every pair bounded, "
-                f"in each class; not {one.name}{unbounded}"
+                f"in each class; not {class_notion.name}{unbounded}"
             )
-        if isinstance(domain, Form) and one.name != Ldp.name:
-            raise CampaignError(f"the notion of a form must be ldp, in each class, not {one.name}")
-        if not is_plain(views) and one.inputs not in (None, domain.size):
-            raise NotionError(f"the notion has {one.inputs} values, but the domain has {domain.size}")
+        if isinstance(domain, Form) and class_notion.name != Ldp.name:
+            raise CampaignError(f"the notion of a form must be ldp, in each class, not {class_notion.name}")
+        if not is_plain(views) and class_notion.inputs not in (None, domain.size):
+            raise NotionError(f"the notion has {class_notion.inputs} values, but the domain has {domain.size}")
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)
     coarsened: dict[Map, Notion] = {map_: _coarsened(notion, map_, domain) for map_ in maps}
-    numbers = {one: number for number, one in enumerate(dict.fromkeys(coarsened.values()))}
-    of_map = {map_: numbers[one] for map_, one in coarsened.items()}
+    numbers = {view_notion: number for number, view_notion in enumerate(dict.fromkeys(coarsened.values()))}
+    of_map = {map_: numbers[view_notion] for map_, view_notion in coarsened.items()}
     different: dict[tuple[int, int], tuple[Channel, Notion]] = {}
     pairs = [(place, of_map[view.map]) for place, view in zip(channel_places(views), views, strict=True)]
     for pair, view in zip(pairs, views, strict=True):
         different.setdefault(pair, (view.channel, coarsened[view.map]))
-    for channel, one in different.values():
-        require_inputs(one, channel)
-        steps += one.steps(channel)
+    for channel, class_notion in different.values():
+        require_inputs(class_notion, channel)
+        steps += class_notion.steps(channel)
     require_affordable(steps, max(view.channel.numbers_held for view in views))
-    found = {pair: one.certificate(channel) for pair, (channel, one) in different.items()}
-    return tuple(found[pair] for pair in pairs)
+    certificates = {pair: view_notion.certificate(channel) for pair, (channel, view_notion) in different.items()}
+    return tuple(certificates[pair] for pair in pairs)
 
 
-def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
+def worst_of(certificates: Sequence[Certificate], notion: Notion) -> Certificate:
     """Return a campaign's certificate, computed from those of its views: the largest levels, and the witness of the
     view nearest to its bound.
 
@@ -71,19 +71,19 @@ def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
         notion: the campaign's notion; if it is one of classes, ``classes`` of the result contains the worst certificate
             of each class over all views.
     """
-    if len(found) == 1:
-        return found[0]
+    if len(certificates) == 1:
+        return certificates[0]
     # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
-    view = max(range(len(found)), key=lambda place: found[place].nearness)
-    levels = [certificate.ldp for certificate in found]
+    view = max(range(len(certificates)), key=lambda place: certificates[place].nearness)
+    levels = [certificate.ldp for certificate in certificates]
     return replace(
-        found[view],
+        certificates[view],
         declared=notion.level,
-        audited=max(certificate.audited for certificate in found),
+        audited=max(certificate.audited for certificate in certificates),
         ldp=None if None in levels else max(level for level in levels if level is not None),
         classes=tuple(
-            worst_of([certificate.classes[place] for certificate in found], one)
-            for place, one in enumerate(notion.notions if isinstance(notion, Classes) else ())
+            worst_of([certificate.classes[place] for certificate in certificates], class_notion)
+            for place, class_notion in enumerate(notion.notions if isinstance(notion, Classes) else ())
         ),
         view=view,
     )

@@ -130,15 +130,15 @@ class Coarse(Map):
 
     def inputs(self, domain: Domain) -> int:
         if isinstance(domain, Grid):
-            found = self.rows(domain) * self.columns(domain)
+            count = self.rows(domain) * self.columns(domain)
         else:
             _require_single(domain, self.name)
-            found = -(-domain.size // self.factor)
-        if found < 2:
+            count = -(-domain.size // self.factor)
+        if count < 2:
             raise CampaignError(
                 f"a coarse map of factor {self.factor} makes one value of all {domain.size}: choose a smaller factor"
             )
-        return found
+        return count
 
     def input(self, domain: Domain, x: int) -> int:
         if isinstance(domain, Grid):
@@ -188,11 +188,11 @@ class Districts(Map):
             )
         if self.names and len(self.names) != self._count:
             raise ViewError(f"{self._count} districts must have {self._count} names or none, not {len(self.names)}")
-        for one in self.names:
-            if not one or len(one) > MAX_LABEL or not codec.readable(one) or one != one.strip():
+        for name in self.names:
+            if not name or len(name) > MAX_LABEL or not codec.readable(name) or name != name.strip():
                 raise ViewError(
                     f"a district's name must be 1 to {MAX_LABEL} readable characters without blanks at its ends, "
-                    f"not {one[:40]!r}"
+                    f"not {name[:40]!r}"
                 )
         if len(set(self.names)) != len(self.names):
             raise ViewError(f"two districts have the name {(repeated(self.names) or '')[:40]!r}: rename one")
@@ -229,10 +229,10 @@ class Districts(Map):
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Districts:
-        _, found, names = codec.fields(value, 3, "a map of districts", ViewError)
+        _, blocks, names = codec.fields(value, 3, "a map of districts", ViewError)
         texts = codec.array(names, "the names of districts", ViewError)
         return cls(
-            runs.decode(found, ViewError), tuple(codec.text(one, "a district's name", ViewError) for one in texts)
+            runs.decode(blocks, ViewError), tuple(codec.text(text, "a district's name", ViewError) for text in texts)
         )
 
 
@@ -255,13 +255,13 @@ class QuestionsMap(Map):
             )
 
     def inputs(self, domain: Domain) -> int:
-        found = math.prod(question.size for question in self.asked(domain))
-        if found > MAX_VALUES:
-            names = " and ".join(repr(question.name) for question in self.asked(domain))
-            raise CampaignError(f"questions {names} have {found} pairs of answers; a view has at most {MAX_VALUES}")
-        return found
+        count = math.prod(question.size for question in self.questions(domain))
+        if count > MAX_VALUES:
+            names = " and ".join(repr(question.name) for question in self.questions(domain))
+            raise CampaignError(f"questions {names} have {count} pairs of answers; a view has at most {MAX_VALUES}")
+        return count
 
-    def asked(self, domain: Domain) -> tuple[FormQuestion, ...]:
+    def questions(self, domain: Domain) -> tuple[FormQuestion, ...]:
         """Return the questions that the view asks.
 
         Raises:
@@ -279,18 +279,18 @@ class QuestionsMap(Map):
 
     def input(self, domain: Domain, x: int) -> int:
         inputs, z = form_of(domain).split(x), 0
-        for place, question in zip(self.places, self.asked(domain), strict=True):
+        for place, question in zip(self.places, self.questions(domain), strict=True):
             z = z * question.size + inputs[place]
         return z
 
     def first(self, domain: Domain, z: int) -> int:
         form = form_of(domain)
-        asked = dict(zip(self.places, self.split(domain, z), strict=True))
-        return form.join([asked.get(place, 0) for place in range(len(form.questions))])
+        inputs_by_place = dict(zip(self.places, self.split(domain, z), strict=True))
+        return form.join([inputs_by_place.get(place, 0) for place in range(len(form.questions))])
 
     def split(self, domain: Domain, z: int) -> tuple[int, ...]:
         """Return the input of each asked question that the view's input ``z`` is composed of."""
-        *_, last = self.asked(domain)
+        *_, last = self.questions(domain)
         return (z,) if len(self.places) == 1 else divmod(z, last.size)
 
     def label(self, domain: Domain, z: int) -> str:

@@ -63,20 +63,20 @@ def question_sentence(map_: Map, domain: Domain, views: int, language: str = "en
         views: number of the campaign's views.
         language: one of ``MARKS``.
     """
-    place = isinstance(domain, Grid)
+    is_grid = isinstance(domain, Grid)
     factor = count = 0
     names, others = "", "chosen"
     if isinstance(map_, Identity):
-        key = "cell" if place else "answer"
+        key = "cell" if is_grid else "answer"
     elif isinstance(map_, Coarse):
-        key, factor = "square" if place else "stretch", map_.factor
+        key, factor = "square" if is_grid else "stretch", map_.factor
     elif isinstance(map_, QuestionsMap):
         key, count = "question" if len(map_.places) == 1 else "questions", len(form_of(domain).questions)
-        names, others = ", ".join(question.name for question in map_.asked(domain)), "others"
+        names, others = ", ".join(question.name for question in map_.questions(domain)), "others"
     else:
-        key, count = "district" if place else "group", map_.inputs(domain)
+        key, count = "district" if is_grid else "group", map_.inputs(domain)
     marks = MARKS[language]
-    said = SENTENCES[language][key].format(
+    sentence = SENTENCES[language][key].format(
         factor=exact.written(Fraction(factor), *marks), count=exact.written(Fraction(count), *marks), names=names
     )
-    return said if views == 1 else f"{said} {SENTENCES[language][others]}"
+    return sentence if views == 1 else f"{sentence} {SENTENCES[language][others]}"

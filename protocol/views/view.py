@@ -85,9 +85,9 @@ def require_view_inputs(views: Sequence[View], domain: Domain, class_count: int)
     for view in views:
         values = view.map.inputs(domain)
         if view.channel.inputs != max(1, class_count) * values:
-            each = f" for each of {class_count} classes" if class_count else ""
+            suffix = f" for each of {class_count} classes" if class_count else ""
             raise CampaignError(
-                f"the channel of a view has {view.channel.inputs} inputs, but the view has {values} values{each}"
+                f"the channel of a view has {view.channel.inputs} inputs, but the view has {values} values{suffix}"
             )
 
 
@@ -99,9 +99,9 @@ def require_every_question(views: Sequence[View], domain: Domain) -> None:
     """
     if not isinstance(domain, Form):
         return
-    asked = {place for view in views if isinstance(view.map, QuestionsMap) for place in view.map.places}
+    places = {place for view in views if isinstance(view.map, QuestionsMap) for place in view.map.places}
     for place, question in enumerate(domain.questions):
-        if place not in asked:
+        if place not in places:
             raise CampaignError(f"no view asks question {question.name!r}: add a view that asks it")
 
 
@@ -110,7 +110,7 @@ def channel_places(views: Sequence[View]) -> list[int]:
     # Thousands of views share a few channels, and comparing large channels is slow: each object is compared once.
     objects = {id(view.channel): view.channel for view in views}
     places = {channel: place for place, channel in enumerate(dict.fromkeys(objects.values()))}
-    of_object = {one: places[channel] for one, channel in objects.items()}
+    of_object = {object_id: places[channel] for object_id, channel in objects.items()}
     return [of_object[id(view.channel)] for view in views]
 
 
@@ -138,11 +138,11 @@ def decode(value: codec.Value) -> tuple[View, ...]:
         return plain_views(channels.decode(value))
     _, listed, wires = codec.fields(value, 3, "an array of views", ViewError)
     listed, wires = (
-        codec.array(one, what, ViewError) for one, what in ((listed, "the views"), (wires, "the channels"))
+        codec.array(part, subject, ViewError) for part, subject in ((listed, "the views"), (wires, "the channels"))
     )
     if len(listed) > MAX_VIEWS:
         raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(listed)}")
-    rows = [codec.fields(one, 3, "a view", ViewError) for one in listed]
+    rows = [codec.fields(view, 3, "a view", ViewError) for view in listed]
     last = len(wires) - 1
     places = [codec.integer(place, "the number of a view's channel", ViewError, 0, last) for _, _, place in rows]
     codec.require_first_use(places, len(wires), "channel", ViewError)
@@ -150,8 +150,8 @@ def decode(value: codec.Value) -> tuple[View, ...]:
     if len(set(different)) < len(different):
         raise ViewError("a channel is listed twice: list it once for all its views")
     views = tuple(
-        View(codec.integer(weight, "a view's weight", ViewError), maps.decode(made), different[place])
-        for (weight, made, _), place in zip(rows, places, strict=True)
+        View(codec.integer(weight, "a view's weight", ViewError), maps.decode(map_value), different[place])
+        for (weight, map_value, _), place in zip(rows, places, strict=True)
     )
     if is_plain(views):
         raise ViewError("the campaign's only view does not coarsen the answer: write its channel in place of the views")

@@ -86,7 +86,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
     rng, views = np.random.default_rng(2), []
     for view in asked.views:
         assert isinstance(view.map, QuestionsMap)
-        shape = tuple(question.size for question in view.map.asked(asked.form))
+        shape = tuple(question.size for question in view.map.questions(asked.form))
         decoder, even = decoder_of(view.channel), np.full(int(np.prod(shape)), 1 / np.prod(shape))
         views.append(FormView(view.map.places, shape, decoder, drawn(view.channel, decoder, even, 30_000, rng)))
     for place, question in enumerate(found.questions):
