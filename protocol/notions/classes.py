@@ -96,21 +96,21 @@ class Classes(Notion):
         for place, (inner, notion) in enumerate(pairs):
             if (inner, notion) not in known:
                 known[inner, notion] = _of_class(place, inner, notion)
-        found = tuple(known[pair] for pair in pairs)
+        certificates = tuple(known[pair] for pair in pairs)
         # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
-        place = max(range(len(found)), key=lambda place: found[place].nearness)
-        levels = [certificate.ldp for certificate in found]
+        place = max(range(len(certificates)), key=lambda place: certificates[place].nearness)
+        levels = [certificate.ldp for certificate in certificates]
         return Certificate(
             self.level,
-            max(certificate.audited for certificate in found),
+            max(certificate.audited for certificate in certificates),
             None if None in levels else max(level for level in levels if level is not None),
-            _within([inner for inner, _ in pairs], place, found[place].witness),
-            classes=found,
+            _within([inner for inner, _ in pairs], place, certificates[place].witness),
+            classes=certificates,
         )
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        found = self.certificate(channel)
-        return True, found.audited, found.witness
+        certificate = self.certificate(channel)
+        return True, certificate.audited, certificate.witness
 
     def encode(self) -> codec.Value:
         return [self.name, self.level, [notion.encode() for notion in self.notions]]
@@ -118,8 +118,8 @@ class Classes(Notion):
     @classmethod
     def from_wire(cls, value: codec.Value, decode: Callable[[codec.Value], Notion]) -> Classes:
         """Return the notion of a wire form; ``decode`` reads the notions of the classes."""
-        _, level, found = codec.fields(value, 3, cls.name, NotionError)
-        notions = codec.array(found, "the notions of classes", NotionError)
+        _, level, listed = codec.fields(value, 3, cls.name, NotionError)
+        notions = codec.array(listed, "the notions of classes", NotionError)
         return cls(codec.integer(level, "a level", NotionError), tuple(map(decode, notions)))
 
 

@@ -203,12 +203,12 @@ class Geo(Pairwise):
                     # map() computes floor(2^64 ratio) without a Python loop; only outputs with the largest key are
                     # compared exactly.
                     keys = list(map(floordiv, likely, theirs))
-                    most = max(keys)
-                    at = keys.index(most)
-                    for y in range(at + 1, len(keys)):
-                        if keys[y] == most and row[y] * theirs[at] > row[at] * theirs[y]:
-                            at = y
-                    loss = Loss(row[at], theirs[at], x, other, at)
+                    largest = max(keys)
+                    output = keys.index(largest)
+                    for y in range(output + 1, len(keys)):
+                        if keys[y] == largest and row[y] * theirs[output] > row[output] * theirs[y]:
+                            output = y
+                    loss = Loss(row[output], theirs[output], x, other, output)
                     yield loss, self._square(x, other)
 
     def _square(self, x: int, other: int) -> int:

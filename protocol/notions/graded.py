@@ -124,12 +124,12 @@ class Graded(Pairwise):
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Graded:
         # The bound of two values grows with each of their budgets, so a cell's least budget gives its least bounds.
-        least = [exact.MAX_LEVEL] * size
+        cell_budgets = [exact.MAX_LEVEL] * size
         for budget, members in zip(self.budgets, self.classes, strict=True):
             for x in members:
                 cell = input_of(x)
-                least[cell] = min(least[cell], budget)
-        return self.over(least, self.name)
+                cell_budgets[cell] = min(cell_budgets[cell], budget)
+        return self.over(cell_budgets, self.name)
 
     @property
     def inputs(self) -> int | None:

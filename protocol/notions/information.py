@@ -66,8 +66,8 @@ class Lip(Notion):
         return channel.prior_steps
 
     def steps(self, channel: Channel) -> int:
-        whole = super().steps(channel)
-        return self.ldp_steps(channel) if whole > MOST_STEPS and self._follows_from_ldp(channel) else whole
+        steps = super().steps(channel)
+        return self.ldp_steps(channel) if steps > MOST_STEPS and self._follows_from_ldp(channel) else steps
 
     def _follows_from_ldp(self, channel: Channel) -> bool:
         """Return whether an affordable audit proves LDP at the level, which implies LIP under every prior."""
@@ -104,22 +104,22 @@ class Lip(Notion):
         # Device and aggregator have the same limit of steps, so that they certify the same campaigns.
         structure = levels.structure_of(channel, MOST_STEPS)
         try:
-            found = levels.lip_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
+            level = levels.lip_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
         except levels.TooLarge as error:
             raise Uncertified(f"{error}; so a ball of priors cannot be declared: leave the radius out") from None
-        if found.nanonats is None:
+        if level.nanonats is None:
             raise Uncertified(
-                f"output {channel.spelled(found.y or 0)} rules out an input, which no LIP level allows: choose a "
+                f"output {channel.spelled(level.y or 0)} rules out an input, which no LIP level allows: choose a "
                 "channel in which every input gives this output with a probability above zero"
             )
-        if found.nanonats > self.level:
+        if level.nanonats > self.level:
             raise Uncertified(
-                f"the channel's level is {exact.in_nats(found.nanonats)} for a prior within the radius "
+                f"the channel's level is {exact.in_nats(level.nanonats)} for a prior within the radius "
                 f"{exact.written(Fraction(self.radius, RADIUS_UNITS))} of the declared one, but lip declares "
-                f"{exact.in_nats(self.level)} (output {channel.spelled(found.y or 0)}): declare a higher level or a "
+                f"{exact.in_nats(self.level)} (output {channel.spelled(level.y or 0)}): declare a higher level or a "
                 "smaller radius, or choose a channel with more noise"
             )
-        return found.nanonats
+        return level.nanonats
 
     def encode(self) -> codec.Value:
         return [self.name, self.level, list(self.prior), self.radius]

@@ -50,7 +50,7 @@ class MutualInformation(Notion):
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         """Return whether the upper bound of the mean is at most ``level``, this bound, and the largest ratio Q(y|x) /
         P(y)."""
-        whole, one = sum(self.prior), 1 << channel.scale
+        prior_sum, unit = sum(self.prior), 1 << channel.scale
         total, witness = 0, Loss(1, 1, 0, None, 0)
         for y in range(channel.outputs):
             # Inputs with equal weights share one logarithm.
@@ -61,10 +61,10 @@ class MutualInformation(Notion):
             marginal = sum(weight * mass for weight, (_, mass) in alike.items())
             for weight, (x, mass) in alike.items():
                 if weight:
-                    lift = Loss(weight * whole, marginal, x, None, y)
+                    lift = Loss(weight * prior_sum, marginal, x, None, y)
                     total += mass * weight * _log(lift.numerator, lift.denominator)
                     witness = lift if lift.worse_than(witness) else witness
-        audited = max(0, -(-total // (whole * one)))
+        audited = max(0, -(-total // (prior_sum * unit)))
         return audited <= self.level, audited, witness
 
     def encode(self) -> codec.Value:

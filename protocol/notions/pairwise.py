@@ -242,9 +242,10 @@ class Matrix(Pairwise):
                 raise NotionError(f"the diagonal of a matrix of levels must be 0, and row {x} has {row[x]} there")
             for level in row:
                 if level != UNBOUNDED and not 0 <= level <= exact.MAX_LEVEL:
-                    most = exact.nats(exact.MAX_LEVEL)
+                    maximum = exact.nats(exact.MAX_LEVEL)
                     raise NotionError(
-                        f"a level of row {x} must be unbounded or lie in 0 .. {most:g} nats, not {exact.in_nats(level)}"
+                        f"a level of row {x} must be unbounded or lie in 0 .. {maximum:g} nats, "
+                        f"not {exact.in_nats(level)}"
                     )
         largest = max(max(row) for row in self.levels)
         if self.level != largest:

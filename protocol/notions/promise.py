@@ -32,8 +32,8 @@ class Promise:
         kind: the notion's name; "classes" until the person has chosen a class.
         factor: the factor of the declared level. For geo, the factor of two answers at twice the smallest distance,
             because a campaign does not say whether its distances are steps, degrees or kilometres.
-        least: the factor of the best protected pair of answers, if the notion's pairs may have different bounds; else
-            None.
+        smallest_factor: the factor of the best protected pair of answers, if the notion's pairs may have different
+            bounds; else None.
         overall: the factor of any two answers for an observer with any prior, if it exceeds ``factor`` or if the
             declared level assumes a prior. None if ``factor`` already states it, or if it is infinite (``unbounded``).
         unbounded: True if some answers can be distinguished with certainty.
@@ -46,7 +46,7 @@ class Promise:
 
     kind: str
     factor: Fraction
-    least: Fraction | None = None
+    smallest_factor: Fraction | None = None
     overall: Fraction | None = None
     unbounded: bool = False
     sensitive: int = 0
@@ -69,12 +69,12 @@ class Promise:
                 return cls(notion.name, exact.factor_above(notion.level))
             notion = notion.notions[class_index]
         level = notion.level
-        least = people = ball = None
+        smallest_factor = people = ball = None
         if isinstance(notion, Graded | Matrix):
-            least = exact.factor_above(min(level for _, _, level in notion.bounds()))
+            smallest_factor = exact.factor_above(min(level for _, _, level in notion.bounds()))
         if isinstance(notion, Geo):
             nearest, level = (notion.level * times * notion.smallest_gap // notion.unit for times in (1, 2))
-            least = exact.factor_above(nearest)
+            smallest_factor = exact.factor_above(nearest)
         if isinstance(notion, Lip) and certificate.ball is not None:
             people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)
         everybody = certificate.ldp
@@ -87,7 +87,7 @@ class Promise:
         return cls(
             notion.name,
             exact.factor_above(level),
-            least,
+            smallest_factor,
             None if covered or everybody is None else exact.factor_above(everybody),
             everybody is None,
             len(notion.sensitive) if isinstance(notion, HighLow) else 0,
@@ -105,12 +105,12 @@ class Promise:
         """
         sentences, marks = SENTENCES[language], MARKS[language]
         numbers = {name: exact.written(number, *marks) for name, number in self._numbers()}
-        made = []
+        texts = []
         for key in self._keys():
-            found = sentences[key]
-            text = found if isinstance(found, str) else found[self.sensitive != 1]
-            made.append(text.format(count=self.sensitive, **numbers))
-        return " ".join(made)
+            sentence = sentences[key]
+            text = sentence if isinstance(sentence, str) else sentence[self.sensitive != 1]
+            texts.append(text.format(count=self.sensitive, **numbers))
+        return " ".join(texts)
 
     def _keys(self) -> Iterator[str]:
         """Yield the keys of the promise's sentences, in order."""
@@ -129,8 +129,8 @@ class Promise:
 
     def _numbers(self) -> Iterator[tuple[str, Fraction]]:
         """Yield the numbers in the promise's sentences, with their names."""
-        for name in ("factor", "least", "overall", "people", "ball"):
-            number = getattr(self, name)
+        numbers = {"factor": self.factor, "least": self.smallest_factor, "overall": self.overall}
+        for name, number in {**numbers, "people": self.people, "ball": self.ball}.items():
             if number is not None:
                 yield name, number
         if self.outputs > 1:
