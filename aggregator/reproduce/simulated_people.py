@@ -110,7 +110,7 @@ def _responses(channel: RandomizedResponse, people: Integers, generator: np.rand
 def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> Integers:
     """Return random counts of set bits; people who have the value of a bit set it with probability a, others with b."""
     class_of = np.asarray(channel.class_of, dtype=np.int64)
-    own, other = (np.array(weights)[class_of] / S for weights in (channel.own, channel.other))
+    own, other = (np.array(weights)[class_of] / S for weights in (channel.own_weights, channel.other_weights))
     counts: Integers = generator.binomial(people, own) + generator.binomial(people.sum() - people, other)
     return counts
 

@@ -58,18 +58,18 @@ class Family:
     structure: Callable[[Any, int], Structure]
 
 
-def structure_of(channel: Channel, most: int = MOST_ENUMERATED) -> Structure:
+def structure_of(channel: Channel, max_steps: int = MOST_ENUMERATED) -> Structure:
     """Return the audit structure of a channel, made by its family.
 
     Args:
-        most: maximum number of steps; an audit that needs more raises ``TooLarge``.
+        max_steps: maximum number of steps; an audit that needs more raises ``TooLarge``.
     """
     family = FAMILIES.get(channel.family)
-    return Structure(channel, most) if family is None else family.structure(channel, most)
+    return Structure(channel, max_steps) if family is None else family.structure(channel, max_steps)
 
 
-def _structure_of_blocks(channel: Blocks, most: int) -> Structure:
-    return BlocksStructure(channel, most, structure_of)
+def _structure_of_blocks(channel: Blocks, max_steps: int) -> Structure:
+    return BlocksStructure(channel, max_steps, structure_of)
 
 
 FAMILIES: dict[str, Family] = {

@@ -64,12 +64,12 @@ class Structure:
 
     Attributes:
         channel: the audited channel.
-        most: maximum number of steps; a method that needs more raises ``TooLarge``.
+        max_steps: maximum number of steps; a method that needs more raises ``TooLarge``.
     """
 
-    def __init__(self, channel: Channel, most: int = MOST_ENUMERATED) -> None:
+    def __init__(self, channel: Channel, max_steps: int = MOST_ENUMERATED) -> None:
         self.channel = channel
-        self.most = most
+        self.max_steps = max_steps
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
@@ -157,12 +157,12 @@ class Structure:
         An output fits x if its weight is the largest of row x; a bit vector fits x if bit x is set.
 
         Returns:
-            The integers (truth, wrong, whole): the probability that an output fits x is truth / whole if x is the
-            input, and at least wrong / whole for every other input.
+            The integers (truth, wrong, total): the probability that an output fits x is truth / total if x is the
+            input, and at least wrong / total for every other input.
         """
         truth, wrong = 0, None
         for kind in self.kinds:
-            other = next((found for found in kind if found != x), None)
+            other = next((member for member in kind if member != x), None)
             if other is None:
                 continue
             profile = list(self.profile(x, other))
@@ -181,11 +181,11 @@ class Structure:
         kinds = self.kinds
         steps = len(kinds) * self.profile_steps + CELL_STEPS * self.channel.inputs
         self.require_steps(steps, "listing its rows and the weights of the output")
-        found = []
+        inputs = []
         for kind in kinds:
             largest = max(weight for weight, count in self.row(kind[0]) if count)
-            found += [x for x in kind if self.channel.weight(x, y) == largest]
-        return sorted(found)
+            inputs += [x for x in kind if self.channel.weight(x, y) == largest]
+        return sorted(inputs)
 
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         """Return 2^scale * sum(prior) * P(y) for every output y, exactly.
@@ -197,11 +197,12 @@ class Structure:
         positive = [(x, mass) for x, mass in enumerate(prior) if mass]
         return [sum(mass * self.channel.weight(x, y) for x, mass in positive) for y in range(self.channel.outputs)]
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
-        """Return the sum over outputs y of ``of``(weight(x, y), marginals[y]) for each input x; may be a generator."""
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
+        """Return, for each input x, the sum over outputs y of ``term``(weight(x, y), marginals[y]); may be a
+        generator."""
         self.require_cells()
         for x in range(self.channel.inputs):
-            yield sum(of(self.channel.weight(x, y), marginal) for y, marginal in enumerate(marginals))
+            yield sum(term(self.channel.weight(x, y), marginal) for y, marginal in enumerate(marginals))
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         """Return the largest posterior P(x|y) over all outputs y and the given inputs x, exactly, and an input with it.
@@ -221,21 +222,21 @@ class Structure:
         return best
 
     def require_steps(self, steps: int, work: str) -> None:
-        """Raise if more than ``most`` steps are needed.
+        """Raise if more than ``max_steps`` steps are needed.
 
         Args:
             work: the work that needs the steps, as the subject of "takes" in the error.
         Raises:
             TooLarge
         """
-        if steps > self.most:
+        if steps > self.max_steps:
             raise TooLarge(
                 f"a {self.channel.family} channel of {self.channel.inputs:,} inputs is too large: {work} takes more "
-                f"than {self.most:,} steps"
+                f"than {self.max_steps:,} steps"
             )
 
     def require_cells(self) -> None:
-        """Raise if the channel has more than ``most`` cells.
+        """Raise if the channel has more than ``max_steps`` cells.
 
         Raises:
             TooLarge

@@ -30,7 +30,7 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
     """
     total = sum(prior)
     logarithm = lru_cache(_LOGARITHMS)(log_above)
-    found = 0
+    information = 0
     for column in structure.columns(prior):
         marginal = column.marginal
         # All ratios of a column share its mean, and weights recur, so a logarithm for each mean and each weight is
@@ -38,8 +38,8 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
         below = logarithm(marginal, 1) - LOG_ERROR if marginal else 0
         for weight, mass in column.parts:
             if weight and weight * total != marginal:
-                found += column.count * weight * mass * (logarithm(weight * total, 1) - below)
-    units = -(-found // (total << structure.channel.scale))
+                information += column.count * weight * mass * (logarithm(weight * total, 1) - below)
+    units = -(-information // (total << structure.channel.scale))
     return Level(max(0, -(-units * exact.NANONATS // LOG_UNITS)))
 
 
@@ -50,8 +50,10 @@ def maximal_leakage(structure: Structure) -> Level:
         TooLarge
     """
     uniform = [1] * structure.channel.inputs
-    most = sum(column.count * max(weight for weight, _ in column.parts) for column in structure.columns(uniform))
-    return Level(exact.level_of(most, 1 << structure.channel.scale))
+    sum_of_maxima = sum(
+        column.count * max(weight for weight, _ in column.parts) for column in structure.columns(uniform)
+    )
+    return Level(exact.level_of(sum_of_maxima, 1 << structure.channel.scale))
 
 
 def bits_above(level: Level) -> float | None:

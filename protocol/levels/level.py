@@ -65,8 +65,8 @@ class Delta:
 
 def above(number: Fraction) -> float:
     """Return the smallest float that is not below ``number``."""
-    found = float(number)
-    return found if Fraction(found) >= number else math.nextafter(found, math.inf)
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
 
 
 def log_above(numerator: int, denominator: int) -> int:

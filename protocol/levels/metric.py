@@ -32,14 +32,14 @@ class Metric:
             of the domain's numbers.
         places: the integer coordinates (north, east) of each input.
         unit: the length of one coordinate step, in units of the metric.
-        least: a lower bound of the distance of two inputs, in coordinate steps.
+        min_distance: a lower bound of the distance of two inputs, in coordinate steps.
     """
 
-    def __init__(self, name: str, places: Sequence[tuple[int, int]], unit: Fraction, least: int) -> None:
+    def __init__(self, name: str, places: Sequence[tuple[int, int]], unit: Fraction, min_distance: int) -> None:
         self.name = name
         self.places = places
         self.unit = unit
-        self.least = least
+        self.min_distance = min_distance
 
     @classmethod
     def of(cls, domain: Domain, name: str | None = None) -> Metric:
@@ -66,8 +66,8 @@ class Metric:
             return cls(name, [divmod(x, domain.columns) for x in range(domain.size)], unit, 1)
         if isinstance(domain, Line) and name == "numbers":
             numbers = domain.scaled
-            least = min(high - low for low, high in pairwise(numbers))
-            return cls(name, [(0, number) for number in numbers], Fraction(1, 10**domain.places), least)
+            min_distance = min(high - low for low, high in pairwise(numbers))
+            return cls(name, [(0, number) for number in numbers], Fraction(1, 10**domain.places), min_distance)
         return cls(name, [(0, x) for x in range(domain.size)], Fraction(1), 1)
 
     def square(self, x: int, other: int) -> Fraction:
@@ -79,7 +79,7 @@ class Metric:
         return (north - other_north) ** 2 + (east - other_east) ** 2
 
     def nearest(
-        self, first: Sequence[int], second: Sequence[int], most: int | None = None
+        self, first: Sequence[int], second: Sequence[int], max_pairs: int | None = None
     ) -> tuple[int, int, Fraction]:
         """Return the nearest two different inputs, one of ``first`` and one of ``second``, and the square of their
         distance.
@@ -88,13 +88,13 @@ class Metric:
         least possible distance.
 
         Args:
-            most: maximum number of compared pairs; None for no limit.
+            max_pairs: maximum number of compared pairs; None for no limit.
         Raises:
             ValueError: both contain only the same input.
-            TooLarge: more than ``most`` pairs would be compared, because many inputs are nearer to each other from
+            TooLarge: more than ``max_pairs`` pairs would be compared, because many inputs are nearer to each other from
                 west to east than the nearest two.
         """
-        left = most
+        left = max_pairs
         marked = [(self.places[x][1], x, True) for x in first]
         if second is not first:
             marked += [(self.places[x][1], x, False) for x in second]
@@ -114,7 +114,9 @@ class Metric:
             if left is not None:
                 left -= len(near)
                 if left < 0:
-                    raise TooLarge(f"finding the nearest two of {len(marked):,} inputs takes more than {most:,} steps")
+                    raise TooLarge(
+                        f"finding the nearest two of {len(marked):,} inputs takes more than {max_pairs:,} steps"
+                    )
             # The points visited last are usually the nearest, and a small distance ends the search early.
             for other in reversed(near):
                 if other == x:
@@ -123,7 +125,7 @@ class Metric:
                 if best is None or square < best[2]:
                     best = (x, other, square) if from_first else (other, x, square)
             visited[mine].append(x)
-            if best is not None and best[2] == self.least**2:
+            if best is not None and best[2] == self.min_distance**2:
                 break
         if best is None:
             raise ValueError("first and second must contain two different inputs, not only one input")

@@ -42,19 +42,19 @@ def delta(structure: Structure, level: int) -> Delta:
     Raises:
         TooLarge
     """
-    odds, one = exact.exp_lower(level), 1 << exact.EXP_BITS
-    best, where = -1, (0, 0)
+    odds, unit = exact.exp_lower(level), 1 << exact.EXP_BITS
+    best, worst_pair = -1, (0, 0)
     pairs = list(structure.pairs())
     structure.require_steps(len(pairs) * structure.profile_steps, "comparing all pairs of its inputs over all outputs")
     for x, other in pairs:
         excess = sum(
-            count * (mine * one - odds * theirs)
+            count * (mine * unit - odds * theirs)
             for mine, theirs, count in structure.profile(x, other)
-            if mine * one > odds * theirs
+            if mine * unit > odds * theirs
         )
         if excess > best:
-            best, where = excess, (x, other)
-    return Delta(Fraction(best, one << structure.profile_scale), *where)
+            best, worst_pair = excess, (x, other)
+    return Delta(Fraction(best, unit << structure.profile_scale), *worst_pair)
 
 
 def geo(structure: Structure, metric: Metric) -> Level:
@@ -72,19 +72,19 @@ def geo(structure: Structure, metric: Metric) -> Level:
     sweeps = 2 * len(kinds) * structure.channel.inputs
     steps = len(kinds) ** 2 * structure.loss_steps + (sweeps if len(kinds) < structure.channel.inputs else 0)
     structure.require_steps(steps, "comparing all pairs of its inputs")
-    most = COMPARED * structure.most // len(kinds) ** 2
+    max_pairs = COMPARED * structure.max_steps // len(kinds) ** 2
     worst = Level(0)
     for first in kinds:
         for second in kinds:
             if first is second and len(first) == 1:
                 continue
             # All pairs of two kinds have the same loss, so the nearest pair is the worst.
-            x, other, square = metric.nearest(first, second, most)
-            found = _per_unit(structure.channel.loss([x], [other]), square)
-            if found.nanonats is None:
-                return found
-            if found.nanonats > (worst.nanonats or 0):
-                worst = found
+            x, other, square = metric.nearest(first, second, max_pairs)
+            level = _per_unit(structure.channel.loss([x], [other]), square)
+            if level.nanonats is None:
+                return level
+            if level.nanonats > (worst.nanonats or 0):
+                worst = level
     return worst
 
 
@@ -96,9 +96,9 @@ def _noise_geo(structure: NoiseStructure, metric: Metric) -> Level:
         return infinite
     worst = Level(0)
     for loss, pairs in structure.shifts():
-        found = _per_unit(loss, min(metric.square(x, other) for x, other in pairs))
-        if (found.nanonats or 0) > (worst.nanonats or 0):
-            worst = found
+        level = _per_unit(loss, min(metric.square(x, other) for x, other in pairs))
+        if (level.nanonats or 0) > (worst.nanonats or 0):
+            worst = level
     return worst
 
 
@@ -137,8 +137,8 @@ def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
     for first in likely:
         for second in unlikely:
             for x, other in ((x, other) for x in first for other in second if x != other):
-                found = loss([x], [other])
-                odds = Loss(prior[x] * found.numerator, prior[other] * found.denominator, x, other, found.y)
+                pair_loss = loss([x], [other])
+                odds = Loss(prior[x] * pair_loss.numerator, prior[other] * pair_loss.denominator, x, other, pair_loss.y)
                 if odds.denominator == 0:
                     return _level(odds)
                 if odds.worse_than(worst):
@@ -151,8 +151,8 @@ def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Leve
     worst = Loss(1, 1, 0, None, 0)
     for y in range(structure.channel.outputs):
         joint = [weight * mass for weight, mass in zip(structure.column(y), prior, strict=True)]
-        most, least = max(joint), min(joint)
-        odds = Loss(most, least, joint.index(most), joint.index(least), y)
+        largest, smallest = max(joint), min(joint)
+        odds = Loss(largest, smallest, joint.index(largest), joint.index(smallest), y)
         if odds.worse_than(worst):
             worst = odds
     return _level(worst)
@@ -160,11 +160,11 @@ def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Leve
 
 def _response_identifiability(structure: ResponseStructure, prior: Sequence[int]) -> Level:
     # The loss of a pair depends only on its first input, so the second one is the other input of smallest prior.
-    least = sorted(range(len(prior)), key=prior.__getitem__)[:2]
+    rarest = sorted(range(len(prior)), key=prior.__getitem__)[:2]
     channel = structure.channel
     worst = Loss(0, 1, 0, None, 0)
     for x, mass in enumerate(prior):
-        other = least[0] if least[0] != x else least[1]
+        other = rarest[0] if rarest[0] != x else rarest[1]
         cover = channel.cover_of(x)
         odds = Loss(mass * (cover + channel.truth), prior[other] * cover, x, other, x)
         if not odds.numerator:

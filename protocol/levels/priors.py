@@ -57,7 +57,7 @@ def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) ->
     total, share = sum(_positive(prior)), radius.denominator
     moved = radius.numerator * total
     worst = Loss(1, 1, 0, None, 0)
-    whole = total * share
+    scaled_total = total * share
     for column in structure.lifts(prior):
         mean = column.marginal * share
         low, high = min(column.parts)[0], max(column.parts)[0]
@@ -65,15 +65,15 @@ def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) ->
         # columns without a sort.
         span = moved * (high - low)
         if span < mean and not (
-            Loss(whole * high, mean - span, 0, None, 0).worse_than(worst)
-            or Loss(mean + span, whole * low, 0, None, 0).worse_than(worst)
+            Loss(scaled_total * high, mean - span, 0, None, 0).worse_than(worst)
+            or Loss(mean + span, scaled_total * low, 0, None, 0).worse_than(worst)
         ):
             continue
         parts = sorted((weight, mass * share) for weight, mass in column.parts)
         # The least mean moves mass from the largest weights to the smallest one, and the largest mean the other way.
-        least = mean - sum(mass * (weight - low) for weight, mass in _first(parts[::-1], moved))
-        most = mean + sum(mass * (high - weight) for weight, mass in _first(parts, moved))
-        worst = _worse(worst, column.y, whole * high, least, most, whole * low)
+        smallest_mean = mean - sum(mass * (weight - low) for weight, mass in _first(parts[::-1], moved))
+        largest_mean = mean + sum(mass * (high - weight) for weight, mass in _first(parts, moved))
+        worst = _worse(worst, column.y, scaled_total * high, smallest_mean, largest_mean, scaled_total * low)
     return _level(worst)
 
 
@@ -97,10 +97,12 @@ def lip_in_ratio(structure: Structure, prior: Sequence[int], factor: Fraction) -
         parts = sorted((weight, mass * (up * up - down * down)) for weight, mass in column.parts)
         floor = column.marginal * down * down
         free = total * (up * down - down * down)
-        least = floor + sum(weight * mass for weight, mass in _first(parts, free))
-        most = floor + sum(weight * mass for weight, mass in _first(parts[::-1], free))
-        whole = total * up * down
-        worst = _worse(worst, column.y, whole * parts[-1][0], least, most, whole * parts[0][0])
+        smallest_mean = floor + sum(weight * mass for weight, mass in _first(parts, free))
+        largest_mean = floor + sum(weight * mass for weight, mass in _first(parts[::-1], free))
+        scaled_total = total * up * down
+        worst = _worse(
+            worst, column.y, scaled_total * parts[-1][0], smallest_mean, largest_mean, scaled_total * parts[0][0]
+        )
     return _level(worst)
 
 
@@ -120,19 +122,19 @@ def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
         TooLarge
     """
     total = sum(_positive(prior))
-    odds, one = exact.exp_lower(level), 1 << exact.EXP_BITS
+    odds, unit = exact.exp_lower(level), 1 << exact.EXP_BITS
     scale, marginals = structure.channel.scale, structure.marginals(prior)
     best = Delta(Fraction(-1), 0, None)
     # Both sums are rounded up, because e^-eps <= one / odds and e^eps >= odds / one.
-    for of, whole in (
-        (lambda weight, marginal: max(0, one * weight * total - odds * marginal), odds * total << scale),
-        (lambda weight, marginal: max(0, one * marginal - odds * weight * total), one * total << scale),
+    for term, denominator in (
+        (lambda weight, marginal: max(0, unit * weight * total - odds * marginal), odds * total << scale),
+        (lambda weight, marginal: max(0, unit * marginal - odds * weight * total), unit * total << scale),
     ):
-        sums = list(structure.row_sums(marginals, of))
+        sums = list(structure.row_sums(marginals, term))
         x = max(range(len(sums)), key=sums.__getitem__)
-        found = Fraction(sums[x], whole)
-        if found > best.value:
-            best = Delta(found, x, None)
+        value = Fraction(sums[x], denominator)
+        if value > best.value:
+            best = Delta(value, x, None)
     return best
 
 
@@ -158,14 +160,16 @@ def most_probable(
     Raises:
         TooLarge
     """
-    asked = range(structure.channel.inputs) if inputs is None else inputs
-    numerator, denominator, x = structure.largest_posterior(_positive(prior), asked)
+    candidates = range(structure.channel.inputs) if inputs is None else inputs
+    numerator, denominator, x = structure.largest_posterior(_positive(prior), candidates)
     return Fraction(numerator, denominator), x
 
 
-def _worse(worst: Loss, y: int, most: int, least_mean: int, most_mean: int, least: int) -> Loss:
-    """Return the worst of three losses: ``worst``, most / least_mean, and most_mean / least."""
-    for candidate in (Loss(most, least_mean, 0, None, y), Loss(most_mean, least, 0, None, y)):
+def _worse(
+    worst: Loss, y: int, largest_weight: int, smallest_mean: int, largest_mean: int, smallest_weight: int
+) -> Loss:
+    """Return the worst of ``worst``, largest_weight / smallest_mean, and largest_mean / smallest_weight."""
+    for candidate in (Loss(largest_weight, smallest_mean, 0, None, y), Loss(largest_mean, smallest_weight, 0, None, y)):
         if candidate.worse_than(worst):  # false for 0 / 0, an output that never occurs
             worst = candidate
     return worst
@@ -173,13 +177,13 @@ def _worse(worst: Loss, y: int, most: int, least_mean: int, most_mean: int, leas
 
 def _first(parts: Sequence[tuple[int, int]], amount: int) -> list[tuple[int, int]]:
     """Return the first parts, which have the mass ``amount`` together; the last one may be cut."""
-    taken = []
+    first_parts = []
     for weight, mass in parts:
         if not amount:
             break
-        taken.append((weight, min(mass, amount)))
-        amount -= taken[-1][1]
-    return taken
+        first_parts.append((weight, min(mass, amount)))
+        amount -= first_parts[-1][1]
+    return first_parts
 
 
 def _positive(prior: Sequence[int]) -> Sequence[int]:

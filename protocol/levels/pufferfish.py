@@ -109,20 +109,20 @@ def pufferfish(structure: Structure, requested: Pufferfish) -> Distinction:
         TooLarge
     """
     worst = Loss(1, 1, 0, None, 0)
-    where = (requested.pairs[0][0], requested.pairs[0][1], 0)
+    worst_case = (requested.pairs[0][0], requested.pairs[0][1], 0)
     for number, scenario in enumerate(requested.scenarios):
         if len(scenario.joint[0]) != structure.channel.inputs:
             raise NotionError(
                 f"the scenarios have {len(scenario.joint[0])} values, but the channel has {structure.channel.inputs}"
             )
-        seen: dict[int, Sequence[int]] = {}
+        marginals: dict[int, Sequence[int]] = {}
         for pair in requested.pairs:
             totals = [sum(scenario.joint[secret]) for secret in pair]
             if 0 in totals:
                 continue
             for secret in pair:
-                seen.setdefault(secret, structure.marginals(scenario.joint[secret]))
-            for y, (mine, theirs) in enumerate(zip(seen[pair[0]], seen[pair[1]], strict=True)):
+                marginals.setdefault(secret, structure.marginals(scenario.joint[secret]))
+            for y, (mine, theirs) in enumerate(zip(marginals[pair[0]], marginals[pair[1]], strict=True)):
                 ways = (
                     (mine * totals[1], theirs * totals[0], pair),
                     (theirs * totals[0], mine * totals[1], pair[::-1]),
@@ -130,7 +130,7 @@ def pufferfish(structure: Structure, requested: Pufferfish) -> Distinction:
                 for numerator, denominator, (secret, other) in ways:
                     candidate = Loss(numerator, denominator, 0, None, y)
                     if candidate.worse_than(worst):
-                        worst, where = candidate, (secret, other, number)
+                        worst, worst_case = candidate, (secret, other, number)
             if worst.denominator == 0:
                 break
-    return Distinction(Level(worst.level, y=worst.y), *where)
+    return Distinction(Level(worst.level, y=worst.y), *worst_case)

@@ -77,8 +77,8 @@ class LevelTable:
     @property
     def bits(self) -> float | None:
         """Mutual information in bits, rounded up; None if not computed."""
-        found = self.levels.get("mutual-information")
-        return None if found is None else leakage.bits_above(found)
+        level = self.levels.get("mutual-information")
+        return None if level is None else leakage.bits_above(level)
 
 
 def table(structure: Structure, request: LevelsRequest) -> LevelTable:
@@ -130,8 +130,8 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
     curve = tuple(
         DeltaRow(
             epsilon,
-            delta("delta-ldp", lambda at=epsilon: pairs.delta(structure, at)),  # type: ignore[misc]
-            delta("delta-lip", lambda at=epsilon: priors.lip_delta(structure, prior, at)),  # type: ignore[misc]
+            delta("delta-ldp", lambda level=epsilon: pairs.delta(structure, level)),  # type: ignore[misc]
+            delta("delta-lip", lambda level=epsilon: priors.lip_delta(structure, prior, level)),  # type: ignore[misc]
         )
         for epsilon in request.epsilons
     )
@@ -157,41 +157,43 @@ def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> Leve
     """
     inputs = [0, *accumulate(structure.channel.inputs for structure in structures)]
     outputs = [0, *accumulate(structure.channel.outputs for structure in structures)]
-    found = [
+    tables = [
         table(structure, replace(request, prior=request.prior[begin:end]))
         for structure, (begin, end) in zip(structures, pairwise(inputs), strict=True)
     ]
-    if len(found) == 1:
-        return found[0]
-    missing = {name: why for one in found for name, why in one.missing.items()}
-    places = range(len(found))
+    if len(tables) == 1:
+        return tables[0]
+    missing = {name: reason for level_table in tables for name, reason in level_table.missing.items()}
+    places = range(len(tables))
     levels = {}
-    for name in found[0].levels:
+    for name in tables[0].levels:
         if name not in missing:
-            worst = max(places, key=lambda place: _height(found[place].levels[name]))
-            levels[name] = _shifted(found[worst].levels[name], inputs[worst], outputs[worst])
+            worst = max(places, key=lambda place: _height(tables[place].levels[name]))
+            levels[name] = _shifted(tables[worst].levels[name], inputs[worst], outputs[worst])
     curve = tuple(
         DeltaRow(rows[0].epsilon, _worst([row.ldp for row in rows], inputs), _worst([row.lip for row in rows], inputs))
-        for rows in zip(*(one.curve for one in found), strict=True)
+        for rows in zip(*(level_table.curve for level_table in tables), strict=True)
     )
-    posteriors = [one.posterior for one in found if one.posterior is not None]
+    posteriors = [level_table.posterior for level_table in tables if level_table.posterior is not None]
     distinctions = [
-        replace(one.distinction, level=_shifted(one.distinction.level, first, start))
-        for one, first, start in zip(found, inputs, outputs, strict=False)
-        if one.distinction is not None
+        replace(level_table.distinction, level=_shifted(level_table.distinction.level, first, start))
+        for level_table, first, start in zip(tables, inputs, outputs, strict=False)
+        if level_table.distinction is not None
     ]
     return LevelTable(
         levels,
         missing,
         curve,
-        max(posteriors, key=lambda pair: pair[1]) if len(posteriors) == len(found) else None,
-        max(distinctions, key=lambda one: _height(one.level)) if len(distinctions) == len(found) else None,
+        max(posteriors, key=lambda pair: pair[1]) if len(posteriors) == len(tables) else None,
+        max(distinctions, key=lambda distinction: _height(distinction.level))
+        if len(distinctions) == len(tables)
+        else None,
     )
 
 
 def _shifted(level: Level, first: int, start: int) -> Level:
     """Return a channel's level, numbered over all channels: its inputs begin at ``first``, its outputs at ``start``."""
-    x, other = (None if at is None else at + first for at in (level.x, level.other))
+    x, other = (None if number is None else number + first for number in (level.x, level.other))
     return replace(level, x=x, other=other, y=None if level.y is None else level.y + start)
 
 
@@ -201,16 +203,16 @@ def _height(level: Level) -> float:
 
 def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None:
     """Return the largest delta of the classes or views, whose inputs begin at ``first``; None if a delta is missing."""
-    found = [delta for delta in deltas if delta is not None]
-    if len(found) < len(deltas):
+    known = [delta for delta in deltas if delta is not None]
+    if len(known) < len(deltas):
         return None
-    place = max(range(len(found)), key=lambda place: found[place].value)
-    worst = found[place]
+    place = max(range(len(known)), key=lambda place: known[place].value)
+    worst = known[place]
     other = None if worst.other is None else worst.other + first[place]
     return replace(worst, x=worst.x + first[place], other=other)
 
 
-def as_json(found: LevelTable, channels: Sequence[Channel]) -> dict[str, object]:
+def as_json(level_table: LevelTable, channels: Sequence[Channel]) -> dict[str, object]:
     """Return the table as a JSON object: levels in nats, rounded up; null if infinite; absent levels under
     ``missing``.
 
@@ -233,19 +235,22 @@ def as_json(found: LevelTable, channels: Sequence[Channel]) -> dict[str, object]
         }
 
     return {
-        "levels": {name: level.nats for name, level in found.levels.items()},
+        "levels": {name: level.nats for name, level in level_table.levels.items()},
         "witnesses": {
-            name: witness(level.x, level.other, level.y) for name, level in found.levels.items() if level.y is not None
+            name: witness(level.x, level.other, level.y)
+            for name, level in level_table.levels.items()
+            if level.y is not None
         },
-        "missing": found.missing,
+        "missing": level_table.missing,
         "delta": [
             {
                 "epsilon": Level(row.epsilon).nats,
                 "ldp": None if row.ldp is None else row.ldp.above,
                 "lip": None if row.lip is None else row.lip.above,
             }
-            for row in found.curve
+            for row in level_table.curve
         ],
-        "mutual_information_bits": found.bits,
-        "posterior": found.posterior and {"before": float(found.posterior[0]), "after": float(found.posterior[1])},
+        "mutual_information_bits": level_table.bits,
+        "posterior": level_table.posterior
+        and {"before": float(level_table.posterior[0]), "after": float(level_table.posterior[1])},
     }

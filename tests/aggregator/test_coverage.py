@@ -72,7 +72,9 @@ def features(channel, senders, rng):
     """Return counts of the reports of all people, one report each; ``senders`` is the number of people that report each
     input."""
     if isinstance(channel, Bits):
-        own, other = (np.array(part)[np.array(channel.class_of)] / S for part in (channel.own, channel.other))
+        own, other = (
+            np.array(part)[np.array(channel.class_of)] / S for part in (channel.own_weights, channel.other_weights)
+        )
         return rng.binomial(senders, own) + rng.binomial(senders.sum() - senders, other)
     return rng.multinomial(senders, distributions(channel)).sum(axis=0)
 

@@ -36,7 +36,7 @@ def table_1(scale=1):
 
 def shares(channel):
     """Return a and b of each class, as fractions."""
-    return np.array(channel.own) / S, np.array(channel.other) / S
+    return np.array(channel.own_weights) / S, np.array(channel.other_weights) / S
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -47,7 +47,7 @@ def test_a_recipe_reaches_its_level_and_no_more(recipe, level):
     channel = recipe(6, level)
     certificate = notions.certify(channel, Ldp(level))
     assert certificate.audited <= level
-    (a,), (b,) = channel.own, channel.other
+    (a,), (b,) = channel.own_weights, channel.other_weights
     own = a + 1 if recipe is unary.rappor else a
     with pytest.raises(Uncertified):
         notions.certify(Bits((own,), (b - 1,), channel.runs), Ldp(level))
@@ -106,9 +106,9 @@ def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
     certificate = notions.certify(channel, Lip(level, tuple(prior)))
     assert certificate.audited > level * (1 - 1e-6) - 100
     assert certificate.ldp <= 2 * level + 1
-    error = BitsDecoder(channel).variances(np.array(channel.other)[np.array(channel.class_of)] / S).sum()
+    error = BitsDecoder(channel).variances(np.array(channel.other_weights)[np.array(channel.class_of)] / S).sum()
     plain = unary.oue(len(prior), level)
-    of_oue = BitsDecoder(plain).variances(np.full(len(prior), plain.other[0] / S)).sum()
+    of_oue = BitsDecoder(plain).variances(np.full(len(prior), plain.other_weights[0] / S)).sum()
     assert error <= of_oue * (1 + 1e-4)
 
 
@@ -148,7 +148,7 @@ def test_many_priors_are_designed_for_in_classes():
     """With more different priors than classes the channel satisfies its level, and uses more than 0.9 of it."""
     prior = tuple(10**6 // (x + 3) for x in range(400))
     channel = unary.oue_lip(prior, NANONATS)
-    assert len(channel.own) <= unary.PRIOR_CLASSES
+    assert len(channel.own_weights) <= unary.PRIOR_CLASSES
     assert notions.certify(channel, Lip(NANONATS, prior)).audited > 0.9 * NANONATS
 
 
@@ -276,7 +276,7 @@ def test_an_incomplete_policy_graph_reduces_the_error():
     notions.certify(channel, graph)
     assert total_error(channel) < 0.8 * total_error(idue.idue(Graded.over(budgets)))
     shown = idue.idue(Graded.over(budgets, edges=[(NANONATS, NANONATS)]))
-    assert (shown.own[1], shown.other[1]) == (S, 0)
+    assert (shown.own_weights[1], shown.other_weights[1]) == (S, 0)
 
 
 def test_an_unknown_kind_is_a_value_error():

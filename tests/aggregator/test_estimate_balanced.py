@@ -112,7 +112,7 @@ def test_the_plan_states_the_error_of_the_estimate():
 def drawn(channel, p, n, generator):
     """Return counts of the bits of n people, (k,), drawn at random."""
     members = np.asarray(channel.class_of)
-    own, other = np.array(channel.own)[members] / S, np.array(channel.other)[members] / S
+    own, other = np.array(channel.own_weights)[members] / S, np.array(channel.other_weights)[members] / S
     people = generator.multinomial(n, p)
     return generator.binomial(people, own) + generator.binomial(n - people, other)
 

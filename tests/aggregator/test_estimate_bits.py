@@ -85,8 +85,8 @@ def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
         steps.base + (steps.heights * steps.counts).sum(axis=0) / n, decoder.invert(counts / n), atol=1e-12
     )
     number = np.array(channel.class_of)
-    np.testing.assert_allclose(steps.inside, np.array(channel.own)[number] / S, atol=1e-12)
-    np.testing.assert_allclose(steps.outside, np.array(channel.other)[number] / S, atol=1e-12)
+    np.testing.assert_allclose(steps.inside, np.array(channel.own_weights)[number] / S, atol=1e-12)
+    np.testing.assert_allclose(steps.outside, np.array(channel.other_weights)[number] / S, atol=1e-12)
     assert (steps.number == 1).all()
 
 

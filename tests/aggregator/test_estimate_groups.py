@@ -50,8 +50,8 @@ def memo(channel, devices, rng):
     """Return the features of the output that each device draws once for each value and then repeats, (devices, k,
     m)."""
     if isinstance(channel, Bits):
-        own = np.array(channel.own)[np.array(channel.class_of)] / 2.0**32
-        other = np.array(channel.other)[np.array(channel.class_of)] / 2.0**32
+        own = np.array(channel.own_weights)[np.array(channel.class_of)] / 2.0**32
+        other = np.array(channel.other_weights)[np.array(channel.class_of)] / 2.0**32
         chance = np.where(np.eye(channel.inputs, dtype=bool), own, other)
         return (rng.random((devices, channel.inputs, channel.inputs)) < chance).astype(np.int64)
     distribution = np.array([decoder_of(channel).forward(unit) for unit in np.eye(channel.inputs)])

@@ -117,7 +117,7 @@ def covered(surveys, seed, people=400):
             for _ in range(surveys):
                 if channel.unary:
                     held = generator.multinomial(people, p)
-                    own, other = channel.own[0] / S, channel.other[0] / S
+                    own, other = channel.own_weights[0] / S, channel.other_weights[0] / S
                     counts = generator.binomial(held, own) + generator.binomial(people - held, other)
                     tally = Tally(counts, people)
                 else:

@@ -99,7 +99,7 @@ def test_budgets_are_assigned_by_class_sizes():
 
 def by_person(people, length, channel, domain, x):
     """Return bias and variance of the count of the item at input ``x``, summed person by person, as a device draws."""
-    own, other = (weights[channel.class_of[x]] / S for weights in (channel.own, channel.other))
+    own, other = (weights[channel.class_of[x]] / S for weights in (channel.own_weights, channel.other_weights))
     bias = variance = 0.0
     for held in people.sets():
         chance = domain.draws(held).get(x, 0) / DITHERS
@@ -129,7 +129,7 @@ def test_errors_of_single_items_equal_eq_7():
     """The variance of a single item is n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b), without bias."""
     people = ItemHolders.first(baskets([[x % 7] for x in range(50)]))
     channel = surveys.campaign(7, 0, 2.0, "oue").channel
-    own, other = channel.own[0] / S, channel.other[0] / S
+    own, other = channel.own_weights[0] / S, channel.other_weights[0] / S
     fixed, held = table.variances(np.array([own]), np.array([other]))
     found = surveys.expected(people, 0, channel)
     assert found.bias == pytest.approx(0, abs=1e-12)
@@ -233,7 +233,7 @@ def test_no_unary_encoding_is_below_the_floor(eps, kind):
         asked = Graded.over([exact.level_from(eps * each) for each in np.repeat(times, 3)])
         channel = idue.idue(asked, kind)
         certify(channel, asked)
-        own, other = np.array(channel.own) / S, np.array(channel.other) / S
+        own, other = np.array(channel.own_weights) / S, np.array(channel.other_weights) / S
         fixed, held = table.variances(own, other)
         least = surveys.floor(1, eps) * (1 - 1e-6)
         assert (fixed >= least).all()
@@ -304,7 +304,7 @@ def test_table_1_has_the_exact_and_the_printed_variances():
     """Exact probabilities give 8.387 n to 8.567 n, and the printed two-digit ones 8.70 n to 8.88 n (MATH 3.2)."""
     best = idue.idue(table.notion(table.TOY))
     assert table.total(best) == pytest.approx((8.387, 8.567), abs=5e-4)
-    own, other = np.array(best.own) / S, np.array(best.other) / S
+    own, other = np.array(best.own_weights) / S, np.array(best.other_weights) / S
     assert np.array(table.PRINTED) == pytest.approx(np.array([own, other]), abs=0.006)
     fixed, held = table.variances(*map(np.array, table.PRINTED))
     assert [float(number) for number in np.round([*fixed, *held], 2)] == [3.27, 1.33, 0.31, 0.13]

@@ -110,9 +110,10 @@ def test_the_posterior_after_bits_is_that_after_a_single_bit(name):
     """The previewed posterior of a value is its posterior after the word in which only its bit is set, computed by
     Bayes' rule in floats."""
     channel = LARGE[name]
-    a, b = channel.own[0] / 2**32, channel.other[0] / 2**32
+    a, b = channel.own_weights[0] / 2**32, channel.other_weights[0] / 2**32
     others = (
-        (1 - channel.own[number] / 2**32) / (1 - channel.other[number] / 2**32) for number in channel.class_of[1:]
+        (1 - channel.own_weights[number] / 2**32) / (1 - channel.other_weights[number] / 2**32)
+        for number in channel.class_of[1:]
     )
     # The history has one report of this value, so its weight is doubled.
     mine = 2 * a / b

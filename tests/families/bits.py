@@ -50,7 +50,7 @@ def _words(channel: Bits, x: int) -> list[bytes]:
     others = [0x9E3779B9 * (place + 1) % S for place in range(channel.inputs)]
     rands = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes)]
     for place, number_of in enumerate(channel.class_of):
-        threshold = (channel.own if place == x else channel.other)[number_of]
+        threshold = (channel.own_weights if place == x else channel.other_weights)[number_of]
         for word in (threshold - 1, threshold):
             if 0 <= word < S:
                 words = [*others[:place], word, *others[place + 1 :]]

@@ -121,7 +121,7 @@ def _points(channel: Windows, x: int) -> list[bytes]:
         kind = channel._kind_of(x)
         inside, outside = each.by_kind[kind]
         lengths += [inside] * each.span + [outside] * (channel.cells - each.span)
-    lengths += [channel.bonus_of.get(x, 0), *(single.other for single in channel.singles)]
+    lengths += [channel.bonus_of.get(x, 0), *(single.other_weight for single in channel.singles)]
     middle = (ONE // 3).to_bytes(8, "big")
     rands = [edge.to_bytes(8, "big") + middle + bytes([0xA5]) for edge in edges(lengths, ONE)]
     for order in range(channel.orders if channel.types else 1):

@@ -346,10 +346,10 @@ def test_the_search_for_the_nearest_two_is_short_or_refused() -> None:
     points in a column, the search ends at its limit."""
     line, size = Metric.of(NumberRange.of(0, 9_999)), 3_000
     near, far = range(size), range(10_000 - size, 10_000)
-    assert line.nearest(near, far, most=2 * size)[:2] == (near[-1], far[0])
+    assert line.nearest(near, far, max_pairs=2 * size)[:2] == (near[-1], far[0])
     column = Metric.of(Grid(0, 10_000, 0, 2, 1))
     with pytest.raises(TooLarge):
-        column.nearest(range(0, 2 * size, 2), range(20_000 - 2 * size, 20_000, 2), most=size)
+        column.nearest(range(0, 2 * size, 2), range(20_000 - 2 * size, 20_000, 2), max_pairs=size)
 
 
 def test_the_nearest_two_are_found() -> None:
@@ -771,7 +771,7 @@ def test_the_posteriors_of_half_a_million_inputs_are_not_compared() -> None:
 
 def test_a_channel_that_is_too_large_gets_no_level() -> None:
     """A level that has no closed form for the family and needs more steps than allowed is refused."""
-    structure = structure_of(random_table(40, 40, 3, zeros=False), most=1000)
+    structure = structure_of(random_table(40, 40, 3, zeros=False), max_steps=1000)
     for ask in (
         levels.maximal_leakage,
         lambda s: levels.delta(s, NAT),

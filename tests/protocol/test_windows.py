@@ -39,7 +39,7 @@ class TestWindows(ChannelProperties):
 def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, int]]:
     """Yield (output, draws) for runs of first draws with the same output, by bisection. An output has one run, except
     that the output of a single value has two runs for this value, between which the draws are split."""
-    own = {single.x: single.own - single.other for single in channel.singles}
+    own = {single.x: single.own_weight - single.other_weight for single in channel.singles}
     types = channel._ends[channel._kind_of(x)]
     low = 0
     for stop in ((types or (0,))[-1] + own.get(x, 0), ONE):

@@ -557,6 +557,7 @@ def certificate_cases() -> Iterator[Case]:
         projective(2, 2, 20, NAT),
     )
     tight = list(_tight())
+    heavier = replace(TWO_CLASSES, other_weights=(S // 5, S // 20 - 1))
     for name, notion, channel in tight:
         yield case(name, notion, channel)
     open_classes = notions.MinId(NAT, (NAT, NAT), ((0, 3), (1, 3)), ((0, 1),))
@@ -654,8 +655,8 @@ def certificate_cases() -> Iterator[Case]:
         ),
         ("ldp of bits with b = 0 in one class", notions.Ldp(20 * NAT), CHANNELS[UNIT_A]),
         *((f"{name}, a nanonat more", _less(notion), channel) for name, notion, channel in tight),
-        ("minid one unit of weight above its level", tight[0][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
-        ("avgid one unit of weight above its level", tight[1][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
+        ("minid one unit of weight above its level", tight[0][1], heavier),
+        ("avgid one unit of weight above its level", tight[1][1], heavier),
         ("minid with a bound between inputs of two blocks", notions.MinId.over([NAT] * 3 + [2 * NAT] * 3), apart),
         ("geo with an infinite ratio", notions.Geo.between(20 * NAT, 1, [0], [0, 1, 2]), CHANNELS[ONE_COLUMN]),
         (

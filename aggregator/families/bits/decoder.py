@@ -30,10 +30,10 @@ class BitsDecoder(Decoder):
     def __init__(self, channel: Bits) -> None:
         self.inputs = self.features = channel.inputs
         class_of = np.asarray(channel.class_of, dtype=np.int64)
-        self._a: Floats = np.array([weight / S for weight in channel.own])[class_of]
-        self._b: Floats = np.array([weight / S for weight in channel.other])[class_of]
+        self._a: Floats = np.array([weight / S for weight in channel.own_weights])[class_of]
+        self._b: Floats = np.array([weight / S for weight in channel.other_weights])[class_of]
         # The weights are subtracted as integers, because the difference of two close floats loses digits.
-        gaps = [(a - b) / S for a, b in zip(channel.own, channel.other, strict=True)]
+        gaps = [(a - b) / S for a, b in zip(channel.own_weights, channel.other_weights, strict=True)]
         self._a_minus_b: Floats = np.array(gaps)[class_of]
 
     def forward(self, p: Floats) -> Floats:

@@ -96,8 +96,8 @@ class WindowsDecoder(Decoder):
         self._rare = np.flatnonzero(np.array([arc > 0 for arc in channel.arcs]))
         self._heavy = np.array(channel.heavies, dtype=np.int64)
         self._single = np.array([single.x for single in channel.singles], dtype=np.int64)
-        self._own = np.array([single.own / ONE for single in channel.singles])
-        self._other = np.array([single.other / ONE for single in channel.singles])
+        self._own = np.array([single.own_weight / ONE for single in channel.singles])
+        self._other = np.array([single.other_weight / ONE for single in channel.singles])
         self._rest = np.empty(self.inputs)
         if len(self._rare):
             self._rest[self._rare] = channel.rest(int(self._rare[0])) / ONE

@@ -193,7 +193,7 @@ class ExactErrors:
 def expected(people: ItemHolders, length: int, channel: Bits) -> ExactErrors:
     """Return the exact errors of a survey; ``length`` is 0 if each person has one item, without padding."""
     chance, square = chances(people, max(length, 1))
-    own, other = np.array(channel.own) / S, np.array(channel.other) / S
+    own, other = np.array(channel.own_weights) / S, np.array(channel.other_weights) / S
     gap = (own - other)[:, np.newaxis]
     b = other[:, np.newaxis]
     each = (b * (1 - b) + gap * (1 - 2 * b) * chance - gap**2 * square) / gap**2

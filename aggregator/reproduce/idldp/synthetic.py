@@ -124,7 +124,7 @@ def _findings(
     one, two = levels.index(1.0), levels.index(2.0)
     # Only the last term of eq. 7 depends on the distribution of values.
     classes = bits(campaign(POWER, 0, 2.0, RECIPES["IDUE"]).channel)
-    own, other = np.array(classes.own) / S, np.array(classes.other) / S
+    own, other = np.array(classes.own_weights) / S, np.array(classes.other_weights) / S
     last = (1 - own - other) / (own - other)
     reading = (last.max() - last.min()) / power["IDUE"][two]
     better = max(

@@ -56,14 +56,14 @@ def variances(own: Floats, other: Floats) -> tuple[Floats, Floats]:
 def total(channel: Bits) -> tuple[float, float]:
     """Return the least and the largest total variance divided by n, over all true counts."""
     sizes = np.bincount(channel.class_of)
-    fixed, held = variances(np.array(channel.own) / S, np.array(channel.other) / S)
+    fixed, held = variances(np.array(channel.own_weights) / S, np.array(channel.other_weights) / S)
     return float(sizes @ fixed + held.min()), float(sizes @ fixed + held.max())
 
 
 def table_1(setting: Setting) -> ExperimentResult:
     graded = notion(TOY)
     best = idue.idue(graded)
-    own, other = np.array(best.own) / S, np.array(best.other) / S
+    own, other = np.array(best.own_weights) / S, np.array(best.other_weights) / S
     fixed, held = variances(own, other)
     low, high = total(best)
     printed = tuple(map(np.array, PRINTED))
@@ -182,7 +182,7 @@ def theorem_4(setting: Setting) -> ExperimentResult:
         tight.append((theorem, exact.nats(certified)))
     less = [1 - certified / theorem for theorem, certified in tight]
     wide = unary.rappor(2, 2 * exact.NANONATS)
-    u = math.log(wide.own[0] / wide.other[0])
+    u = math.log(wide.own_weights[0] / wide.other_weights[0])
     level = wide.loss(range(2), range(2)).level
     findings = (
         Finding(

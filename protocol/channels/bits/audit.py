@@ -28,15 +28,15 @@ class BitsStructure(Structure):
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        kinds: list[list[int]] = [[] for _ in self.channel.own]
+        kinds: list[list[int]] = [[] for _ in self.channel.own_weights]
         for x, number in enumerate(self.channel.class_of):
             kinds[number].append(x)
         return kinds
 
     def _chances(self, x: int) -> tuple[int, int]:
-        """Return (own, other) of an input's class: 2^32 times a and b."""
+        """Return the own and the other weight of an input's class: 2^32 times a and b."""
         number = self.channel.class_of[x]
-        return self.channel.own[number], self.channel.other[number]
+        return self.channel.own_weights[number], self.channel.other_weights[number]
 
     def profile(self, x: int, other: int) -> PairProfile:
         (a, b), (other_a, other_b) = self._chances(x), self._chances(other)
@@ -59,7 +59,7 @@ class BitsStructure(Structure):
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         k = self.channel.inputs
-        if len(self.channel.own) > 1 or len(set(prior)) > 1:
+        if len(self.channel.own_weights) > 1 or len(set(prior)) > 1:
             yield from super().columns(prior)
             return
         if k > MOST_BITS:
@@ -77,14 +77,19 @@ class BitsStructure(Structure):
 
     @property
     def lift_steps(self) -> int:
-        return 4 * self.channel.inputs + 24 * len(self.channel.own) ** 2
+        return 4 * self.channel.inputs + 24 * len(self.channel.own_weights) ** 2
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         # Only these outputs can be the worst, as in Bits.loss_against_prior: a single bit is set, or a single bit is
         # not set, and it is the bit of the rarest input of a class.
         self._require_few_classes()
-        having = [Fraction(a, b) if b else None for a, b in zip(self.channel.own, self.channel.other, strict=True)]
-        missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        having = [
+            Fraction(a, b) if b else None
+            for a, b in zip(self.channel.own_weights, self.channel.other_weights, strict=True)
+        ]
+        missing = [
+            Fraction(S - a, S - b) for a, b in zip(self.channel.own_weights, self.channel.other_weights, strict=True)
+        ]
         masses = [0] * len(missing)
         rarest = [-1] * len(missing)
         for x, (mass, number) in enumerate(zip(prior, self.channel.class_of, strict=True)):
@@ -94,11 +99,11 @@ class BitsStructure(Structure):
         for number, x in enumerate(rarest):
             only, others = self.channel.single_bit(x), list(masses)
             others[number] -= prior[x]
-            own = having[number]
-            if own is None:  # b is 0, so only x sets this bit
+            ratio = having[number]
+            if ratio is None:  # b is 0, so only x sets this bit
                 yield OutputClass(only, 1, ((1, prior[x]), (0, sum(others))))
                 continue
-            yield _relative(only, [(own, prior[x]), *zip(missing, others, strict=True)])
+            yield _relative(only, [(ratio, prior[x]), *zip(missing, others, strict=True)])
             if all(ratio is not None for ratio in having):
                 rest = [(ratio, mass) for ratio, mass in zip(having, others, strict=True) if ratio is not None]
                 yield _relative(self.channel.outputs - 1 - only, [(missing[number], prior[x]), *rest])
@@ -114,7 +119,9 @@ class BitsStructure(Structure):
         self._require_few_classes()
         # The posterior of x is largest if only the bit of x is 1. Then x has the weight P(x) a / b, and every other
         # input x' has the weight P(x') (1 - a') / (1 - b').
-        missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        missing = [
+            Fraction(S - a, S - b) for a, b in zip(self.channel.own_weights, self.channel.other_weights, strict=True)
+        ]
         masses = [0] * len(missing)
         for mass, number in zip(prior, self.channel.class_of, strict=True):
             masses[number] += mass
@@ -131,16 +138,16 @@ class BitsStructure(Structure):
             if not b:
                 return 1, 1, x  # b is 0, so only x sets this bit
             mine = prior[x] * Fraction(a, b)
-            found = mine / (mine + rest - prior[x] * missing[number])
-            if found > best:
-                best, most_probable = found, x
+            posterior = mine / (mine + rest - prior[x] * missing[number])
+            if posterior > best:
+                best, most_probable = posterior, x
         return best.numerator, best.denominator, most_probable
 
     def _require_few_classes(self) -> None:
-        if len(self.channel.own) > MOST_CLASSES:
+        if len(self.channel.own_weights) > MOST_CLASSES:
             raise TooLarge(
-                f"a bits channel of {len(self.channel.own)} classes is too large: exact sums are computed for at most "
-                f"{MOST_CLASSES}"
+                f"a bits channel of {len(self.channel.own_weights)} classes is too large: exact sums are computed for "
+                f"at most {MOST_CLASSES}"
             )
 
 

@@ -41,15 +41,16 @@ class Bits(Channel):
     """Independent bits; a bit is 1 with a larger probability if its input is the true one.
 
     Attributes:
-        own: for each class of inputs, 2^32 times a: the probability that the bit of the true input is 1.
-        other: for each class, 2^32 times b: the probability that the bit of any other input is 1; 0 <= b < a <= 1.
+        own_weights: for each class of inputs, 2^32 times a: the probability that the bit of the true input is 1.
+        other_weights: for each class, 2^32 times b: the probability that the bit of any other input is 1;
+            0 <= b < a <= 1.
         runs: (class, length) pairs in input order; classes are numbered from 0 in order of first appearance, and no two
             have the same a and b.
         class_of: the class of each input.
     """
 
-    own: tuple[int, ...]
-    other: tuple[int, ...]
+    own_weights: tuple[int, ...]
+    other_weights: tuple[int, ...]
     runs: Runs
     inputs: int = field(init=False, repr=False, compare=False)
     outputs: int = field(init=False, repr=False, compare=False)
@@ -63,17 +64,17 @@ class Bits(Channel):
         if not 2 <= inputs <= MAX_BITS:
             raise ChannelError(f"a bits channel must have 2 to {MAX_BITS} inputs, not {inputs}")
         classes = 1 + max(number for number, _ in self.runs)
-        if len(self.own) != classes or len(self.other) != classes:
+        if len(self.own_weights) != classes or len(self.other_weights) != classes:
             raise ChannelError(
                 "each class of a bits channel must have one probability a and one b: "
-                f"{classes} of each, not {len(self.own)} and {len(self.other)}"
+                f"{classes} of each, not {len(self.own_weights)} and {len(self.other_weights)}"
             )
-        for a, b in zip(self.own, self.other, strict=True):
+        for a, b in zip(self.own_weights, self.other_weights, strict=True):
             if not 0 <= b < a <= S:
                 raise ChannelError(
                     f"the probabilities of a class of bits must satisfy 0 <= b < a <= 2^32, not b = {b} and a = {a}"
                 )
-        if len(set(zip(self.own, self.other, strict=True))) != classes:
+        if len(set(zip(self.own_weights, self.other_weights, strict=True))) != classes:
             raise ChannelError("two classes have equal probabilities: write them as one class")
         for name, value in {"inputs": inputs, "outputs": 1 << inputs, "class_of": blocks_of(self.runs)}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
@@ -100,7 +101,7 @@ class Bits(Channel):
     def weight(self, x: int, y: int) -> int:
         if not 0 <= y < self.outputs:
             return 0
-        ones, set_bits = [0] * len(self.own), f"{y:0{self.inputs}b}"
+        ones, set_bits = [0] * len(self.own_weights), f"{y:0{self.inputs}b}"
         zeros = list(ones)
         for place, number in enumerate(self.class_of):
             if place != x:
@@ -109,14 +110,14 @@ class Bits(Channel):
                 else:
                     zeros[number] += 1
         mine = self.class_of[x]
-        total = self.own[mine] if set_bits[x] == "1" else S - self.own[mine]
-        for number, b in enumerate(self.other):
+        total = self.own_weights[mine] if set_bits[x] == "1" else S - self.own_weights[mine]
+        for number, b in enumerate(self.other_weights):
             total *= b ** ones[number] * (S - b) ** zeros[number]
         return total
 
     @cached_property
     def _thresholds(self) -> tuple[int, ...]:
-        return tuple(self.other[number] for number in self.class_of)
+        return tuple(self.other_weights[number] for number in self.class_of)
 
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
@@ -125,13 +126,13 @@ class Bits(Channel):
         hidden = "".join("01"[u < b] for u, b in zip(draws, self._thresholds, strict=True))
         place = self.inputs - 1 - x
         word = int(hidden, 2)
-        bit = int(draws[x] < self.own[self.class_of[x]])
+        bit = int(draws[x] < self.own_weights[self.class_of[x]])
         return word ^ (((word >> place & 1) ^ bit) << place)
 
     @cached_property
     def _ranks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The rank of each class by a / b, and by (1 - b) / (1 - a); the largest ratio has rank 0."""
-        pairs = list(zip(self.own, self.other, strict=True))
+        pairs = list(zip(self.own_weights, self.other_weights, strict=True))
         # The inverse ratios b / a and (1 - a) / (1 - b) are ranked instead, because they never divide by zero.
         return _places([Fraction(b, a) for a, b in pairs]), _places([Fraction(S - a, S - b) for a, b in pairs])
 
@@ -144,7 +145,7 @@ class Bits(Channel):
     @property
     def prior_steps(self) -> int:
         # Exact sums grow by 32 bits with each class, so their cost is quadratic in the number of classes.
-        return 4 * self.inputs + 6 * len(self.own) ** 2
+        return 4 * self.inputs + 6 * len(self.own_weights) ** 2
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         by_one, by_zero = self._ranks
@@ -157,8 +158,8 @@ class Bits(Channel):
                 if x != other:
                     mine, theirs = self.class_of[x], self.class_of[other]
                     candidate = Loss(
-                        self.own[mine] * (S - self.other[theirs]),
-                        self.other[mine] * (S - self.own[theirs]),
+                        self.own_weights[mine] * (S - self.other_weights[theirs]),
+                        self.other_weights[mine] * (S - self.own_weights[theirs]),
                         x, other, self.single_bit(x),
                     )  # fmt: skip
                     if candidate.worse_than(worst):
@@ -173,20 +174,20 @@ class Bits(Channel):
         # Q(y|x) / P(y) = r_x / sum over x' of P_x' r_x', where r is a / b for a set bit and (1 - a) / (1 - b) for an
         # unset bit. It is largest if only the bit of x is set, and smallest if only the bit of x is not set. Within a
         # class, both extremes are worst for the input with the smallest prior.
-        if 0 in self.other:
-            x = self.class_of.index(self.other.index(0))
+        if 0 in self.other_weights:
+            x = self.class_of.index(self.other_weights.index(0))
             return Loss(1, 0, 1 if x == 0 else 0, None, self.single_bit(x))
-        if S in self.own:
-            x = self.class_of.index(self.own.index(S))
+        if S in self.own_weights:
+            x = self.class_of.index(self.own_weights.index(S))
             return Loss(1, 0, x, None, self.single_bit(1 if x == 0 else 0))
-        masses, rarest = [0] * len(self.own), [-1] * len(self.own)
+        masses, rarest = [0] * len(self.own_weights), [-1] * len(self.own_weights)
         for x, p in enumerate(prior):
             number = self.class_of[x]
             masses[number] += p
             if rarest[number] < 0 or p < prior[rarest[number]]:
                 rarest[number] = x
-        set_ratio = [Fraction(a, b) for a, b in zip(self.own, self.other, strict=True)]
-        unset_ratio = [Fraction(S - a, S - b) for a, b in zip(self.own, self.other, strict=True)]
+        set_ratio = [Fraction(a, b) for a, b in zip(self.own_weights, self.other_weights, strict=True)]
+        unset_ratio = [Fraction(S - a, S - b) for a, b in zip(self.own_weights, self.other_weights, strict=True)]
         all_set, set_over = _weighted_sum(masses, set_ratio)
         none_set, unset_over = _weighted_sum(masses, unset_ratio)
         total = sum(prior)
@@ -215,14 +216,14 @@ class Bits(Channel):
         return worst
 
     def encode(self) -> codec.Value:
-        return [self.family, list(self.own), list(self.other), runs.encode(self.runs)]
+        return [self.family, list(self.own_weights), list(self.other_weights), runs.encode(self.runs)]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Bits:
-        _, own, other, blocks = codec.fields(value, 4, "a bits channel", ChannelError)
+        _, own_weights, other_weights, blocks = codec.fields(value, 4, "a bits channel", ChannelError)
         return cls(
-            codec.integers(own, "a bit's probability", ChannelError, 0, S),
-            codec.integers(other, "a bit's probability", ChannelError, 0, S),
+            codec.integers(own_weights, "a bit's probability", ChannelError, 0, S),
+            codec.integers(other_weights, "a bit's probability", ChannelError, 0, S),
             runs.decode(blocks, ChannelError),
         )
 

@@ -22,11 +22,11 @@ class BlocksStructure(Structure):
 
     channel: Blocks
 
-    def __init__(self, channel: Blocks, most: int, structure_of: Callable[[Channel, int], Structure]) -> None:
-        super().__init__(channel, most)
-        made: dict[Channel, Structure] = {}
-        self.inner = [made.setdefault(block, structure_of(block, most)) for block in channel.channels]
-        self._own = ONE - channel.hidden
+    def __init__(self, channel: Blocks, max_steps: int, structure_of: Callable[[Channel, int], Structure]) -> None:
+        super().__init__(channel, max_steps)
+        structures: dict[Channel, Structure] = {}
+        self.inner = [structures.setdefault(block, structure_of(block, max_steps)) for block in channel.channels]
+        self._own_weight = ONE - channel.hidden
 
     def _shift(self, block: int) -> int:
         return BLOCKS_SCALE - self.channel.channels[block - 1].scale
@@ -36,15 +36,15 @@ class BlocksStructure(Structure):
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        found: list[Sequence[int]] = [self.channel.members[OPEN]] if self.channel.members[OPEN] else []
+        kinds: list[Sequence[int]] = [self.channel.members[OPEN]] if self.channel.members[OPEN] else []
         for members, inner in zip(self.channel.members[1:], self.inner, strict=True):
-            found += [[members[place] for place in kind] for kind in inner.kinds]
-        return found
+            kinds += [[members[place] for place in kind] for kind in inner.kinds]
+        return kinds
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         block, place = self.channel.block_of[x], self.channel.place_of[x]
         if block == OPEN:
-            return [(self._own, 1), (self.channel.cover, self.channel.channels[0].outputs)]
+            return [(self._own_weight, 1), (self.channel.cover, self.channel.channels[0].outputs)]
         return [(weight << self._shift(block), count) for weight, count in self.inner[block - 1].row(place)]
 
     def fits(self, x: int) -> tuple[int, int, int]:
@@ -69,16 +69,16 @@ class BlocksStructure(Structure):
     def profile(self, x: int, other: int) -> PairProfile:
         block, other_block = self.channel.block_of[x], self.channel.block_of[other]
         if block == other_block == OPEN:
-            return [(self._own, 0, 1), (0, self._own, 1), (self.channel.hidden, self.channel.hidden, 1)]
+            return [(self._own_weight, 0, 1), (0, self._own_weight, 1), (self.channel.hidden, self.channel.hidden, 1)]
         if block == other_block:
             shift = self._shift(block)
-            seen = self.inner[block - 1].profile(self.channel.place_of[x], self.channel.place_of[other])
-            return [(mine << shift, theirs << shift, count) for mine, theirs, count in seen]
+            inner_profile = self.inner[block - 1].profile(self.channel.place_of[x], self.channel.place_of[other])
+            return [(mine << shift, theirs << shift, count) for mine, theirs, count in inner_profile]
         if OPEN not in (block, other_block) or not self.channel.cover:
             return [(ONE, 0, 1), (0, ONE, 1)]
         if block == OPEN:
             return [(theirs, mine, count) for mine, theirs, count in self.profile(other, x)]
-        return [(0, self._own, 1), *((weight, self.channel.cover, count) for weight, count in self.row(x))]
+        return [(0, self._own_weight, 1), *((weight, self.channel.cover, count) for weight, count in self.row(x))]
 
     @property
     def profile_steps(self) -> int:
@@ -97,49 +97,51 @@ class BlocksStructure(Structure):
                 parts = tuple(part for part in masses.items() if part[1])
                 yield OutputClass(self.channel.offsets[block] + column.y, column.count, parts)
         for place, x in enumerate(self.channel.members[OPEN]):
-            parts = tuple(part for part in ((self._own, prior[x]), (0, total - prior[x])) if part[1])
+            parts = tuple(part for part in ((self._own_weight, prior[x]), (0, total - prior[x])) if part[1])
             yield OutputClass(self.channel.offsets[OPEN] + place, 1, parts)
 
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
-        found: list[int] = []
+        marginals: list[int] = []
         for block, inner in enumerate(self.inner, 1):
             shift = self._shift(block)
             hidden = self.channel.cover * sum(self._prior_of(OPEN, prior)) if block == 1 else 0
-            found += [hidden + (marginal << shift) for marginal in inner.marginals(self._prior_of(block, prior))]
-        return found + [self._own * mass for mass in self._prior_of(OPEN, prior)]
+            marginals += [hidden + (marginal << shift) for marginal in inner.marginals(self._prior_of(block, prior))]
+        return marginals + [self._own_weight * mass for mass in self._prior_of(OPEN, prior)]
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
-        nothing = [of(0, marginal) for marginal in marginals]
-        found = [sum(nothing)] * self.channel.inputs
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
+        nothing = [term(0, marginal) for marginal in marginals]
+        totals = [sum(nothing)] * self.channel.inputs
         for block, inner in enumerate(self.inner, 1):
             start, shift = self.channel.offsets[block], self._shift(block)
             stop = start + inner.channel.outputs
             without = sum(nothing[start:stop])
-            sums = inner.row_sums(marginals[start:stop], lambda weight, marginal, s=shift: of(weight << s, marginal))  # type: ignore[misc]
+            sums = inner.row_sums(marginals[start:stop], lambda weight, marginal, s=shift: term(weight << s, marginal))  # type: ignore[misc]
             for x, inside in zip(self.channel.members[block], sums, strict=True):
-                found[x] += inside - without
-        hiding = sum(of(self.channel.cover, marginals[y]) - nothing[y] for y in range(self.inner[0].channel.outputs))
+                totals[x] += inside - without
+        hiding = sum(term(self.channel.cover, marginals[y]) - nothing[y] for y in range(self.inner[0].channel.outputs))
         for place, x in enumerate(self.channel.members[OPEN]):
             y = self.channel.offsets[OPEN] + place
-            found[x] += hiding + of(self._own, marginals[y]) - nothing[y]
-        return found
+            totals[x] += hiding + term(self._own_weight, marginals[y]) - nothing[y]
+        return totals
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         if self.channel.cover:
             return self._covered_posterior(prior, inputs)
         best = (0, 1, inputs[0])
-        asked: dict[int, dict[int, int]] = {}
+        by_block: dict[int, dict[int, int]] = {}
         for x in inputs:
-            asked.setdefault(self.channel.block_of[x], {})[self.channel.place_of[x]] = x
-        for block, inputs_by_place in asked.items():
+            by_block.setdefault(self.channel.block_of[x], {})[self.channel.place_of[x]] = x
+        for block, inputs_by_place in by_block.items():
             # Only one input gives the output of an open input, and only inputs of a block give the outputs of that
             # block.
             places = [*inputs_by_place]
-            most, whole, place = 1, 1, places[0]
+            numerator, denominator, place = 1, 1, places[0]
             if block != OPEN:
-                most, whole, place = self.inner[block - 1].largest_posterior(self._prior_of(block, prior), places)
-            if most * best[1] > best[0] * whole:
-                best = (most, whole, inputs_by_place[place])
+                numerator, denominator, place = self.inner[block - 1].largest_posterior(
+                    self._prior_of(block, prior), places
+                )
+            if numerator * best[1] > best[0] * denominator:
+                best = (numerator, denominator, inputs_by_place[place])
         return best
 
     def _covered_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
@@ -153,7 +155,7 @@ class BlocksStructure(Structure):
         best = (0, 1, inputs[0])
         for x in inputs:
             for y, marginal in enumerate(marginals[:outputs]):
-                most = prior[x] * self.channel.weight(x, y)
-                if most * best[1] > best[0] * marginal:
-                    best = (most, marginal, x)
+                joint = prior[x] * self.channel.weight(x, y)
+                if joint * best[1] > best[0] * marginal:
+                    best = (joint, marginal, x)
         return best

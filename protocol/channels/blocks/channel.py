@@ -188,11 +188,11 @@ class Blocks(Channel):
             blocks: the block number of each input.
             build: makes the inner channel for a number of inputs.
         """
-        found = runs_of(blocks, known=OPEN + 1)
-        sizes = [0] * (1 + max((block for block, _ in found), default=OPEN))
-        for block, length in found:
+        block_runs = runs_of(blocks, known=OPEN + 1)
+        sizes = [0] * (1 + max((block for block, _ in block_runs), default=OPEN))
+        for block, length in block_runs:
             sizes[block] += length
-        return cls(cover, found, tuple(build(size) for size in sizes[1:]))
+        return cls(cover, block_runs, tuple(build(size) for size in sizes[1:]))
 
     @property
     def scale(self) -> int:
@@ -226,14 +226,14 @@ class Blocks(Channel):
         return (within, own_or_hidden)[is_open]
 
     def selected(self, inputs: Sequence[int]) -> Sequence[int]:
-        found: list[int] = []
+        selection: list[int] = []
         for block, members in self._by_block(inputs).items():
             if block == OPEN:
-                found += members[:2]
+                selection += members[:2]
             else:
                 places = self.channels[block - 1].selected(array("L", map(self.place_of.__getitem__, members)))
-                found += [self.members[block][place] for place in places]
-        return sorted(found)
+                selection += [self.members[block][place] for place in places]
+        return sorted(selection)
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
         steps = PAIR_STEPS + 2 * (len(first) + len(second))
@@ -252,8 +252,8 @@ class Blocks(Channel):
         """Return an infinite loss: the output of an open input rules out all other inputs. Without open inputs, an
         output of block 1 rules out the inputs of block 2."""
         if self.members[OPEN]:
-            own = self.members[OPEN][0]
-            return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])
+            open_input = self.members[OPEN][0]
+            return Loss(1, 0, 1 if open_input == 0 else 0, None, self.offsets[OPEN])
         return Loss(1, 0, self.members[2][0], None, _largest_cell(self.channels[0], [0])[1])
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
@@ -269,13 +269,13 @@ class Blocks(Channel):
         return worst
 
     def _by_block(self, inputs: Sequence[int]) -> dict[int, Sequence[int]]:
-        found: dict[int, array[int]] = {}
+        by_block: dict[int, array[int]] = {}
         for x in inputs:
             block = self.block_of[x]
-            if block not in found:
-                found[block] = array("L")
-            found[block].append(x)
-        return dict(found)
+            if block not in by_block:
+                by_block[block] = array("L")
+            by_block[block].append(x)
+        return dict(by_block)
 
     def _block_loss(self, block: int, first: Sequence[int], other_block: int, second: Sequence[int]) -> Loss | None:
         """Return the worst ratio between the inputs ``first`` of ``block`` and ``second`` of ``other_block``; None if
@@ -286,9 +286,9 @@ class Blocks(Channel):
         inner, offset = self.channels[block - 1], self.offsets[block]
         places = [self.place_of[x] for x in first]
         if block == other_block:
-            found = inner.loss(places, [self.place_of[x] for x in second])
-            x, other = self.members[block][found.x], self.members[block][found.other or 0]
-            return Loss(found.numerator, found.denominator, x, other, offset + found.y)
+            inner_loss = inner.loss(places, [self.place_of[x] for x in second])
+            x, other = self.members[block][inner_loss.x], self.members[block][inner_loss.other or 0]
+            return Loss(inner_loss.numerator, inner_loss.denominator, x, other, offset + inner_loss.y)
         # An open input gives these outputs with the cover weight, and an input of another block never gives them. A
         # channel with several blocks has the cover weight 0, so the cover weight is right in both cases.
         place, y = _largest_cell(inner, places)
@@ -309,14 +309,16 @@ class Blocks(Channel):
     def from_wire(cls, value: codec.Value) -> Blocks:
         _, cover, blocks, channels, places = codec.fields(value, 5, "a channel of blocks", ChannelError)
         different_ones = tuple(map(_inner, codec.array(channels, "the inner channels", ChannelError)))
-        which = codec.integers(places, "the number of an inner channel", ChannelError, 0, len(different_ones) - 1)
-        codec.require_first_use(which, len(different_ones), "inner channel", ChannelError)
+        channel_numbers = codec.integers(
+            places, "the number of an inner channel", ChannelError, 0, len(different_ones) - 1
+        )
+        codec.require_first_use(channel_numbers, len(different_ones), "inner channel", ChannelError)
         if len(set(different_ones)) < len(different_ones):
             raise ChannelError("an inner channel is listed twice: list it once for all its blocks")
         return cls(
             int.from_bytes(codec.octets(cover, "the cover weight", ChannelError, COVER_BYTES), "big"),
             runs.decode(blocks, ChannelError),
-            tuple(different_ones[place] for place in which),
+            tuple(different_ones[place] for place in channel_numbers),
         )
 
 

@@ -56,12 +56,15 @@ class GradedStructure(Structure):
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         channel = self.channel
         self.require_steps(self.channel.prior_steps, "listing its outputs")
-        of_class = [channel.masses_of(prior, number) for number in range(len(channel.outside))]
-        whole = [sum(map(prior.__getitem__, members)) for members in channel.members]
-        for y, parts in enumerate(zip(*of_class, strict=True)):
+        masses_by_class = [channel.masses_of(prior, number) for number in range(len(channel.outside))]
+        class_masses = [sum(map(prior.__getitem__, members)) for members in channel.members]
+        for y, parts in enumerate(zip(*masses_by_class, strict=True)):
             masses: dict[int, int] = {}
             for number, mass in enumerate(parts):
-                for weight, part in ((channel.inside[number], mass), (channel.outside[number], whole[number] - mass)):
+                for weight, part in (
+                    (channel.inside[number], mass),
+                    (channel.outside[number], class_masses[number] - mass),
+                ):
                     if part:
                         masses[weight] = masses.get(weight, 0) + part
             yield OutputClass(y, 1, tuple(masses.items()))
@@ -70,29 +73,31 @@ class GradedStructure(Structure):
         self.require_steps(self.channel.prior_steps, "listing its outputs")
         return self.channel.marginals(prior)
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         self._require_supports()
-        found = [0] * self.channel.inputs
+        totals = [0] * self.channel.inputs
         for number, members in enumerate(self.channel.members):
             inside, outside = self.channel.inside[number], self.channel.outside[number]
-            without = [of(outside, marginal) for marginal in marginals]
-            gained = [of(inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
+            without = [term(outside, marginal) for marginal in marginals]
+            gained = [
+                term(inside, marginal) - outside_term for marginal, outside_term in zip(marginals, without, strict=True)
+            ]
             base = sum(without)
             # Orthogonality is symmetric, so ``masses`` sums over the outputs that are orthogonal to each input.
             raised = self.channel.geometry.masses(gained)
             for x in members:
-                found[x] = base + raised[x]
-        return found
+                totals[x] = base + raised[x]
+        return totals
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         self._require_supports()
         best = (0, 1, inputs[0])
         # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of
         # them.
-        for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
-            most = prior[x] * self._weights(x)[0]
-            if most * best[1] > best[0] * marginal:
-                best = (most, marginal, x)
+        for x, marginal in self.channel.geometry.minima(inputs, self.marginals(prior)).items():
+            joint = prior[x] * self._weights(x)[0]
+            if joint * best[1] > best[0] * marginal:
+                best = (joint, marginal, x)
         return best
 
     def _require_supports(self) -> None:

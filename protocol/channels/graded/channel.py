@@ -159,10 +159,10 @@ class GradedProjective(Channel):
         total, marginals = sum(prior), self.marginals(prior)
         worst = Loss(1, 1, 0, None, 0)
         for number, members in enumerate(self.members):
-            mass = self.masses_of(prior, number)
-            whole = sum(map(prior.__getitem__, members))
-            rarest = min((y for y, of_class in enumerate(mass) if of_class), key=marginals.__getitem__)
-            most_frequent = max((y for y, of_class in enumerate(mass) if of_class < whole), key=marginals.__getitem__)
+            masses = self.masses_of(prior, number)
+            class_mass = sum(map(prior.__getitem__, members))
+            rarest = min((y for y, mass in enumerate(masses) if mass), key=marginals.__getitem__)
+            most_frequent = max((y for y, mass in enumerate(masses) if mass < class_mass), key=marginals.__getitem__)
             up = Loss(self.inside[number] * total, marginals[rarest], -1, None, rarest)
             down = Loss(marginals[most_frequent], self.outside[number] * total, -1, None, most_frequent)
             for candidate, preferred in ((up, True), (down, False)):

@@ -57,14 +57,14 @@ class HadamardStructure(Structure):
 
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         high, low = self._weights
-        least = low * sum(prior)
-        return [least + (high - low) * mass for mass in self._agreeing(prior)]
+        base = low * sum(prior)
+        return [base + (high - low) * mass for mass in self._agreeing(prior)]
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         self.require_steps(self.channel.outputs * self.channel.output_bits, "its Hadamard transform")
         high, low = self._weights
-        agreed = [of(high, marginal) for marginal in marginals]
-        other = [of(low, marginal) for marginal in marginals]
+        agreed = [term(high, marginal) for marginal in marginals]
+        other = [term(low, marginal) for marginal in marginals]
         # The result sums ``agreed`` over the columns where the row is +1, and ``other`` over the remaining columns.
         # This is half of the sum of both, plus half of the transform of their difference.
         both = sum(agreed) + sum(other)
@@ -83,9 +83,9 @@ class HadamardStructure(Structure):
                 if prior[x] * high * best[1] <= best[0] * marginals[y]:
                     break
                 agrees = ((x + 1) & y).bit_count() % 2 == 0
-                most = prior[x] * (high if agrees else low)
-                if most * best[1] > best[0] * marginals[y]:
-                    best = (most, marginals[y], x)
+                joint = prior[x] * (high if agrees else low)
+                if joint * best[1] > best[0] * marginals[y]:
+                    best = (joint, marginals[y], x)
                 if agrees:
                     break
         return best
@@ -93,12 +93,12 @@ class HadamardStructure(Structure):
 
 def walsh(values: Sequence[int]) -> list[int]:
     """Return the Walsh-Hadamard transform of 2^n integers, exactly, in Sylvester's order."""
-    found = list(values)
+    transform = list(values)
     step = 1
-    while step < len(found):
-        for start in range(0, len(found), 2 * step):
+    while step < len(transform):
+        for start in range(0, len(transform), 2 * step):
             for y in range(start, start + step):
-                low, high = found[y], found[y + step]
-                found[y], found[y + step] = low + high, low - high
+                low, high = transform[y], transform[y + step]
+                transform[y], transform[y + step] = low + high, low - high
         step *= 2
-    return found
+    return transform

@@ -45,12 +45,12 @@ class NoiseStructure(Structure):
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         return [sum(map(mul, column, prior)) for column in self._columns]
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
-        found = [0] * self.channel.inputs
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
+        totals = [0] * self.channel.inputs
         for column, marginal in zip(self._columns, marginals, strict=True):
             for x, weight in enumerate(column):
-                found[x] += of(weight, marginal)
-        return found
+                totals[x] += term(weight, marginal)
+        return totals
 
     def shifts(self) -> Iterator[tuple[Loss, Sequence[tuple[int, int]]]]:
         """Yield (worst loss, pairs of inputs) for each shift; one of the pairs reaches the loss.

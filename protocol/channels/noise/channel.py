@@ -215,23 +215,23 @@ class Noise(Channel):
             ValueError: the ratio is infinite.
         """
         best = -1
-        found: list[tuple[_Fold, _Fold, int]] = []
+        candidates: list[tuple[_Fold, _Fold, int]] = []
         for vertical in _folds(self.rows):
-            least, greatest = vertical.steps(self.rows, down)
+            first_step, last_step = vertical.steps(self.rows, down)
             for horizontal in _folds(self.columns):
                 start, stop = horizontal.steps(self.columns, across)
                 start, stop = start + self.columns - 1, stop + self.columns
                 mine, theirs = self._keys[vertical.kind][horizontal.kind]
-                for step in range(least + self.rows - 1, greatest + self.rows):
+                for step in range(first_step + self.rows - 1, last_step + self.rows):
                     # floor(2^64 ratio) is compared first because it needs no Python code for each ratio; it is exact to
                     # 2^-64.
                     ratios = map(floordiv, mine[step][start:stop], theirs[step - down][start - across : stop - across])
                     largest = max(ratios, default=-1)
                     if largest >= best:
-                        found = [place for place in found if largest == best] + [(vertical, horizontal, step)]
+                        candidates = [place for place in candidates if largest == best] + [(vertical, horizontal, step)]
                         best = largest
         worst = Loss(0, 1, 0, 0, 0)
-        for vertical, horizontal, step in found:
+        for vertical, horizontal, step in candidates:
             table = self._tables[vertical.kind][horizontal.kind]
             start, stop = horizontal.steps(self.columns, across)
             for c in range(start, stop + 1):

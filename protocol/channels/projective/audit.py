@@ -58,10 +58,13 @@ class ProjectiveStructure(Structure):
         base, gap = self.channel.outside * sum(prior), self.channel.inside - self.channel.outside
         return [base + gap * mass for mass in self._masses(prior)]
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         self._require_supports()
-        without = [of(self.channel.outside, marginal) for marginal in marginals]
-        gained = [of(self.channel.inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
+        without = [term(self.channel.outside, marginal) for marginal in marginals]
+        gained = [
+            term(self.channel.inside, marginal) - outside_term
+            for marginal, outside_term in zip(marginals, without, strict=True)
+        ]
         base = sum(without)
         # Orthogonality is symmetric, so ``masses`` sums over the outputs that are orthogonal to each input.
         return [base + more for more in self.channel.geometry.masses(gained)[: self.channel.inputs]]
@@ -71,10 +74,10 @@ class ProjectiveStructure(Structure):
         best = (0, 1, inputs[0])
         # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of
         # them.
-        for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
-            most = prior[x] * self.channel.inside
-            if most * best[1] > best[0] * marginal:
-                best = (most, marginal, x)
+        for x, marginal in self.channel.geometry.minima(inputs, self.marginals(prior)).items():
+            joint = prior[x] * self.channel.inside
+            if joint * best[1] > best[0] * marginal:
+                best = (joint, marginal, x)
         return best
 
     def _require_supports(self) -> None:

@@ -30,26 +30,26 @@ class FiniteField:
     def __init__(self, order: int) -> None:
         self.order = order
 
-    def times(self, one: int, other: int) -> int:
+    def times(self, element: int, other: int) -> int:
         """Return the product of two elements."""
-        return one * other % self.order
+        return element * other % self.order
 
-    def minus(self, one: int, other: int) -> int:
+    def minus(self, element: int, other: int) -> int:
         """Return the difference of two elements."""
-        return (one - other) % self.order
+        return (element - other) % self.order
 
     def inverse(self, element: int) -> int:
         """Return the multiplicative inverse of an element that is not 0."""
         return pow(element, -1, self.order)
 
-    def dot(self, one: Sequence[int], other: Sequence[int]) -> int:
+    def dot(self, vector: Sequence[int], other: Sequence[int]) -> int:
         """Return the sum of the products of two vectors of equal length."""
-        return sum(mine * theirs for mine, theirs in zip(one, other, strict=True)) % self.order
+        return sum(mine * theirs for mine, theirs in zip(vector, other, strict=True)) % self.order
 
-    def sums(self, first: Sequence[int], second: Sequence[int], most: int) -> list[int]:
-        """Return the first ``most`` sums of an element of ``first`` and an element of ``second``; ``second`` varies
+    def sums(self, first: Sequence[int], second: Sequence[int], count: int) -> list[int]:
+        """Return the first ``count`` sums of an element of ``first`` and an element of ``second``; ``second`` varies
         fastest."""
-        return [(one + other) % self.order for one in first for other in second][:most]
+        return [(element + other) % self.order for element in first for other in second][:count]
 
 
 class _Extension(FiniteField):
@@ -59,30 +59,30 @@ class _Extension(FiniteField):
         super().__init__(order)
         prime, reduced = _REDUCED[order]
         vectors = [_digits(number, prime, len(reduced)) for number in range(order)]
-        self._sums = [[_number(_added(one, other, prime), prime) for other in vectors] for one in vectors]
+        self._sums = [[_number(_added(vector, other, prime), prime) for other in vectors] for vector in vectors]
         self._products = [
-            [_number(_product(one, other, prime, reduced), prime) for other in vectors] for one in vectors
+            [_number(_product(vector, other, prime, reduced), prime) for other in vectors] for vector in vectors
         ]
         self._negatives = [row.index(0) for row in self._sums]
         self._inverses = [0, *(row.index(1) for row in self._products[1:])]
 
-    def times(self, one: int, other: int) -> int:
-        return self._products[one][other]
+    def times(self, element: int, other: int) -> int:
+        return self._products[element][other]
 
-    def minus(self, one: int, other: int) -> int:
-        return self._sums[one][self._negatives[other]]
+    def minus(self, element: int, other: int) -> int:
+        return self._sums[element][self._negatives[other]]
 
     def inverse(self, element: int) -> int:
         return self._inverses[element]
 
-    def dot(self, one: Sequence[int], other: Sequence[int]) -> int:
+    def dot(self, vector: Sequence[int], other: Sequence[int]) -> int:
         total = 0
-        for mine, theirs in zip(one, other, strict=True):
+        for mine, theirs in zip(vector, other, strict=True):
             total = self._sums[total][self._products[mine][theirs]]
         return total
 
-    def sums(self, first: Sequence[int], second: Sequence[int], most: int) -> list[int]:
-        return [row[other] for row in map(self._sums.__getitem__, first) for other in second][:most]
+    def sums(self, first: Sequence[int], second: Sequence[int], count: int) -> list[int]:
+        return [row[other] for row in map(self._sums.__getitem__, first) for other in second][:count]
 
 
 @lru_cache(maxsize=64)
@@ -101,9 +101,9 @@ def field_of(order: int) -> FiniteField:
     return FiniteField(order)
 
 
-def orders(least: int = 2) -> Iterator[int]:
-    """Yield the orders that ``field_of`` accepts from ``least`` on, increasing."""
-    return (order for order in range(least, MAX_ORDER) if order in _REDUCED or is_prime(order))
+def orders(minimum: int = 2) -> Iterator[int]:
+    """Yield the orders that ``field_of`` accepts from ``minimum`` on, increasing."""
+    return (order for order in range(minimum, MAX_ORDER) if order in _REDUCED or is_prime(order))
 
 
 def is_prime(number: int) -> bool:
@@ -121,15 +121,15 @@ def _number(digits: Sequence[int], base: int) -> int:
     return sum(digit * base**place for place, digit in enumerate(digits))
 
 
-def _added(one: Sequence[int], other: Sequence[int], prime: int) -> list[int]:
+def _added(polynomial: Sequence[int], other: Sequence[int], prime: int) -> list[int]:
     """Return the sum of two polynomials, constant first."""
-    return [(mine + theirs) % prime for mine, theirs in zip(one, other, strict=True)]
+    return [(mine + theirs) % prime for mine, theirs in zip(polynomial, other, strict=True)]
 
 
-def _product(one: Sequence[int], other: Sequence[int], prime: int, reduced: Sequence[int]) -> list[int]:
-    """Return the product of two elements as polynomials, by Horner's rule over the coefficients of ``one``."""
+def _product(polynomial: Sequence[int], other: Sequence[int], prime: int, reduced: Sequence[int]) -> list[int]:
+    """Return the product of two elements as polynomials, by Horner's rule over the coefficients of ``polynomial``."""
     total = [0] * len(reduced)
-    for coefficient in reversed(one):
+    for coefficient in reversed(polynomial):
         above, total = total[-1], [0, *islice(total, len(reduced) - 1)]
         total = [
             (digit + above * power + coefficient * theirs) % prime

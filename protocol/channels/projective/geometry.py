@@ -54,7 +54,7 @@ class ProjectiveGeometry:
     firsts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        found = field_of(self.order)
+        arithmetic = field_of(self.order)
         if not 2 <= self.dimension <= MAX_DIMENSION:
             raise ChannelError(f"a projective channel must have 2 to {MAX_DIMENSION} coordinates, not {self.dimension}")
         powers = tuple(self.order**f for f in range(self.dimension + 1))
@@ -62,7 +62,7 @@ class ProjectiveGeometry:
         shared, support, points = firsts[-3:]
         if points > MAX_POINTS:
             raise ChannelError(f"a projective channel must have at most {MAX_POINTS} points, not {points}")
-        derived = {"arithmetic": found, "points": points, "support": support, "shared": shared}
+        derived = {"arithmetic": arithmetic, "points": points, "support": support, "shared": shared}
         for name, value in {**derived, "powers": powers, "firsts": firsts}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
@@ -105,31 +105,31 @@ class ProjectiveGeometry:
             inside, outside: the weights, positive.
         """
         beyond = self.support * inside
-        own = self.coordinates(x)
-        pivot = own.index(1)
+        coordinates = self.coordinates(x)
+        pivot = coordinates.index(1)
         # For constant time, both candidates are computed; the unused one is reduced to its range.
         near = self._canonical(draw // inside % self.support, self.dimension - 1)
         far = self._digits((draw - beyond) // outside, self.dimension - 1)
-        orthogonal = self._completed(own, pivot, near, 0)
-        other = self._completed(own, pivot, far, 1)
+        orthogonal = self._completed(coordinates, pivot, near, 0)
+        other = self._completed(coordinates, pivot, far, 1)
         return (other, orthogonal)[draw < beyond]
 
-    def _completed(self, own: Sequence[int], pivot: int, others: tuple[int, ...], product: int) -> int:
-        """Return the point of the vector v with <own, v> = ``product`` whose coordinates, without the one at ``pivot``,
-        are ``others``.
+    def _completed(self, coordinates: Sequence[int], pivot: int, others: tuple[int, ...], product: int) -> int:
+        """Return the point of the vector v with <coordinates, v> = ``product`` whose coordinates, without the one at
+        ``pivot``, are ``others``.
 
-        ``own`` is 1 at ``pivot``, so exactly one value of v at ``pivot`` gives the product.
+        ``coordinates`` is 1 at ``pivot``, so exactly one value of v at ``pivot`` gives the product.
         """
-        rest = (*own[:pivot], *own[pivot + 1 :])
+        rest = (*coordinates[:pivot], *coordinates[pivot + 1 :])
         solved = self.arithmetic.minus(product, self.arithmetic.dot(rest, others))
         return self.point((*others[:pivot], solved, *others[pivot:]))
 
     def supported(self, x: int) -> Iterator[int]:
         """Yield the points of S_x in the order of their draws."""
-        own = self.coordinates(x)
-        pivot = own.index(1)
+        coordinates = self.coordinates(x)
+        pivot = coordinates.index(1)
         for place in range(self.support):
-            yield self._completed(own, pivot, self._canonical(place, self.dimension - 1), 0)
+            yield self._completed(coordinates, pivot, self._canonical(place, self.dimension - 1), 0)
 
     def distinguishing(self, x: int, other: int) -> int:
         """Return a point orthogonal to ``x`` and not to ``other``; there is one, because both sets share only ci < cs
@@ -138,12 +138,19 @@ class ProjectiveGeometry:
         e_c - x_c e_pivot is orthogonal to x for every c. If all of these were orthogonal to ``other``, ``other`` would
         be a multiple of x.
         """
-        own, against = self.coordinates(x), self.coordinates(other)
-        pivot = own.index(1)
+        coordinates, other_coordinates = self.coordinates(x), self.coordinates(other)
+        pivot = coordinates.index(1)
         times, minus = self.arithmetic.times, self.arithmetic.minus
-        c = next(c for c in range(self.dimension) if minus(against[c], times(own[c], against[pivot])))
+        c = next(
+            c
+            for c in range(self.dimension)
+            if minus(other_coordinates[c], times(coordinates[c], other_coordinates[pivot]))
+        )
         vector = [0] * self.dimension
-        vector[pivot], vector[c] = minus(0, own[c]), 1  # at the pivot this difference is 0, so c is another coordinate
+        vector[pivot], vector[c] = (
+            minus(0, coordinates[c]),
+            1,
+        )  # at the pivot this difference is 0, so c is another coordinate
         return self.point(vector)
 
     def orthogonal_inputs(self, y: int, inputs: int) -> list[int]:
@@ -151,31 +158,31 @@ class ProjectiveGeometry:
 
         Points with the same first coordinates share the sum of their products.
         """
-        own, found = self.coordinates(y), []
+        coordinates, points = self.coordinates(y), []
         for free, used in self._used(inputs):
-            products = [own[self.dimension - 1 - free]]
-            for later, coordinate in zip(reversed(range(free)), own[self.dimension - free :], strict=True):
+            products = [coordinates[self.dimension - 1 - free]]
+            for later, coordinate in zip(reversed(range(free)), coordinates[self.dimension - free :], strict=True):
                 multiples = [self.arithmetic.times(coordinate, digit) for digit in range(self.order)]
                 products = self.arithmetic.sums(products, multiples, -(-used // self.powers[later]))
-            found += [self.firsts[free] + place for place, product in enumerate(products) if not product]
-        return found
+            points += [self.firsts[free] + place for place, product in enumerate(products) if not product]
+        return points
 
-    def least(self, inputs: Sequence[int], numbers: Sequence[int]) -> dict[int, int]:
+    def minima(self, inputs: Sequence[int], numbers: Sequence[int]) -> dict[int, int]:
         """Return, for each input, the smallest of ``numbers`` (one for each point) over the points orthogonal to the
         input.
 
         Points are visited in increasing order of ``numbers``. Each is orthogonal to cs of all K points, so few inputs
         remain after a few steps.
         """
-        left, found = {x: self.coordinates(x) for x in inputs}, {}
+        left, minima = {x: self.coordinates(x) for x in inputs}, {}
         for y in sorted(range(self.points), key=numbers.__getitem__):
             if not left:
                 break
             vector = self.coordinates(y)
-            for x in [x for x, own in left.items() if not self.arithmetic.dot(own, vector)]:
-                found[x] = numbers[y]
+            for x in [x for x, coordinates in left.items() if not self.arithmetic.dot(coordinates, vector)]:
+                minima[x] = numbers[y]
                 del left[x]
-        return found
+        return minima
 
     def mass_steps(self, inputs: int) -> int:
         """Return the number of audit steps of ``masses`` for this number of inputs (SPEC 6.11)."""
@@ -200,7 +207,7 @@ class ProjectiveGeometry:
         Args:
             prior: the weight of each input, an integer; the inputs are the points from 0 on.
         """
-        found = [0] * self.points
+        masses = [0] * self.points
         for free, used in self._used(len(prior)):
             first = self.firsts[free]
             table = self._mass_table(free, prior[first : first + used])
@@ -211,11 +218,11 @@ class ProjectiveGeometry:
                 start, count = self.firsts[length], self.powers[length]
                 if length <= free:
                     part = table[count : 2 * count]
-                    found[start : start + count] = map(add, found[start : start + count], part)
+                    masses[start : start + count] = map(add, masses[start : start + count], part)
                 else:
-                    for at in range(start, start + count, size):
-                        found[at : at + size] = map(add, found[at : at + size], table)
-        return found
+                    for offset in range(start, start + count, size):
+                        masses[offset : offset + size] = map(add, masses[offset : offset + size], table)
+        return masses
 
     def _mass_table(self, free: int, prior: Sequence[int]) -> list[int]:
         """Return, for each (d, low) by its number, the mass of the inputs (1, rest) with d + <rest, low> = 0."""
@@ -226,13 +233,13 @@ class ProjectiveGeometry:
         # At (0, 0) the condition holds for every input, and at (d, 0) for none.
         table[0] = sum(prior)
         # The number of different prefixes of the inputs, for each length from 1 to ``free``.
-        begun = [-(-len(prior) // self.powers[free - digits]) for digits in range(1, free + 1)]
+        prefix_counts = [-(-len(prior) // self.powers[free - digits]) for digits in range(1, free + 1)]
         for place in range(self.firsts[free]):
             low = self._canonical(place, free)
             products = [0]
-            for coordinate, most in zip(low, begun, strict=True):
-                step = [times(coordinate, digit) for digit in range(min(q, most))]
-                products = self.arithmetic.sums(products, step, most)
+            for coordinate, prefix_count in zip(low, prefix_counts, strict=True):
+                step = [times(coordinate, digit) for digit in range(min(q, prefix_count))]
+                products = self.arithmetic.sums(products, step, prefix_count)
             sums = [0] * q
             for product, mass in zip(products, prior, strict=True):
                 sums[product] += mass

@@ -33,30 +33,30 @@ class ResponseStructure(Structure):
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         channel = self.channel
-        own = (channel.cover_of(x) + channel.truth, 1)
+        own_part = (channel.cover_of(x) + channel.truth, 1)
         if len(channel.cover) == 1:
-            return [own, (channel.cover[0], channel.inputs - 1)]
-        return [own, *((weight, 1) for y, weight in enumerate(channel.cover) if y != x)]
+            return [own_part, (channel.cover[0], channel.inputs - 1)]
+        return [own_part, *((weight, 1) for y, weight in enumerate(channel.cover) if y != x)]
 
     def profile(self, x: int, other: int) -> PairProfile:
         channel = self.channel
         mine, theirs = channel.cover_of(x), channel.cover_of(other)
-        own = [(mine + channel.truth, mine, 1), (theirs, theirs + channel.truth, 1)]
+        own_parts = [(mine + channel.truth, mine, 1), (theirs, theirs + channel.truth, 1)]
         if len(channel.cover) == 1:
-            return [*own, (mine, mine, channel.inputs - 2)]
-        return [*own, *((weight, weight, 1) for y, weight in enumerate(channel.cover) if y not in (x, other))]
+            return [*own_parts, (mine, mine, channel.inputs - 2)]
+        return [*own_parts, *((weight, weight, 1) for y, weight in enumerate(channel.cover) if y not in (x, other))]
 
     def fits(self, x: int) -> tuple[int, int, int]:
         channel = self.channel
-        whole, own = 1 << channel.scale, channel.cover_of(x) + channel.truth
+        total, own_weight = 1 << channel.scale, channel.cover_of(x) + channel.truth
         if len(channel.cover) == 1:
-            return (own, channel.cover[0], whole) if channel.truth else (whole, whole, whole)
-        largest = max(own, *(weight for y, weight in enumerate(channel.cover) if y != x))
+            return (own_weight, channel.cover[0], total) if channel.truth else (total, total, total)
+        largest = max(own_weight, *(weight for y, weight in enumerate(channel.cover) if y != x))
         outputs = [y for y, weight in enumerate(channel.cover) if y != x and weight == largest]
         # Other inputs give output x with its cover weight only. An input in ``outputs`` gives its own output with more.
-        truth = largest * (len(outputs) + (own == largest))
-        wrong = truth - (channel.truth if own == largest else 0)
-        return truth, wrong + (channel.truth if len(outputs) == channel.inputs - 1 else 0), whole
+        truth = largest * (len(outputs) + (own_weight == largest))
+        wrong = truth - (channel.truth if own_weight == largest else 0)
+        return truth, wrong + (channel.truth if len(outputs) == channel.inputs - 1 else 0), total
 
     @property
     def profile_steps(self) -> int:
@@ -83,11 +83,11 @@ class ResponseStructure(Structure):
         total, truth = sum(prior), self.channel.truth
         return [self.channel.cover_of(y) * total + mass * truth for y, mass in enumerate(prior)]
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
-        covers = [of(self.channel.cover_of(y), marginal) for y, marginal in enumerate(marginals)]
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
+        covers = [term(self.channel.cover_of(y), marginal) for y, marginal in enumerate(marginals)]
         total, truth = sum(covers), self.channel.truth
         for x, marginal in enumerate(marginals):
-            yield total - covers[x] + of(self.channel.cover_of(x) + truth, marginal)
+            yield total - covers[x] + term(self.channel.cover_of(x) + truth, marginal)
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         channel, total = self.channel, sum(prior)
@@ -96,10 +96,10 @@ class ResponseStructure(Structure):
 
         def look(x: int, y: int) -> None:
             nonlocal best
-            most = prior[x] * channel.weight(x, y)
+            joint = prior[x] * channel.weight(x, y)
             marginal = channel.cover_of(y) * total + prior[y] * channel.truth
-            if most * best[1] > best[0] * marginal:
-                best = (most, marginal, x)
+            if joint * best[1] > best[0] * marginal:
+                best = (joint, marginal, x)
 
         # Among the outputs y of other inputs, the posterior of x is largest where c[y] / P[y] is largest.
         hidden = nlargest(3, range(channel.inputs), key=lambda y: (channel.cover_of(y) << 128) // prior[y])

@@ -51,10 +51,10 @@ class SetsStructure(Structure):
     @cached_property
     def _raised_by(self) -> dict[int, list[int]]:
         """The inputs that give each output the remainder of their row."""
-        found: dict[int, list[int]] = {}
+        inputs_by_output: dict[int, list[int]] = {}
         for x in range(self.channel.inputs):
-            found.setdefault(self.raised(x), []).append(x)
-        return found
+            inputs_by_output.setdefault(self.raised(x), []).append(x)
+        return inputs_by_output
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         channel, (sets, having, _) = self.channel, self.counts
@@ -73,8 +73,8 @@ class SetsStructure(Structure):
         for y in {self.raised(x), self.raised(other)}:
             members = self.members(y)
             counts[inside if x in members else outside, inside if other in members else outside] -= 1
-            seen = (channel.weight(x, y), channel.weight(other, y))
-            counts[seen] = counts.get(seen, 0) + 1
+            weights = (channel.weight(x, y), channel.weight(other, y))
+            counts[weights] = counts.get(weights, 0) + 1
         return [(mine, theirs, count) for (mine, theirs), count in counts.items()]
 
     @property
@@ -106,36 +106,36 @@ class SetsStructure(Structure):
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         self.require_steps(self.channel.outputs, "listing its outputs")
         base, gap = self.channel.outside * sum(prior), self.channel.inside - self.channel.outside
-        found = [0] * self.channel.outputs
+        marginals = [0] * self.channel.outputs
         for y, mass in self.masses(prior):
-            found[y] = base + gap * mass
+            marginals[y] = base + gap * mass
         for y, inputs in self._raised_by.items():
-            found[y] += self.channel.remainder * sum(map(prior.__getitem__, inputs))
-        return found
+            marginals[y] += self.channel.remainder * sum(map(prior.__getitem__, inputs))
+        return marginals
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         channel = self.channel
         no_mass = [0] * channel.inputs
         gained = [0] * channel.inputs
         base = 0
         for y, _ in self.masses(no_mass):
-            without = of(channel.outside, marginals[y])
-            more = of(channel.inside, marginals[y]) - without
+            without = term(channel.outside, marginals[y])
+            more = term(channel.inside, marginals[y]) - without
             base += without
             for x in self.members(y):
                 gained[x] += more
         for x, more in enumerate(gained):
-            at = marginals[self.raised(x)]
-            yield base + more + of(channel.outside + channel.remainder, at) - of(channel.outside, at)
+            marginal = marginals[self.raised(x)]
+            yield base + more + term(channel.outside + channel.remainder, marginal) - term(channel.outside, marginal)
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         best = (0, 1, inputs[0])
 
         def look(x: int, column: OutputClass) -> None:
             nonlocal best
-            most, marginal = prior[x] * self.channel.weight(x, column.y), column.marginal
-            if most * best[1] > best[0] * marginal:
-                best = (most, marginal, x)
+            joint, marginal = prior[x] * self.channel.weight(x, column.y), column.marginal
+            if joint * best[1] > best[0] * marginal:
+                best = (joint, marginal, x)
 
         # A set raises the posterior of x only if it contains x or has a remainder, so no other set is tried.
         for y in self._raised_by:

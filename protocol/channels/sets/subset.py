@@ -95,10 +95,10 @@ class SubsetSelection(SupportChannel):
         word = 0
         for position in reversed(range(self.inputs - 1)):
             below = comb(position, ones)  # number of vectors with all ones below this position
-            here = place >= below
-            place -= below * here
-            ones -= here
-            word |= here << position
+            is_set = place >= below
+            place -= below * is_set
+            ones -= is_set
+            word |= is_set << position
         return word
 
     def _with_bit(self, word: int, x: int, bit: int) -> int:
@@ -112,9 +112,9 @@ class SubsetSelection(SupportChannel):
         beyond = self.having * self.inside
         # For constant time, both candidates are computed; the bounds keep the unused one within its range.
         place = min(max(draw - beyond, 0) // self.outside, self.lacking - 1)
-        own = self._with_bit(self._nth(draw // self.inside % self.having, self.ones - 1), x, 1)
+        own_set = self._with_bit(self._nth(draw // self.inside % self.having, self.ones - 1), x, 1)
         other = self._with_bit(self._nth(place, self.ones), x, 0)
-        return (other, own)[draw < beyond]
+        return (other, own_set)[draw < beyond]
 
     def _distinguishing(self, x: int, other: int) -> int:
         # The set contains x and not x'. It is not the last set without x', which may have a remainder: sets of late

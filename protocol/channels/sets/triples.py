@@ -132,9 +132,9 @@ class Triples(SupportChannel):
         draw = int.from_bytes(rand, "big")
         beyond = self.support * self.inside
         # For constant time, both candidates are computed; the bounds keep the unused one within its range.
-        own = self._having(x, draw // self.inside % self.support)
+        own_triple = self._having(x, draw // self.inside % self.support)
         other = self._lacking(x, max(draw - beyond - self.remainder, 0) // self.outside)
-        return (other, own)[draw < beyond]
+        return (other, own_triple)[draw < beyond]
 
     def _distinguishing(self, x: int, other: int) -> int:
         # Two triples with x share no other point, so one of them does not contain x'. Neither triple is in block 0,
@@ -164,12 +164,12 @@ class Triples(SupportChannel):
         """
         total = sum(prior)
         rarest = most_frequent = 0
-        least, most = total, 0
+        smallest, largest = total, 0
         for y, mass in enumerate(self._masses(prior)):
-            if y > 1 and 0 < mass < least:
-                least, rarest = mass, y
-            if y > 1 and most < mass < total:
-                most, most_frequent = mass, y
+            if y > 1 and 0 < mass < smallest:
+                smallest, rarest = mass, y
+            if y > 1 and largest < mass < total:
+                largest, most_frequent = mass, y
         return rarest, most_frequent
 
     def _masses(self, prior: Sequence[int]) -> Iterator[int]:

@@ -107,14 +107,16 @@ class Table(Channel):
         return self.inputs * self.outputs
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        worst, at = (1, 1), None
-        for y, (most, least) in enumerate(zip(self._extremes(first, max), self._extremes(second, min), strict=True)):
-            if most * worst[1] > worst[0] * least:
-                worst, at = (most, least), y
-        if at is None:
+        worst, output = (1, 1), None
+        for y, (largest, smallest) in enumerate(
+            zip(self._extremes(first, max), self._extremes(second, min), strict=True)
+        ):
+            if largest * worst[1] > worst[0] * smallest:
+                worst, output = (largest, smallest), y
+        if output is None:
             return Loss(1, 1, first[0], second[0], 0)
-        x = max(first, key=lambda x: self.rows[x][at])
-        return Loss(*worst, x, min(second, key=lambda x: self.rows[x][at]), at)
+        x = max(first, key=lambda x: self.rows[x][output])
+        return Loss(*worst, x, min(second, key=lambda x: self.rows[x][output]), output)
 
     def _extremes(self, inputs: Sequence[int], choose: Callable[..., int]) -> Iterable[int]:
         """Return the largest or least weight of each output for these inputs."""

@@ -24,12 +24,12 @@ class WaveStructure(Structure):
     def profile(self, x: int, other: int) -> PairProfile:
         channel = self.channel
         inside, outside = channel.inside, channel.outside
-        own = min(abs(x - other), channel.span)
-        neither = channel.outputs - channel.span - own
+        alone = min(abs(x - other), channel.span)
+        neither = channel.outputs - channel.span - alone
         return [
-            (inside, outside, own),
-            (outside, inside, own),
-            (inside, inside, channel.span - own),
+            (inside, outside, alone),
+            (outside, inside, alone),
+            (inside, inside, channel.span - alone),
             (outside, outside, neither),
         ]
 
@@ -68,10 +68,13 @@ class WaveStructure(Structure):
         base, gap = self.channel.outside * sum(prior), self.channel.inside - self.channel.outside
         return [base + gap * mass for mass in self.channel.masses(prior)]
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         channel = self.channel
-        without = [of(channel.outside, marginal) for marginal in marginals]
-        more = (of(channel.inside, marginal) - least for marginal, least in zip(marginals, without, strict=True))
+        without = [term(channel.outside, marginal) for marginal in marginals]
+        more = (
+            term(channel.inside, marginal) - outside_term
+            for marginal, outside_term in zip(marginals, without, strict=True)
+        )
         base, ends = sum(without), list(accumulate(more, initial=0))
         return [base + ends[x + channel.span] - ends[x] for x in range(channel.inputs)]
 
@@ -83,12 +86,12 @@ class WaveStructure(Structure):
         for x in inputs:
             # For the outputs outside the window, the minimum over all outputs is enough: if that minimum is inside the
             # window, the first ratio is larger anyway.
-            for most, marginal in (
+            for joint, marginal in (
                 (prior[x] * channel.inside, nearest[x]),
                 (prior[x] * channel.outside, overall),
             ):
-                if most * best[1] > best[0] * marginal:
-                    best = (most, marginal, x)
+                if joint * best[1] > best[0] * marginal:
+                    best = (joint, marginal, x)
         return best
 
 
@@ -96,6 +99,6 @@ def _least_of_each(numbers: Sequence[int], span: int) -> list[int]:
     """Return the minimum of every ``span`` neighbours, from the suffix and prefix minima of stretches of that
     length."""
     stretches = [numbers[start : start + span] for start in range(0, len(numbers), span)]
-    starts = [least for stretch in stretches for least in accumulate(stretch, min)]
-    rests = [least for stretch in stretches for least in [*accumulate(reversed(stretch), min)][::-1]]
+    starts = [minimum for stretch in stretches for minimum in accumulate(stretch, min)]
+    rests = [minimum for stretch in stretches for minimum in [*accumulate(reversed(stretch), min)][::-1]]
     return [min(rests[x], starts[x + span - 1]) for x in range(len(numbers) - span + 1)]

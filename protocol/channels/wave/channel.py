@@ -99,8 +99,8 @@ class Wave(SupportChannel):
         total, gap = sum(prior), self.inside - self.outside
         mass, y = min(zip(self.masses(prior), count(), strict=False))
         up = Loss(self.inside * total, self.outside * total + gap * mass, min(y, self.inputs - 1), None, y)
-        seen = zip(self.masses(prior), count(), strict=False)
-        mass, y = max(((mass, y) for mass, y in seen if mass < total), default=(0, 0))
+        masses = zip(self.masses(prior), count(), strict=False)
+        mass, y = max(((mass, y) for mass, y in masses if mass < total), default=(0, 0))
         x = 0 if y > 2 * self.half else self.inputs - 1
         down = Loss(self.outside * total + gap * mass, self.outside * total, x, None, y)
         return down if down.worse_than(up) else up

@@ -43,12 +43,13 @@ class Single:
 
     Attributes:
         x: the input.
-        own, other: the output's weight, over 2^64, for the input and for every other input; own >= other.
+        own_weight, other_weight: the output's weight, over 2^64, for the input and for every other input; own_weight >=
+            other_weight.
     """
 
     x: int
-    own: int
-    other: int
+    own_weight: int
+    other_weight: int
 
 
 class Arrangement(Channel):

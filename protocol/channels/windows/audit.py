@@ -51,15 +51,15 @@ class WindowsStructure(Structure):
         yield from self._outside_windows(prior)
         for order in range(channel.orders if channel.types else 0):
             sums = self._laps(order, prior)
-            for number, each in enumerate(channel.types):
-                yield from self._windows(self._start(number, order), each, order, prior, sums)
+            for number, window_type in enumerate(channel.types):
+                yield from self._windows(self._start(number, order), window_type, order, prior, sums)
 
     def _outside_windows(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield the columns of the singles' outputs and of the output ``rest``."""
         channel, total = self.channel, sum(prior)
         for y, single in enumerate(channel.singles):
-            masses = {single.other << self._lift: total - prior[single.x]}
-            masses[single.own << self._lift] = masses.get(single.own << self._lift, 0) + prior[single.x]
+            masses = {single.other_weight << self._lift: total - prior[single.x]}
+            masses[single.own_weight << self._lift] = masses.get(single.own_weight << self._lift, 0) + prior[single.x]
             yield _column(y, masses)
         rare = sum(map(prior.__getitem__, channel.circle.rare))
         rests = {channel.rest(channel.circle.rare[0]) << self._lift: rare} if channel.circle.rare else {}
@@ -81,7 +81,7 @@ class WindowsStructure(Structure):
         return list(accumulate(masses + masses, initial=0))
 
     def _windows(
-        self, start: int, each: Type, order: int, prior: Sequence[int], before: Sequence[int]
+        self, start: int, window_type: Type, order: int, prior: Sequence[int], before: Sequence[int]
     ) -> Iterator[OutputClass]:
         """Yield the columns of all windows of a type in an order.
 
@@ -91,10 +91,11 @@ class WindowsStructure(Structure):
         """
         channel, layout = self.channel, self.channel.circle.layout(order)
         named: dict[int, int] = {}
-        flat = [(each.low, single.x) for single in channel.singles]
-        for weight, x in [*zip(each.heavy, channel.heavies, strict=True), *flat]:
+        flat = [(window_type.low, single.x) for single in channel.singles]
+        for weight, x in [*zip(window_type.heavy, channel.heavies, strict=True), *flat]:
             named[weight << WINDOWS_SCALE] = named.get(weight << WINDOWS_SCALE, 0) + prior[x]
-        inside, outside, slope = each.inside << WINDOWS_SCALE, each.outside << WINDOWS_SCALE, each.inside - each.outside
+        inside, outside = window_type.inside << WINDOWS_SCALE, window_type.outside << WINDOWS_SCALE
+        slope = window_type.inside - window_type.outside
         arcs, cells = len(layout.sequence), channel.cells
         rare = before[arcs]
         for window in range(cells):
@@ -103,41 +104,41 @@ class WindowsStructure(Structure):
                 masses[outside] = masses.get(outside, 0) + rare
                 yield _column(start + window, masses)
                 continue
-            lap, end = divmod(window + each.span, cells)
-            here, there = layout.cut[window], layout.cut[end] + lap * arcs
-            if here == there:
-                ends = [(here, layout.before[end] - layout.before[window])]
-                whole = 0
-            elif there == here + arcs:
-                ends = [(here, ONE - layout.before[window] + layout.before[end])]
-                whole = before[there] - before[here + 1]
+            lap, end = divmod(window + window_type.span, cells)
+            first_arc, last_arc = layout.cut[window], layout.cut[end] + lap * arcs
+            if first_arc == last_arc:
+                ends = [(first_arc, layout.before[end] - layout.before[window])]
+                whole_mass = 0
+            elif last_arc == first_arc + arcs:
+                ends = [(first_arc, ONE - layout.before[window] + layout.before[end])]
+                whole_mass = before[last_arc] - before[first_arc + 1]
             else:
-                ends = [(here, ONE - layout.before[window]), (there, layout.before[end])]
-                whole = before[there] - before[here + 1]
-            left = rare - whole
+                ends = [(first_arc, ONE - layout.before[window]), (last_arc, layout.before[end])]
+                whole_mass = before[last_arc] - before[first_arc + 1]
+            left = rare - whole_mass
             for place, points in ends:
                 mass = before[place + 1] - before[place]
                 left -= mass
                 weight = outside + slope * points
                 masses[weight] = masses.get(weight, 0) + mass
-            masses[inside] = masses.get(inside, 0) + whole
+            masses[inside] = masses.get(inside, 0) + whole_mass
             masses[outside] = masses.get(outside, 0) + left
             yield _column(start + window, masses)
 
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         self._require_columns()
         channel = self.channel
-        found = [column.marginal for column in self._outside_windows(prior)]
+        marginals = [column.marginal for column in self._outside_windows(prior)]
         rare = sum(map(prior.__getitem__, channel.circle.rare))
         before = [channel.circle.masses(order, prior) for order in range(channel.orders if channel.types else 0)]
-        for each in channel.types:
-            fixed = each.outside * rare + each.low * sum(prior[single.x] for single in channel.singles)
-            fixed += sum(weight * prior[x] for weight, x in zip(each.heavy, channel.heavies, strict=True))
-            slope = each.inside - each.outside
+        for window_type in channel.types:
+            fixed = window_type.outside * rare + window_type.low * sum(prior[single.x] for single in channel.singles)
+            fixed += sum(weight * prior[x] for weight, x in zip(window_type.heavy, channel.heavies, strict=True))
+            slope = window_type.inside - window_type.outside
             for masses in before:
-                covered = zip(masses[: channel.cells], masses[each.span :], strict=False)
-                found += [(fixed << WINDOWS_SCALE) + slope * (end - start) for start, end in covered]
-        return found
+                covered = zip(masses[: channel.cells], masses[window_type.span :], strict=False)
+                marginals += [(fixed << WINDOWS_SCALE) + slope * (end - start) for start, end in covered]
+        return marginals
 
     # Rows of inputs
 
@@ -178,8 +179,8 @@ class WindowsStructure(Structure):
         def before(border: int) -> int:
             return points[min(max(border - arc.first, 0), across + 1)]
 
-        whole = {(begin + step) % cells for step in range(full)}
-        windows = {(arc.first + 1 - span + step) % cells for step in range(touching)} - whole
+        covering = {(begin + step) % cells for step in range(full)}
+        windows = {(arc.first + 1 - span + step) % cells for step in range(touching)} - covering
         return (
             begin,
             full,
@@ -196,7 +197,7 @@ class WindowsStructure(Structure):
         row = [part for part in self._row(x) if part[1]]
         largest = max(weight for weight, _, _ in row)
         truth = sum(weight * count for weight, count, _ in row if weight == largest)
-        wrong = sum(least * count for weight, count, least in row if weight == largest)
+        wrong = sum(lower_bound * count for weight, count, lower_bound in row if weight == largest)
         return truth, wrong, 1 << self.channel.scale
 
     def _row(self, x: int) -> list[tuple[int, int, int]]:
@@ -204,113 +205,113 @@ class WindowsStructure(Structure):
         outputs)."""
         channel = self.channel
         rests = [channel.rest(other) for other in (*channel.circle.rare[:1], *channel.heavies, *channel.single_of)]
-        found = [(channel.rest(x) << self._lift, 1, min(rests) << self._lift)]
-        found += [
-            (channel.weight(x, y), 1, min(single.own, single.other) << self._lift)
+        row = [(channel.rest(x) << self._lift, 1, min(rests) << self._lift)]
+        row += [
+            (channel.weight(x, y), 1, min(single.own_weight, single.other_weight) << self._lift)
             for y, single in enumerate(channel.singles)
         ]
         place = channel.heavies.index(x) if x in channel.heavies else None
         arcs = [next((arc for rare, arc in self._arcs(order) if rare == x), None) for order in range(channel.orders)]
         points = [[] if arc is None else self._points(order, x, arc) for order, arc in enumerate(arcs)]
-        for each in channel.types:
-            low = [each.low] if channel.singles else []
-            least = min(each.inside, each.outside, *low, *each.heavy) << WINDOWS_SCALE
+        for window_type in channel.types:
+            low = [window_type.low] if channel.singles else []
+            lower_bound = min(window_type.inside, window_type.outside, *low, *window_type.heavy) << WINDOWS_SCALE
             for order, arc in enumerate(arcs):
                 if arc is None:
-                    flat = each.low if place is None else each.heavy[place]
-                    found.append((flat << WINDOWS_SCALE, channel.cells, least))
+                    flat = window_type.low if place is None else window_type.heavy[place]
+                    row.append((flat << WINDOWS_SCALE, channel.cells, lower_bound))
                     continue
-                _, full, cut = self._covering(arc, points[order], each.span)
-                found.append((each.inside << WINDOWS_SCALE, full, least))
-                found.append((each.outside << WINDOWS_SCALE, channel.cells - full - len(cut), least))
-                found += [(_weight(each, points), 1, least) for _, points in cut]
-        return found
+                _, full, cut = self._covering(arc, points[order], window_type.span)
+                row.append((window_type.inside << WINDOWS_SCALE, full, lower_bound))
+                row.append((window_type.outside << WINDOWS_SCALE, channel.cells - full - len(cut), lower_bound))
+                row += [(_weight(window_type, points), 1, lower_bound) for _, points in cut]
+        return row
 
-    def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
+    def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         channel, lift = self.channel, self._lift
         steps = channel.inputs * channel.orders * len(channel.types) + 4 * channel.outputs
         self.require_steps(steps, "summing its rows over all windows")
-        others = [of(single.other << lift, marginals[y]) for y, single in enumerate(channel.singles)]
+        others = [term(single.other_weight << lift, marginals[y]) for y, single in enumerate(channel.singles)]
         at_rest = marginals[len(channel.singles)]
-        found = [sum(others) + of(channel.rest(x) << lift, at_rest) for x in range(channel.inputs)]
+        totals = [sum(others) + term(channel.rest(x) << lift, at_rest) for x in range(channel.inputs)]
         for y, single in enumerate(channel.singles):
-            found[single.x] += of(single.own << lift, marginals[y]) - others[y]
+            totals[single.x] += term(single.own_weight << lift, marginals[y]) - others[y]
         for order in range(channel.orders if channel.types else 0):
             arcs = [(x, arc, self._points(order, x, arc)) for x, arc in self._arcs(order)]
-            for number, each in enumerate(channel.types):
+            for number, window_type in enumerate(channel.types):
                 start = self._start(number, order)
-                seen = marginals[start : start + channel.cells]
-                for weight, x in zip(each.heavy, channel.heavies, strict=True):
-                    found[x] += sum(of(weight << WINDOWS_SCALE, marginal) for marginal in seen)
+                window_marginals = marginals[start : start + channel.cells]
+                for weight, x in zip(window_type.heavy, channel.heavies, strict=True):
+                    totals[x] += sum(term(weight << WINDOWS_SCALE, marginal) for marginal in window_marginals)
                 if channel.singles:
-                    low = sum(of(each.low << WINDOWS_SCALE, marginal) for marginal in seen)
+                    low = sum(term(window_type.low << WINDOWS_SCALE, marginal) for marginal in window_marginals)
                     for single in channel.singles:
-                        found[single.x] += low
-                without = [of(each.outside << WINDOWS_SCALE, marginal) for marginal in seen]
-                more = [of(each.inside << WINDOWS_SCALE, marginal) for marginal in seen]
+                        totals[single.x] += low
+                without = [term(window_type.outside << WINDOWS_SCALE, marginal) for marginal in window_marginals]
+                more = [term(window_type.inside << WINDOWS_SCALE, marginal) for marginal in window_marginals]
                 gained = [inside - outside for inside, outside in zip(more, without, strict=True)]
                 sums, base = list(accumulate(gained + gained, initial=0)), sum(without)
                 for x, arc, points in arcs:
-                    begin, full, cut = self._covering(arc, points, each.span)
-                    found[x] += base + sums[begin + full] - sums[begin]
+                    begin, full, cut = self._covering(arc, points, window_type.span)
+                    totals[x] += base + sums[begin + full] - sums[begin]
                     for window, covered in cut:
-                        found[x] += of(_weight(each, covered), seen[window]) - without[window]
-        return found
+                        totals[x] += term(_weight(window_type, covered), window_marginals[window]) - without[window]
+        return totals
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         channel, lift = self.channel, self._lift
         marginals = self.marginals(prior)
-        asked = frozenset(inputs)
+        candidates = frozenset(inputs)
         best = (0, 1, inputs[0])
 
         def look(x: int, weight: int, marginal: int) -> None:
             nonlocal best
-            most = prior[x] * weight
-            if most * best[1] > best[0] * marginal:
-                best = (most, marginal, x)
+            joint = prior[x] * weight
+            if joint * best[1] > best[0] * marginal:
+                best = (joint, marginal, x)
 
-        flat = [x for x in asked if not channel.arcs[x]]
+        flat = [x for x in candidates if not channel.arcs[x]]
         for x in flat:
             for y in range(len(channel.singles)):
                 look(x, channel.weight(x, y), marginals[y])
-        for x in asked:
+        for x in candidates:
             look(x, channel.rest(x) << lift, marginals[len(channel.singles)])
         places = {x: place for place, x in enumerate(channel.heavies)}
         for order in range(channel.orders if channel.types else 0):
             # Of the inputs whose arcs touch the same cells, the one with the largest prior has the largest posterior.
             most_frequent: dict[_Arc, int] = {}
             for x, arc in self._arcs(order):
-                if x in asked and (arc not in most_frequent or prior[x] > prior[most_frequent[arc]]):
+                if x in candidates and (arc not in most_frequent or prior[x] > prior[most_frequent[arc]]):
                     most_frequent[arc] = x
             touched = [(x, arc, self._points(order, x, arc)) for arc, x in most_frequent.items()]
-            for number, each in enumerate(channel.types):
+            for number, window_type in enumerate(channel.types):
                 start = self._start(number, order)
-                seen = marginals[start : start + channel.cells]
+                window_marginals = marginals[start : start + channel.cells]
                 for x in flat:
-                    weight = each.heavy[places[x]] if x in places else each.low
-                    look(x, weight << WINDOWS_SCALE, min(seen))
+                    weight = window_type.heavy[places[x]] if x in places else window_type.low
+                    look(x, weight << WINDOWS_SCALE, min(window_marginals))
                 if not touched:
                     continue
-                least = _Least(seen)
+                minima = _RangeMinima(window_marginals)
                 for x, arc, points in touched:
-                    begin, full, cut = self._covering(arc, points, each.span)
+                    begin, full, cut = self._covering(arc, points, window_type.span)
                     if full:
-                        look(x, each.inside << WINDOWS_SCALE, least.of(begin, full))
+                        look(x, window_type.inside << WINDOWS_SCALE, minima.minimum(begin, full))
                     for window, covered in cut:
-                        look(x, _weight(each, covered), seen[window])
-                    touching = min(each.span + arc.last - arc.first, channel.cells)
+                        look(x, _weight(window_type, covered), window_marginals[window])
+                    touching = min(window_type.span + arc.last - arc.first, channel.cells)
                     if touching < channel.cells:
                         first = (arc.last + 1) % channel.cells
-                        look(x, each.outside << WINDOWS_SCALE, least.of(first, channel.cells - touching))
+                        look(x, window_type.outside << WINDOWS_SCALE, minima.minimum(first, channel.cells - touching))
         # On the output of a single, the largest posterior of another input is that of the input with the largest prior.
         for y, single in enumerate(channel.singles):
-            others = [x for x in asked if x != single.x]
+            others = [x for x in candidates if x != single.x]
             if others:
-                look(max(others, key=prior.__getitem__), single.other << lift, marginals[y])
+                look(max(others, key=prior.__getitem__), single.other_weight << lift, marginals[y])
         return best
 
 
-class _Least:
+class _RangeMinima:
     """The minima of stretches of 1, 2, 4, ... numbers on a circle, for the minimum of any stretch."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
@@ -321,16 +322,16 @@ class _Least:
             self._tables.append(list(map(min, row, row[step:])))
             step *= 2
 
-    def of(self, first: int, count: int) -> int:
+    def minimum(self, first: int, count: int) -> int:
         """Return the least of ``count`` numbers from position ``first`` on; 1 <= count <= the length of the circle."""
         level = count.bit_length() - 1
         row = self._tables[level]
         return min(row[first], row[first + count - (1 << level)])
 
 
-def _weight(each: Type, points: int) -> int:
+def _weight(window_type: Type, points: int) -> int:
     """Return the weight of a window that covers ``points`` of the 2^64 points of an arc."""
-    return (each.outside << WINDOWS_SCALE) + (each.inside - each.outside) * points
+    return (window_type.outside << WINDOWS_SCALE) + (window_type.inside - window_type.outside) * points
 
 
 def _column(y: int, masses: dict[int, int]) -> OutputClass:

@@ -108,16 +108,16 @@ class Windows(Arrangement):
             raise ChannelError(
                 f"a windows channel without types must have 1 cell and 1 order, not {self.cells} and {self.orders}"
             )
-        for each in self.types:
-            _require_type(each, self.cells, len(self.heavies))
+        for window_type in self.types:
+            _require_type(window_type, self.cells, len(self.heavies))
         for single in self.singles:
-            if not 0 <= single.other <= single.own:
+            if not 0 <= single.other_weight <= single.own_weight:
                 raise ChannelError(
                     "the weights of a single's output must satisfy 0 <= other <= own, not other = "
-                    f"{single.other} and own = {single.own}"
+                    f"{single.other_weight} and own = {single.own_weight}"
                 )
         rests = [self._rest_of(kind) for kind in (_RARE, *range(len(self.heavies)))]
-        rests += [self._rest_of(_LOW) - single.own + single.other for single in self.singles]
+        rests += [self._rest_of(_LOW) - single.own_weight + single.other_weight for single in self.singles]
         if min(rests) < 0:
             raise ChannelError(f"the weights of an input must sum to at most 2^64, not to {ONE - min(rests)}")
 
@@ -147,7 +147,7 @@ class Windows(Arrangement):
     @cached_property
     def bonus_of(self) -> dict[int, int]:
         """The additional weight of each single input on its own output."""
-        return {single.x: single.own - single.other for single in self.singles}
+        return {single.x: single.own_weight - single.other_weight for single in self.singles}
 
     def _kind_of(self, x: int) -> int:
         return (self.place_of.get(x, _LOW), _RARE)[self.arcs[x] > 0]
@@ -155,17 +155,20 @@ class Windows(Arrangement):
     @cached_property
     def _ends(self) -> tuple[tuple[int, ...], ...]:
         """The cumulative weights of the types, over 2^64, for each kind of input."""
-        taken = [
-            [each.span * inside + (self.cells - each.span) * outside for inside, outside in each.by_kind]
-            for each in self.types
+        weights = [
+            [
+                window_type.span * inside + (self.cells - window_type.span) * outside
+                for inside, outside in window_type.by_kind
+            ]
+            for window_type in self.types
         ]
         kinds = len(self.heavies) + 2
-        return tuple(tuple(accumulate(parts[kind] for parts in taken)) for kind in range(kinds))
+        return tuple(tuple(accumulate(parts[kind] for parts in weights)) for kind in range(kinds))
 
     @cached_property
     def _others(self) -> tuple[int, ...]:
         """The cumulative weights of the singles' outputs, for every input except their own."""
-        return tuple(accumulate(single.other for single in self.singles))
+        return tuple(accumulate(single.other_weight for single in self.singles))
 
     def _rest_of(self, kind: int) -> int:
         """Return the weight of the output ``rest`` over 2^64; for singles, before their bonus is subtracted."""
@@ -177,14 +180,14 @@ class Windows(Arrangement):
         kind = self._kind_of(x)
         if y < singles:
             single = self.singles[y]
-            return (single.own if single.x == x else single.other) << lift
+            return (single.own_weight if single.x == x else single.other_weight) << lift
         if y == singles:
             return self.rest(x) << lift
         number, window = divmod(y - singles - 1, self.cells)
         number, order = divmod(number, self.orders)
-        each = self.types[number]
-        inside, outside = each.by_kind[kind]
-        points = self.circle.covered(order, x, window, each.span) if kind == _RARE else 0
+        window_type = self.types[number]
+        inside, outside = window_type.by_kind[kind]
+        points = self.circle.covered(order, x, window, window_type.span) if kind == _RARE else 0
         return (outside << POINT_BITS) + (inside - outside) * points
 
     def rest(self, x: int) -> int:
@@ -205,10 +208,10 @@ class Windows(Arrangement):
         cell = self.circle.cell(order, x, point)
         number = bisect_right(ends, draw)
         if number < len(ends):
-            each = self.types[number]
-            inside, outside = each.by_kind[kind]
+            window_type = self.types[number]
+            inside, outside = window_type.by_kind[kind]
             offset = draw - (ends[number - 1] if number else 0)
-            beyond = offset - each.span * inside
+            beyond = offset - window_type.span * inside
             covering = cell - offset // max(inside, 1)
             window = (covering, cell + 1 + beyond // max(outside, 1))[beyond >= 0] % self.cells
             return singles + 1 + (number * self.orders + order) * self.cells + window
@@ -236,7 +239,7 @@ class Windows(Arrangement):
         # A window more than twice as wide as the longest arc covers a whole arc wherever it begins. If the rest of the
         # circle is as wide, it contains a whole arc too, so one window represents all of them.
         wide = 2 * -(-max(self.arcs) * self.cells // self.circle.length) + 1
-        halves = sum(1 if wide <= each.span <= self.cells - wide else 4 for each in self.types)
+        halves = sum(1 if wide <= window_type.span <= self.cells - wide else 4 for window_type in self.types)
         kinds = (len(self.heavies) + len(self.singles) + 8) * len(self.types)
         windows = self.cells * (2 * WINDOW_STEPS + halves) // 2
         return beside + self.orders * (len(self.circle.rare) + kinds + windows)
@@ -254,8 +257,11 @@ class Windows(Arrangement):
             self.cells,
             self.orders,
             list(self.heavies),
-            [number for single in self.singles for number in (single.x, single.own, single.other)],
-            [[each.span, each.inside, each.outside, each.low, *each.heavy] for each in self.types],
+            [number for single in self.singles for number in (single.x, single.own_weight, single.other_weight)],
+            [
+                [window_type.span, window_type.inside, window_type.outside, window_type.low, *window_type.heavy]
+                for window_type in self.types
+            ],
         ]
 
     @classmethod
@@ -265,8 +271,8 @@ class Windows(Arrangement):
         if len(flat) % 3:
             raise ChannelError("singles must be triples of an input and two weights")
         read = []
-        for each in codec.array(types, "the types of windows", ChannelError):
-            numbers = codec.integers(each, "a type of windows", ChannelError)
+        for type_value in codec.array(types, "the types of windows", ChannelError):
+            numbers = codec.integers(type_value, "a type of windows", ChannelError)
             if len(numbers) < 4:
                 raise ChannelError(f"a type of windows must have 4 numbers or more, not {len(numbers)}")
             span, inside, outside, low = numbers[:4]
@@ -281,21 +287,23 @@ class Windows(Arrangement):
         )
 
 
-def _require_type(each: Type, cells: int, heavies: int) -> None:
-    if len(each.heavy) != heavies:
+def _require_type(window_type: Type, cells: int, heavies: int) -> None:
+    if len(window_type.heavy) != heavies:
         raise ChannelError(
-            f"a type of windows must have one weight for each heavy input: {heavies} in all, not {len(each.heavy)}"
+            f"a type of windows must have one weight for each heavy input: {heavies} in all, "
+            f"not {len(window_type.heavy)}"
         )
-    if not 0 <= each.span <= cells:
-        raise ChannelError(f"a window must span 0 to {cells} cells, not {each.span}")
-    if (least := min(each.outside, each.low, *each.heavy)) < 0:
-        raise ChannelError(f"the weight of a window must be at least 0, not {least}")
-    if each.inside < each.outside:
+    if not 0 <= window_type.span <= cells:
+        raise ChannelError(f"a window must span 0 to {cells} cells, not {window_type.span}")
+    if (smallest := min(window_type.outside, window_type.low, *window_type.heavy)) < 0:
+        raise ChannelError(f"the weight of a window must be at least 0, not {smallest}")
+    if window_type.inside < window_type.outside:
         raise ChannelError(
-            f"the inside weight of a window must be at least its outside weight, {each.outside}, not {each.inside}"
+            f"the inside weight of a window must be at least its outside weight, {window_type.outside}, "
+            f"not {window_type.inside}"
         )
-    if each.span in (0, cells) and each.inside != each.outside:
+    if window_type.span in (0, cells) and window_type.inside != window_type.outside:
         raise ChannelError(
-            f"a window of no or all cells must have the same weight inside and outside, not {each.inside} and "
-            f"{each.outside}"
+            f"a window of no or all cells must have the same weight inside and outside, not {window_type.inside} and "
+            f"{window_type.outside}"
         )

@@ -127,12 +127,12 @@ class Circle:
         layout = self.layout(order)
         heights = list(map(prior.__getitem__, layout.sequence))
         ends = list(accumulate(heights))
-        mass = [
+        masses = [
             ((ends[place] - heights[place]) << POINT_BITS) + heights[place] * before
             for place, before in zip(layout.cut, layout.before, strict=True)
         ]
-        whole = ends[-1] << POINT_BITS
-        return [*mass, *(whole + each for each in mass), 2 * whole]
+        total = ends[-1] << POINT_BITS
+        return [*masses, *(total + mass for mass in masses), 2 * total]
 
     def coverage(self, order: int, members: Collection[int] | None) -> Coverage:
         """Return the coverage of the arcs of ``members`` by the windows; ``members`` of None means all arcs."""
@@ -180,12 +180,14 @@ class Coverage(NamedTuple):
             return [POINTS] * len(self.cut)
         # A window that covers no whole arc covers parts of the arcs at its two ends. If both ends are in one arc, the
         # window lies in this arc, or goes round the circle and covers the two ends of the arc.
-        last, behind = self.cut[span:] + self.cut[:span], self.behind[span:] + self.behind[:span]
+        last_arcs, behind = self.cut[span:] + self.cut[:span], self.behind[span:] + self.behind[:span]
         return [
-            POINTS if needed <= span
-            else first if here != there and first > second
-            else second if here != there
+            POINTS if need <= span
+            else first if first_arc != last_arc and first > second
+            else second if first_arc != last_arc
             else first + second - POINTS if first + second > POINTS
             else first + second
-            for needed, here, there, first, second in zip(self.needs, self.cut, last, self.ahead, behind, strict=True)
+            for need, first_arc, last_arc, first, second in zip(
+                self.needs, self.cut, last_arcs, self.ahead, behind, strict=True
+            )
         ]  # fmt: skip

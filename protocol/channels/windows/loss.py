@@ -21,60 +21,65 @@ def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> L
     """Return the worst Q(y given x) / Q(y given x') over y, x in ``first``, x' in ``second``."""
     some, others = Kinds.of(channel, first), Kinds.of(channel, second)
     beside = [
-        (single.own if single.x in some.named else single.other,
-         single.own if others.is_only(single.x) else single.other)
+        (single.own_weight if single.x in some.named else single.other_weight,
+         single.own_weight if others.is_only(single.x) else single.other_weight)
         for single in channel.singles
     ]  # fmt: skip
     beside.append((max(map(channel.rest, some.rests)), min(map(channel.rest, others.rests))))
-    numerator, denominator, at = 1, 1, 0
+    numerator, denominator, output = 1, 1, 0
     for y, (larger, smaller) in enumerate(beside):
         if larger * denominator > numerator * smaller:
-            numerator, denominator, at = larger, smaller, y
-    flat = [(some.flat(each, max, 0), others.flat(each, min, each.inside << POINT_BITS)) for each in channel.types]
+            numerator, denominator, output = larger, smaller, y
+    flat = [
+        (some.flat(window_type, max, 0), others.flat(window_type, min, window_type.inside << POINT_BITS))
+        for window_type in channel.types
+    ]
     for order in range(channel.orders if channel.types else 0):
-        most = channel.circle.coverage(order, some.rare)
-        least = most if some.rare == others.rare else channel.circle.coverage(order, others.rare)
-        for number, (each, (highest, lowest)) in enumerate(zip(channel.types, flat, strict=True)):
+        first_coverage = channel.circle.coverage(order, some.rare)
+        second_coverage = first_coverage if some.rare == others.rare else channel.circle.coverage(order, others.rare)
+        for number, (window_type, (highest, lowest)) in enumerate(zip(channel.types, flat, strict=True)):
             start = len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells
-            span, rise = each.span, each.inside - each.outside
-            full, bare = most.largest_parts(span), least.largest_parts(channel.cells - span)
+            span, rise = window_type.span, window_type.inside - window_type.outside
+            full, bare = first_coverage.largest_parts(span), second_coverage.largest_parts(channel.cells - span)
             # Without an arc, all windows have the weight of the other inputs.
-            base, gain = (each.outside << POINT_BITS, rise) if most.needs else (highest, 0)
-            top, lack = (each.inside << POINT_BITS, rise) if least.needs else (lowest, 0)
+            base, gain = (window_type.outside << POINT_BITS, rise) if first_coverage.needs else (highest, 0)
+            top, lack = (window_type.inside << POINT_BITS, rise) if second_coverage.needs else (lowest, 0)
             # Windows with equal extremes are computed once.
-            if most.widest <= span and least.widest <= channel.cells - span:
+            if first_coverage.widest <= span and second_coverage.widest <= channel.cells - span:
                 pairs = {(full[0], bare[0]): 0}
             else:
                 pairs = dict(zip(zip(full, bare[span:] + bare[:span], strict=True), range(channel.cells), strict=True))
             for (covered, uncovered), window in pairs.items():
                 larger, smaller = max(base + gain * covered, highest), min(top - lack * uncovered, lowest)
                 if larger * denominator > numerator * smaller:
-                    numerator, denominator, at = larger, smaller, start + window
-    return Loss(numerator, denominator, _witness(channel, max, some, at), _witness(channel, min, others, at), at)
+                    numerator, denominator, output = larger, smaller, start + window
+    return Loss(
+        numerator, denominator, _witness(channel, max, some, output), _witness(channel, min, others, output), output
+    )
 
 
 def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     """Return the worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior)."""
     total = sum(prior)
     everything = Kinds.of(channel, range(channel.inputs))
-    numerator, denominator, at, is_above = 1, 1, 0, True
+    numerator, denominator, output, is_above = 1, 1, 0, True
 
     # Both functions keep the largest ratio; all weights have the scale of marginal / total.
-    def above(most: int, marginal: int, y: int) -> None:
-        nonlocal numerator, denominator, at, is_above
-        if most * total * denominator > numerator * marginal > 0:
-            numerator, denominator, at, is_above = most * total, marginal, y, True
+    def above(weight: int, marginal: int, y: int) -> None:
+        nonlocal numerator, denominator, output, is_above
+        if weight * total * denominator > numerator * marginal > 0:
+            numerator, denominator, output, is_above = weight * total, marginal, y, True
 
-    def below(least: int, marginal: int, y: int) -> None:
-        nonlocal numerator, denominator, at, is_above
-        if marginal * denominator > numerator * least * total:
-            numerator, denominator, at, is_above = marginal, least * total, y, False
+    def below(weight: int, marginal: int, y: int) -> None:
+        nonlocal numerator, denominator, output, is_above
+        if marginal * denominator > numerator * weight * total:
+            numerator, denominator, output, is_above = marginal, weight * total, y, False
 
     for y, single in enumerate(channel.singles):
-        own = prior[single.x]
-        marginal = single.other * (total - own) + single.own * own
-        above(single.own, marginal, y)
-        below(single.other, marginal, y)
+        single_mass = prior[single.x]
+        marginal = single.other_weight * (total - single_mass) + single.own_weight * single_mass
+        above(single.own_weight, marginal, y)
+        below(single.other_weight, marginal, y)
     rests = list(map(channel.rest, everything.rests))
     rare = sum(map(prior.__getitem__, channel.circle.rare))
     lows = sum(prior[single.x] for single in channel.singles)
@@ -83,27 +88,28 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     above(max(rests), marginal, len(channel.singles))
     below(min(rests), marginal, len(channel.singles))
     bases = []
-    for each in channel.types:
-        heavy = sum(prior[x] * weight for x, weight in zip(channel.heavies, each.heavy, strict=True))
-        bases.append((heavy + each.low * lows + each.outside * rare) << POINT_BITS)
+    for window_type in channel.types:
+        heavy = sum(prior[x] * weight for x, weight in zip(channel.heavies, window_type.heavy, strict=True))
+        bases.append((heavy + window_type.low * lows + window_type.outside * rare) << POINT_BITS)
     flat = [
-        (everything.flat(each, max, 0), everything.flat(each, min, each.inside << POINT_BITS)) for each in channel.types
+        (everything.flat(window_type, max, 0), everything.flat(window_type, min, window_type.inside << POINT_BITS))
+        for window_type in channel.types
     ]
     for order in range(channel.orders if channel.types else 0):
         mass = channel.circle.masses(order, prior)
         coverage = channel.circle.coverage(order, None)
-        for number, (each, base, (highest, lowest)) in enumerate(zip(channel.types, bases, flat, strict=True)):
+        for number, (window_type, base, (highest, lowest)) in enumerate(zip(channel.types, bases, flat, strict=True)):
             start = len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells
-            span, slope = each.span, each.inside - each.outside
-            outside, inside = each.outside << POINT_BITS, each.inside << POINT_BITS
+            span, slope = window_type.span, window_type.inside - window_type.outside
+            outside, inside = window_type.outside << POINT_BITS, window_type.inside << POINT_BITS
             masses = list(map(sub, mass[span : span + channel.cells], mass))
             bare = coverage.largest_parts(channel.cells - span)
             # Of the windows with the same coverage of their most covered input, the least probable one is the worst.
-            for covered, window in _extremes(coverage.largest_parts(span), masses, least=True):
+            for covered, window in _extremes(coverage.largest_parts(span), masses, smallest=True):
                 above(max(outside + slope * covered, highest), base + slope * masses[window], start + window)
-            for uncovered, window in _extremes(bare[span:] + bare[:span], masses, least=False):
+            for uncovered, window in _extremes(bare[span:] + bare[:span], masses, smallest=False):
                 below(min(inside - slope * uncovered, lowest), base + slope * masses[window], start + window)
-    return Loss(numerator, denominator, _witness(channel, max if is_above else min, everything, at), None, at)
+    return Loss(numerator, denominator, _witness(channel, max if is_above else min, everything, output), None, output)
 
 
 def _witness(channel: Arrangement, choose: Callable[..., int], kinds: Kinds, y: int) -> int:
@@ -125,17 +131,17 @@ def _witness(channel: Arrangement, choose: Callable[..., int], kinds: Kinds, y: 
     return choose(candidates, key=lambda x: channel.weight(x, y))
 
 
-def _extremes(keys: Sequence[int], masses: Sequence[int], *, least: bool) -> Iterable[tuple[int, int]]:
-    """Return (key, position of its least mass, or of its largest if ``least`` is False) for each different key."""
+def _extremes(keys: Sequence[int], masses: Sequence[int], *, smallest: bool) -> Iterable[tuple[int, int]]:
+    """Return (key, position of its least mass, or of its largest if ``smallest`` is False) for each different key."""
     if keys.count(keys[0]) == len(keys):
-        extreme = min(masses) if least else max(masses)
+        extreme = min(masses) if smallest else max(masses)
         return [(keys[0], masses.index(extreme))]
-    found: dict[int, int] = {}
+    positions: dict[int, int] = {}
     for place, key in enumerate(keys):
-        best = found.get(key)
-        if best is None or (masses[place] < masses[best] if least else masses[place] > masses[best]):
-            found[key] = place
-    return found.items()
+        best = positions.get(key)
+        if best is None or (masses[place] < masses[best] if smallest else masses[place] > masses[best]):
+            positions[key] = place
+    return positions.items()
 
 
 @dataclass(frozen=True)
@@ -181,11 +187,11 @@ class Kinds:
         """Return whether ``x``, a single, is the only input of the set."""
         return self.size == 1 and x in self.named
 
-    def flat(self, each: Type, choose: Callable[[list[int]], int], default: int) -> int:
+    def flat(self, window_type: Type, choose: Callable[[list[int]], int], default: int) -> int:
         """Return the largest or least weight, over 2^128, of a window for inputs without an arc; ``default`` if none is
         in the set.
         """
-        weights = [each.heavy[place] for place in self.places]
+        weights = [window_type.heavy[place] for place in self.places]
         if self.named:
-            weights.append(each.low)
+            weights.append(window_type.low)
         return choose(weights) << POINT_BITS if weights else default
