@@ -43,13 +43,13 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     data = seal_campaign(campaign, key)
     with shell.new_file(out) as file:
         file.write(data)
-    found, warnings = audit_of(campaign), (*shortened_questions(draft, campaign.domain), *lint(campaign))
+    campaign_audit, warnings = audit_of(campaign), (*shortened_questions(draft, campaign.domain), *lint(campaign))
     if as_json:
-        made = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
-        shell.print_json(made | {"audit": found.as_json(), "warnings": list(warnings)})
+        facts = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
+        shell.print_json(facts | {"audit": campaign_audit.as_json(), "warnings": list(warnings)})
     else:
         shell.say(f"{out}  {len(data):,} bytes, id {campaign_id(data).hex()}")
-        shell.console().print(audit_table(found))
+        shell.console().print(audit_table(campaign_audit))
     shell.warn(*warnings)
 
 
@@ -70,12 +70,13 @@ class _Time(click.DateTime):
 @click.option("--out", type=shell.writable, required=True, help="File to write the signed notice to.")
 @click.option(
     "--at",
+    "closing_time",
     type=_Time(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     metavar="TIME",
     help="Time of the closing, UTC: a day, such as 2026-12-01, or a time, such as 2026-12-01T18:30:00. [default: now]",
 )
 @shell.as_json
-def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, as_json: bool) -> None:
+def close(file: Path, key_file: Path, out: Path, closing_time: datetime.datetime | None, as_json: bool) -> None:
     """Sign a notice that closes CAMPAIGN before its end.
 
     A notice cannot be withdrawn, and no further notice can postpone the closing.
@@ -88,12 +89,12 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     if envelope.decode_first(data, 0)[0].key_id != key.id:
         raise Failure(f"{file} was signed with another key than {key_file}: name the key that signed it", BAD_DATA)
     signed = open_campaign(data, [key.public])
-    closes = int(time.time()) if at is None else int(at.replace(tzinfo=datetime.UTC).timestamp())
+    closes = int(time.time()) if closing_time is None else int(closing_time.replace(tzinfo=datetime.UTC).timestamp())
     if closes >= signed.campaign.closes:
-        raise Failure(_too_late(signed.campaign, at), BAD_DATA)
+        raise Failure(_too_late(signed.campaign, closing_time), BAD_DATA)
     notice = seal_closing(signed, closes, key)
-    with shell.new_file(out) as made:
-        made.write(notice)
+    with shell.new_file(out) as notice_file:
+        notice_file.write(notice)
     if as_json:
         shell.print_json({"file": str(out), "bytes": len(notice), "id": signed.id.hex(), "closes": closes})
         return
@@ -101,10 +102,10 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     shell.say("import it into every study that has the campaign: halftruth --study DIR import FILE")
 
 
-def _too_late(campaign: Campaign, at: datetime.datetime | None) -> str:
+def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str:
     """Return the text of the error for a closing that is not before the campaign's own."""
     ends = second_text(campaign.closes)
-    if at is None:
+    if closing_time is None:
         return f"{campaign.title!r} already closed at {ends}: no notice is needed"
     return f"--at must be before {ends}, when {campaign.title!r} closes: name an earlier time"
 
@@ -172,11 +173,11 @@ def audit(
         metric=metric,
         pufferfish=None if pufferfish is None else read_scenarios(pufferfish, campaign.domain),
     )
-    found = audit_of(campaign, request, prior)
+    campaign_audit = audit_of(campaign, request, prior)
     if as_json:
-        shell.print_json(found.as_json())
+        shell.print_json(campaign_audit.as_json())
     else:
-        shell.console().print(audit_table(found))
+        shell.console().print(audit_table(campaign_audit))
     if plot:
         from aggregator.present.trade_off_plot import draw_trade_offs  # matplotlib takes a second to load
 

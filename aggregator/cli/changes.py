@@ -74,7 +74,7 @@ def show_trend(
     study: Study,
     signed: SignedCampaign,
     request: TrendRequest,
-    where: str | None,
+    class_name: str | None,
     method: str | None,
     confidence: float,
     output: ChangeOutput,
@@ -88,40 +88,41 @@ def show_trend(
             f"order; the number of spans is {len(spans)}"
         )
     with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
-        found = trend(
-            signed, spans, tallies, confidence=confidence, method=method, class_name=where,
+        course = trend(
+            signed, spans, tallies, confidence=confidence, method=method, class_name=class_name,
             ends=ends, steps=request.steps, only=request.only, truths=request.truths,
         )  # fmt: skip
     if output.output_format == "json":
-        shell.print_json(found.as_json())
+        shell.print_json(course.as_json())
     elif output.output_format == "csv":
-        shell.say(trend_csv(found).rstrip())
+        shell.say(trend_csv(course).rstrip())
     else:
-        tables: list[Table | Text] = [spans_table(found)] if found.only is None else [value_table(found, found.only)]
-        if found.change is not None and found.only is None:
-            tables.append(change_table(found.change, found))
-        elif found.only is None:
-            tables.append(estimate_table(found.latest, next(one.truth for one in found.points if one.estimate)))
-        if found.steps:
-            tables.append(steps_table(found))
+        first = spans_table(course) if course.only is None else value_table(course, course.only)
+        tables: list[Table | Text] = [first]
+        if course.change is not None and course.only is None:
+            tables.append(change_table(course.change, course))
+        elif course.only is None:
+            tables.append(estimate_table(course.latest, next(point.truth for point in course.points if point.estimate)))
+        if course.steps:
+            tables.append(steps_table(course))
         for table in tables:
             shell.console().print(table)
-    _warn(found)
+    _warn(course)
     if output.plot:
         from aggregator.present.trend_plot import draw_trend  # matplotlib takes a second to load
 
-        draw_trend(found, output.plot)
+        draw_trend(course, output.plot)
         shell.note(f"{output.plot}  drawn")
-    return found
+    return course
 
 
-def _warn(found: Trend) -> None:
-    few = [point.span.name_in_text for point in found.points if point.estimate is None]
-    warn_left_out(few, found.latest.campaign.minimum_devices)
-    if found.change is None:
-        warn_single(found.known[0][0].name_in_text)
-    for span, known in found.known:
-        shell.warn(*known.warnings, of=span.name_in_text)
+def _warn(course: Trend) -> None:
+    few = [point.span.name_in_text for point in course.points if point.estimate is None]
+    warn_left_out(few, course.latest.campaign.minimum_devices)
+    if course.change is None:
+        warn_single(course.known[0][0].name_in_text)
+    for span, known in course.known:
+        shell.warn(*known.warnings, subject=span.name_in_text)
 
 
 @halftruth.command()
@@ -183,8 +184,8 @@ def compare(
     questions = requested_questions(question, pair)
     of_one: list[tuple[str, object]] = [("method", method), ("plot", plot), ("mean", mean)]
     of_one += [(name, True) for name in Ranges(quantiles, cdf, bins).named]
-    if questions and (given := [name for name, word in of_one if word]):
-        raise click.UsageError(f"--question and --cross cannot be combined with --{given[0]}: leave out --{given[0]}")
+    if questions and (others := [name for name, word in of_one if word]):
+        raise click.UsageError(f"--question and --cross cannot be combined with --{others[0]}: leave out --{others[0]}")
     for signed in compared:
         require_form(signed.campaign, questions)
     if len({signed.id for signed in compared}) < len(compared):
@@ -197,7 +198,7 @@ def compare(
     sides = (
         [Side(*entry) for entry in zip(campaigns, compared, tallies, strict=True)]
         if named is None
-        else [_side_of(compared[0], tallies[0], one) for one in named]
+        else [_side_of(compared[0], tallies[0], name) for name in named]
     )
     if questions:
         return print_form_difference(sides, FormRequest(questions, confidence, (), output_format))
@@ -209,21 +210,21 @@ def compare(
         course = compare_ranges(drawn, sides, method, confidence)
         print_course(course, ranges, output_format, plot)
         return course
-    found = difference(sides[0], sides[1], confidence=confidence, method=method)
+    change = difference(sides[0], sides[1], confidence=confidence, method=method)
     if output_format == "json":
-        shell.print_json(found.as_json() | {"sides": [side.as_json() for side in (found.before, found.after)]})
+        shell.print_json(change.as_json() | {"sides": [side.as_json() for side in (change.before, change.after)]})
     elif output_format == "csv":
-        shell.say(change_csv(found).rstrip())
+        shell.say(change_csv(change).rstrip())
     else:
-        shell.console().print(change_table(found))
-    for name, side in zip(found.names, (found.before, found.after), strict=True):
-        shell.warn(*side.warnings, of=name)
+        shell.console().print(change_table(change))
+    for name, side in zip(change.names, (change.before, change.after), strict=True):
+        shell.warn(*side.warnings, subject=name)
     if plot:
         from aggregator.present.trend_plot import draw_difference  # matplotlib takes a second to load
 
-        draw_difference(found, plot)
+        draw_difference(change, plot)
         shell.note(f"{plot}  drawn")
-    return found
+    return change
 
 
 def _side_of(signed: SignedCampaign, tally: Tally, name: str) -> Side:
@@ -236,12 +237,12 @@ def _two_of(text: str, campaign: Campaign) -> tuple[str, str]:
     if not campaign.classes:
         raise Failure(f"{campaign.title!r} has no classes of people: leave out --classes", FAILED)
     pairs = itertools.permutations(campaign.classes, 2)
-    found = next((pair for pair in pairs if f"{pair[0]},{pair[1]}" == text or f"{pair[0]}, {pair[1]}" == text), None)
-    if found is None:
+    pair = next((pair for pair in pairs if f"{pair[0]},{pair[1]}" == text or f"{pair[0]}, {pair[1]}" == text), None)
+    if pair is None:
         known = ", ".join(campaign.classes)
         raise Failure(
             f"--classes {text[:60]!r} does not name two classes of the campaign; name two, separated by a comma; the "
             f"classes are: {known}",
             FAILED,
         )
-    return found
+    return pair

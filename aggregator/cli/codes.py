@@ -63,11 +63,11 @@ def codes(
             f"{signed.campaign.title!r} accepts reports of any device, so it needs no codes: use `halftruth invite`",
             FAILED,
         )
-    kept = Codes(study.path)
+    store = Codes(study.path)
     if count is None:
         if out is not None:
             raise click.UsageError("--out needs --count, the number of codes to make")
-        counts = kept.counts(signed.id)
+        counts = store.counts(signed.id)
         if as_json:
             shell.print_json({"id": signed.id.hex(), "made": counts.total, "redeemed": counts.redeemed})
         else:
@@ -75,17 +75,17 @@ def codes(
         return
     link = invite(signed, int(time.time()), address)
     with shell.new_file(out, 0o600) if out else nullcontext() as file:
-        links = [replace(link, code=code) for code in kept.make(signed.id, count)]
+        links = [replace(link, code=code) for code in store.make(signed.id, count)]
         if file is not None and out is not None:
             file.write(_drawn(signed, links, out, language))
     if as_json:
-        made = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
-        shell.print_json(made | {"links": [] if out else [str(one) for one in links]})
+        facts = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
+        shell.print_json(facts | {"links": [] if out else [str(code_link) for code_link in links]})
     elif out is not None:
         shell.say(f"{out}  {quantity(count, 'code')}, each for one device")
     else:
-        for one in links:
-            shell.say(str(one))
+        for code_link in links:
+            shell.say(str(code_link))
 
 
 def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str | None) -> bytes:
@@ -94,11 +94,11 @@ def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str |
         written = io.StringIO()
         table = csv.writer(written, lineterminator="\n")
         table.writerow(("code", "link"))
-        table.writerows((grouped(one.code), str(one)) for one in links)
+        table.writerows((grouped(link.code), str(link)) for link in links)
         return written.getvalue().encode()
     from aggregator.invite.cards import CardTexts, draw_cards  # matplotlib takes a second to load
     from aggregator.invite.wording import missing_texts
 
     shell.warn(*missing_texts(signed.campaign, language))
     with shell.progress("drawing", len(links)) as advance:
-        return draw_cards(CardTexts.of(signed, language), [(one, grouped(one.code)) for one in links], advance)
+        return draw_cards(CardTexts.of(signed, language), [(link, grouped(link.code)) for link in links], advance)

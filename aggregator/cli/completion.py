@@ -35,7 +35,9 @@ class CampaignName(click.ParamType[str]):
             listed = Study.open(folder).listed()
         except (HalftruthError, OSError):  # a shell shows no errors during completion
             return []
-        return [CompletionItem(one.name, help=_title(one.data)) for one in listed if one.name.startswith(incomplete)]
+        return [
+            CompletionItem(entry.name, help=_title(entry.data)) for entry in listed if entry.name.startswith(incomplete)
+        ]
 
 
 def _title(data: bytes) -> str | None:

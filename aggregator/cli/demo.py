@@ -130,8 +130,8 @@ def _author_and_answer() -> None:
 def _estimate(campaign: str) -> Estimate:
     _explain("The analyst estimates the shares from the perturbed answers, and compares them with the true shares.")
     words = ("estimate", campaign, "--truth", "counts.csv", "--plot", f"{campaign}.png")
-    found: Estimate = _run("--study", "lib", *words)
-    return found
+    estimate: Estimate = _run("--study", "lib", *words)
+    return estimate
 
 
 def _attack() -> None:
@@ -168,7 +168,7 @@ def _again_with_a_prior() -> None:
 def _compare(without: Estimate, with_prior: Estimate) -> None:
     domain = without.campaign.domain
     truth = read_truth(Path("counts.csv"), domain).shares(domain)
-    before, after = (f"{total_variation(found.share, truth):.2%}" for found in (without, with_prior))
+    before, after = (f"{total_variation(estimate.share, truth):.2%}" for estimate in (without, with_prior))
     shell.say(
         f"\nDistance from the truth (half the sum of the absolute differences): {before} without a prior,\n"
         f"{after} with one. Most of this gain comes from the prior, which is nearly right here. More reports do not\n"
@@ -187,9 +187,11 @@ def _ask_a_number() -> None:
         "The first command prints estimated and true quantiles, the mean and shares of age groups, and draws them.\n"
         "The second command prints three quantiles, the mean and shares of other age groups."
     )
-    found: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
-    asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
-    domain = found.campaign.domain
+    estimate: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
+    statistics = _run(
+        "--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65"
+    )
+    domain = estimate.campaign.domain
     if not isinstance(domain, Line):
         raise TypeError(
             f"the demonstration's campaign of ages must have a domain of kind number, not {domain.kind}: "
@@ -199,12 +201,12 @@ def _ask_a_number() -> None:
     ages = [float(point) for point in domain.points]
     below = truth.cumsum()
     shell.say("\nTruth beside estimate:")
-    for one in asked.quantiles:
-        age = domain.label(int((below < one.p).sum()))
-        name = "median" if one.p == 0.5 else f"quantile {one.p:g}"
-        shell.say(f"  {name:12} {age} years; estimated {one.value}, from {one.low} to {one.high}")
+    for quantile in statistics.quantiles:
+        age = domain.label(int((below < quantile.p).sum()))
+        name = "median" if quantile.p == 0.5 else f"quantile {quantile.p:g}"
+        shell.say(f"  {name:12} {age} years; estimated {quantile.value}, from {quantile.low} to {quantile.high}")
     mean = sum(age * share for age, share in zip(ages, truth, strict=True))
-    answer = asked.mean
+    answer = statistics.mean
     shell.say(
         f"  {'mean':12} {mean:.1f} years; estimated {answer.estimate:.1f}, from {answer.low:.1f} to {answer.high:.1f}"
     )

@@ -128,9 +128,9 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
     else:
         shell.say(f"{quantity(revoked, 'key')} revoked" + (f" from period {since} on" if since else ""))
     if counted:
-        what = f", of period {since} and later periods" if since else ""
+        periods = f", of period {since} and later periods" if since else ""
         shell.note(
-            f"the study still counts {quantity(counted, 'output')} under these keys{what}; `halftruth --study "
+            f"the study still counts {quantity(counted, 'output')} under these keys{periods}; `halftruth --study "
             f"{study.path} rebuild --afresh --out NEW` makes a study without these outputs"
         )
     if not revoked:
@@ -168,10 +168,10 @@ def ingest(
         shell.note(f"no uploads in {inbox.inbox_of(study.path)}; to ingest other reports, name their files or folders")
     files: list[Place] = [*uploads]
     for path in paths:
-        found = batch_files([path])
-        if not found:
+        batches = batch_files([path])
+        if not batches:
             shell.warn(f"{path} has no files")
-        files += found
+        files += batches
     if threads and "://" in engine_name:
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")
     with engine_of(engine_name, threads) as engine, shell.progress("verifying", total_bytes(files)) as advance:
@@ -196,9 +196,9 @@ def _no_batches(files: list[Place]) -> list[str]:
     others = [file for file in files if not holds(file, Kind.REPORT, Kind.ENROLMENT)]
     signed = [file for file in others if holds(file, Kind.CAMPAIGN, Kind.CLOSING)]
     empty = [file for file in others if file not in signed]
-    found = []
+    warnings = []
     if signed:
-        found.append(f"{named(signed)}: no reports, but a signed campaign or notice; add it with `halftruth import`")
+        warnings.append(f"{named(signed)}: no reports, but a signed campaign or notice; add it with `halftruth import`")
     if empty:
-        found.append(f"no envelope in {named(empty)}: name only batches of reports")
-    return found
+        warnings.append(f"no envelope in {named(empty)}: name only batches of reports")
+    return warnings

@@ -14,8 +14,8 @@ def doctor(as_json: bool) -> None:
     """Check that this machine has all that halftruth needs: libraries, signatures, storage, randomness."""
     findings = check_up()
     if as_json:
-        shell.print_json([{"check": found.name, "ok": found.ok, "found": found.text} for found in findings])
+        shell.print_json([{"check": check.name, "ok": check.ok, "found": check.text} for check in findings])
     else:
         shell.console().print(checkup_table(findings))
-    if not all(found.ok for found in findings):
+    if not all(check.ok for check in findings):
         raise Failure("a check failed: see above", FAILED)

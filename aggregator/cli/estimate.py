@@ -93,7 +93,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     help="With --by period: the two periods to compare. [default: the first and the last]",
 )
 @click.option("--steps", is_flag=True, help="With --by period: also the change from each period to the next.")
-@click.option("--where", help="Only this class of people.", metavar="class=NAME")
+@click.option("--where", "class_filter", help="Only this class of people.", metavar="class=NAME")
 @options.method
 @options.confidence
 @click.option(
@@ -222,8 +222,8 @@ def estimate(
         number = one_number(request, signed.campaign, tally, chosen.confidence, margins)
         print_result(number, chosen.output_format, signed.campaign, name, tally.reports)
         return number
-    found = _distribution(chosen, signed, tally, margins, classes, course, closed_early)
-    return found if course is None else course
+    estimate = _distribution(chosen, signed, tally, margins, classes, course, closed_early)
+    return estimate if course is None else course
 
 
 def _of_form(
@@ -280,10 +280,10 @@ def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: Signe
             "give --where class=NAME, for the differences of two classes `compare --classes`"
         )
     truths = [_true_shares(file, campaign.domain, campaign.classes, name) for file in chosen.truth_files]
-    one = None if chosen.value is None else region_of(campaign, chosen.value)
-    asked = TrendRequest(chosen.periods, chosen.ends, chosen.steps, one, truths)
+    region = None if chosen.value is None else region_of(campaign, chosen.value)
+    trend_request = TrendRequest(chosen.periods, chosen.ends, chosen.steps, region, truths)
     output = ChangeOutput(chosen.output_format, chosen.plot)
-    return show_trend(engine, study, signed, asked, name, chosen.method, chosen.confidence, output)
+    return show_trend(engine, study, signed, trend_request, name, chosen.method, chosen.confidence, output)
 
 
 def _in_order(
@@ -295,13 +295,13 @@ def _in_order(
 ) -> OrderedStatistics:
     """Print and return the requested quantiles and ranges; with --report, also write the page."""
     ranges = chosen.ranges
-    found = estimate_ranges(
+    statistics = estimate_ranges(
         _drawn(ranges, chosen), signed, tally, chosen.method, chosen.confidence, chosen.class_name, margins
     )
-    print_ranges(found, ranges, chosen.output_format, chosen.plot)
+    print_ranges(statistics, ranges, chosen.output_format, chosen.plot)
     if chosen.report:
-        _write_page(chosen.report, found.estimate, tally, chosen.period, closed_early, ordered=found)
-    return found
+        _write_page(chosen.report, statistics.estimate, tally, chosen.period, closed_early, ordered=statistics)
+    return statistics
 
 
 def _drawn(ranges: Ranges, chosen: EstimateOptions) -> Ranges:
@@ -333,7 +333,7 @@ def _distribution(
             f"{chosen.forged:,}"
         )
     name = chosen.class_name
-    found = estimate_shares(
+    estimate = estimate_shares(
         signed,
         tally,
         method=chosen.method,
@@ -346,14 +346,14 @@ def _distribution(
     files = chosen.truth_files
     truth = _true_shares(files[-1], signed.campaign.domain, classes, name) if files else None
     if course is None:
-        _print_shares(found, tally, chosen.period, chosen.output_format, chosen.plot, truth)
+        _print_shares(estimate, tally, chosen.period, chosen.output_format, chosen.plot, truth)
     if chosen.report:
-        _write_page(chosen.report, found, tally, chosen.period, closed_early, truth=truth, course=course)
-    return found
+        _write_page(chosen.report, estimate, tally, chosen.period, closed_early, truth=truth, course=course)
+    return estimate
 
 
 def _print_shares(
-    found: Estimate, tally: Tally, period: int | None, output_format: str, plot: Path | None, truth: Floats | None
+    estimate: Estimate, tally: Tally, period: int | None, output_format: str, plot: Path | None, truth: Floats | None
 ) -> None:
     from aggregator.estimate.ordered import summary
     from aggregator.estimate.ordered_campaign import has_summary
@@ -362,19 +362,21 @@ def _print_shares(
     from aggregator.present.table import estimate_table
 
     read = (
-        summary(tally, found) if has_summary(found.campaign) and (output_format in ("table", "json") or plot) else None
+        summary(tally, estimate)
+        if has_summary(estimate.campaign) and (output_format in ("table", "json") or plot)
+        else None
     )
     if output_format == "json":
-        shell.print_json(found.as_json() | ({} if read is None else read.numbers()))
+        shell.print_json(estimate.as_json() | ({} if read is None else read.numbers()))
     elif output_format == "csv":
-        shell.say(estimate_csv(found, period).rstrip())
+        shell.say(estimate_csv(estimate, period).rstrip())
     elif output_format == "geojson":
-        shell.say(estimates_geojson([(found, period)]).rstrip())
+        shell.say(estimates_geojson([(estimate, period)]).rstrip())
     elif output_format == "parquet":
-        _write_binary(estimate_parquet(found, period))
+        _write_binary(estimate_parquet(estimate, period))
     else:
-        shell.console().print(estimate_table(found, truth) if read is None else summary_table(read, truth))
-    shell.warn(*(found.warnings if read is None or output_format != "table" else read.warnings))
+        shell.console().print(estimate_table(estimate, truth) if read is None else summary_table(read, truth))
+    shell.warn(*(estimate.warnings if read is None or output_format != "table" else read.warnings))
     if plot:
         # The imports are here because matplotlib takes a second to load.
         if read is not None and read.bins:
@@ -384,7 +386,7 @@ def _print_shares(
         else:
             from aggregator.present.plot import draw
 
-            draw(found, plot, truth)
+            draw(estimate, plot, truth)
         shell.note(f"{plot}  drawn")
 
 
@@ -406,7 +408,7 @@ def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str
 
 def _write_page(
     path: Path,
-    found: Estimate,
+    estimate: Estimate,
     tally: Tally,
     period: int | None,
     closed_early: int | None,
@@ -418,14 +420,14 @@ def _write_page(
     from aggregator.author.audit import audit, levels_request
     from aggregator.present.page import page
 
-    campaign = found.campaign
+    campaign = estimate.campaign
     with shell.progress("auditing", None):
         # Levels under other notions are defined for a channel that all people share, which campaigns with classes lack.
-        audited = audit(campaign, None if campaign.classes else replace(levels_request(campaign), epsilons=()))
+        campaign_audit = audit(campaign, None if campaign.classes else replace(levels_request(campaign), epsilons=()))
     with shell.new_file(path) as file:
         text = page(
-            found,
-            audited,
+            estimate,
+            campaign_audit,
             tally,
             period=period,
             truth=truth,

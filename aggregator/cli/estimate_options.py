@@ -21,7 +21,7 @@ FILES = ("parquet", "geojson")
 ONE_NUMBER = ("value", "mean", "sum", "weights")
 """Options that print one number instead of the distribution."""
 
-_NAMES = {"truth_files": "truth", "pair": "cross", "total": "sum", "margins_file": "margins"}
+_NAMES = {"truth_files": "truth", "pair": "cross", "total": "sum", "margins_file": "margins", "class_filter": "where"}
 """Names of options by the names of their parameters, where the two differ."""
 
 
@@ -42,7 +42,7 @@ class EstimateOptions:
     periods: list[Span] | None = None
     ends: list[Span] | None = None
     steps: bool = False
-    where: str | None = None
+    class_filter: str | None = None
     method: str | None = None
     truth_files: tuple[Path, ...] = ()
     pool: str = POOLS[0]
@@ -64,11 +64,13 @@ class EstimateOptions:
     forged: int | None = None
 
     @cached_property
-    def given(self) -> frozenset[str]:
+    def changed(self) -> frozenset[str]:
         """The names of the options that differ from their defaults; ``format`` only for a format of ``FILES``, and
         never ``confidence`` or ``engine``."""
         changed = [
-            one.name for one in fields(self) if one.default is not MISSING and getattr(self, one.name) != one.default
+            field.name
+            for field in fields(self)
+            if field.default is not MISSING and getattr(self, field.name) != field.default
         ]
         named = [_NAMES.get(name, name) for name in changed]
         return frozenset([*named, *(["format"] if self.output_format in FILES else [])])
@@ -89,27 +91,29 @@ class EstimateOptions:
         only without --by."""
         if self.ranges.named:
             return []
-        return [name for name in ONE_NUMBER if name in self.given and not (name == "mean" and self.by)]
+        return [name for name in ONE_NUMBER if name in self.changed and not (name == "mean" and self.by)]
 
     @cached_property
     def class_name(self) -> str | None:
         """The class that --where class=NAME names; None without the option."""
-        if self.where is None:
+        if self.class_filter is None:
             return None
-        kind, sign, name = self.where.partition("=")
+        kind, sign, name = self.class_filter.partition("=")
         if kind.strip() != "class" or not sign or not name:
-            raise click.UsageError(f"--where {self.where[:60]!r} does not name a class: write --where class=NAME")
+            raise click.UsageError(
+                f"--where {self.class_filter[:60]!r} does not name a class: write --where class=NAME"
+            )
         return name
 
     def require_compatible(self) -> None:
         """Refuse options that exclude each other, and an option without the one that it needs."""
-        _refuse(self._exclusions(), self.given)
+        _refuse(self._exclusions(), self.changed)
 
     def require_page_alone(self) -> None:
         """Refuse options that do not apply to the page of all questions of a form."""
-        given = self.given | ({"format"} if self.output_format != options.FORMATS[0] else set())
+        changed = self.changed | ({"format"} if self.output_format != options.FORMATS[0] else set())
         others = ("by", "where", "method", "plot", "truth", "forged", "format", *self.numbers, *self.ranges.named)
-        _refuse([(True, others, "--report of a form covers all its questions: leave out --{}")], given)
+        _refuse([(True, others, "--report of a form covers all its questions: leave out --{}")], changed)
 
     def _exclusions(self) -> Iterator[tuple[object, Sequence[str], str]]:
         """Yield (condition, options, message): if the condition holds, none of these options may be given.
@@ -185,9 +189,9 @@ class EstimateOptions:
         )
 
 
-def _refuse(exclusions: Iterable[tuple[object, Sequence[str], str]], given: Set[str]) -> None:
+def _refuse(exclusions: Iterable[tuple[object, Sequence[str], str]], changed: Set[str]) -> None:
     """Refuse the first excluded option that was given."""
     for condition, excluded, message in exclusions:
-        found = next((name for name in excluded if name in given), None)
-        if condition and found is not None:
-            raise click.UsageError(message.format(found))
+        name = next((name for name in excluded if name in changed), None)
+        if condition and name is not None:
+            raise click.UsageError(message.format(name))

@@ -56,26 +56,26 @@ def export(
         raise click.UsageError("--method needs --estimates")
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
-    made = None
+    estimated = None
     if estimates:
         periods = sorted(study.periods(signed))
         spans = study.spans(signed, [(period, period) for period in periods])
-        made = estimates_by_period(signed, periods, spans, method, confidence)
-    found = made or _tallies(study, signed)
-    written = estimates_geojson(made.estimates).encode() if made and out.suffix == MAP else b""
+        estimated = estimates_by_period(signed, periods, spans, method, confidence)
+    exported = estimated or _tallies(study, signed)
+    written = estimates_geojson(estimated.estimates).encode() if estimated and out.suffix == MAP else b""
     with shell.new_file(out) as file:
         if written:
             file.write(written)
         else:
-            WRITERS[out.suffix](found.table, file)
+            WRITERS[out.suffix](exported.table, file)
     if as_json:
-        shell.print_json(found.as_json() | {"file": str(out)})
+        shell.print_json(exported.as_json() | {"file": str(out)})
     else:
-        rows, spanned = quantity(found.table.num_rows, "row"), quantity(found.periods, "period")
-        shell.say(f"{out}  {rows}, {counted_text(found.reports, signed.campaign)} in {spanned}")
-    if found.withheld:
+        rows, spanned = quantity(exported.table.num_rows, "row"), quantity(exported.periods, "period")
+        shell.say(f"{out}  {rows}, {counted_text(exported.reports, signed.campaign)} in {spanned}")
+    if exported.withheld:
         shell.warn(
-            f"the file has no rows for {counted_text(found.withheld, signed.campaign)}, because their periods or "
+            f"the file has no rows for {counted_text(exported.withheld, signed.campaign)}, because their periods or "
             "classes have too few devices"
         )
 

@@ -83,16 +83,16 @@ class FormRequest:
     margins: tuple[KnownMargin, ...]
     output_format: str
 
-    def estimate(self, signed: SignedCampaign, tally: Tally, where: str | None = None) -> FormEstimate:
+    def estimate(self, signed: SignedCampaign, tally: Tally, class_name: str | None = None) -> FormEstimate:
         """Return the estimate of the questions from a tally.
 
         Args:
-            where: the class of people to which ``signed`` and ``tally`` are restricted; None for everybody.
+            class_name: the class of people to which ``signed`` and ``tally`` are restricted; None for everybody.
         """
         from aggregator.estimate.form_result import estimate_form
 
         return estimate_form(
-            signed, tally, self.names, confidence=self.confidence, margins=self.margins, class_name=where
+            signed, tally, self.names, confidence=self.confidence, margins=self.margins, class_name=class_name
         )
 
 
@@ -102,41 +102,41 @@ def print_form(
     tally: Tally,
     truth_file: Path | None = None,
     plot: Path | None = None,
-    where: str | None = None,
+    class_name: str | None = None,
 ) -> FormEstimate:
     """Print and return the estimates of the requested questions, weighted to known margins.
 
     Args:
         truth_file: a file of true answers, whose shares are printed beside the estimates; None for no such file.
         plot: the PNG file to draw; None for no picture.
-        where: the class of people; None for everybody.
+        class_name: the class of people; None for everybody.
     """
     from aggregator.estimate.classes import signed_within
     from aggregator.present.forms import form_csv, form_table
 
     classes = signed.campaign.classes
-    signed, tally = signed_within(signed, tally, where)
-    found = request.estimate(signed, tally, where)
+    signed, tally = signed_within(signed, tally, class_name)
+    form_estimate = request.estimate(signed, tally, class_name)
     truth = None
     if truth_file is not None:
         from aggregator.truth_file import read_truth
 
-        people = read_truth(truth_file, found.form, classes)
-        people = people if where is None else people.within(classes.index(where))
-        truth = people.among_answered(found.form, request.names)
+        people = read_truth(truth_file, form_estimate.form, classes)
+        people = people if class_name is None else people.within(classes.index(class_name))
+        truth = people.among_answered(form_estimate.form, request.names)
     if request.output_format == "json":
-        shell.print_json(found.as_json())
+        shell.print_json(form_estimate.as_json())
     elif request.output_format == "csv":
-        shell.say(form_csv(found).rstrip())
+        shell.say(form_csv(form_estimate).rstrip())
     else:
-        shell.console().print(form_table(found, truth))
-    shell.warn(*found.warnings)
+        shell.console().print(form_table(form_estimate, truth))
+    shell.warn(*form_estimate.warnings)
     if plot is not None:
         from aggregator.present.form_plot import draw_form  # matplotlib takes a second to load
 
-        draw_form(found, plot, truth)
+        draw_form(form_estimate, plot, truth)
         shell.note(f"{plot}  drawn")
-    return found
+    return form_estimate
 
 
 def print_form_course(
@@ -147,7 +147,7 @@ def print_form_course(
     spans: list[Span] | None,
     ends: list[Span] | None,
     steps: bool,
-    where: str | None,
+    class_name: str | None,
 ) -> FormCourse:
     """Estimate the requested questions in each span of periods (default: each period), print estimates and
     changes, and return them."""
@@ -158,20 +158,20 @@ def print_form_course(
     chosen = spans_of(study, signed, spans)
     compared = ends_of(ends, chosen)
 
-    def one(tally: Tally) -> FormEstimate:
-        return request.estimate(*signed_within(signed, tally, where), where)
+    def estimate_tally(tally: Tally) -> FormEstimate:
+        return request.estimate(*signed_within(signed, tally, class_name), class_name)
 
     with shell.tracked("periods", engine.spans(study, signed, chosen), len(chosen)) as tallies:
-        found = form_course(chosen, tallies, one, ends=compared, steps=steps)
-    known = {step.names for step in found.differences}
-    changes = [] if found.change is None or found.change.names in known else [found.change]
-    _print_sides(found, request, [*changes, *found.differences], found.as_json())
-    warn_left_out([span.name_in_text for span in found.few], signed.campaign.minimum_devices)
-    if found.change is None:
-        warn_single(found.sides[0][0].name_in_text)
-    for span, each in found.sides:
-        shell.warn(*each.warnings, of=span.name_in_text)
-    return found
+        course = form_course(chosen, tallies, estimate_tally, ends=compared, steps=steps)
+    known = {step.names for step in course.differences}
+    changes = [] if course.change is None or course.change.names in known else [course.change]
+    _print_sides(course, request, [*changes, *course.differences], course.as_json())
+    warn_left_out([span.name_in_text for span in course.few], signed.campaign.minimum_devices)
+    if course.change is None:
+        warn_single(course.sides[0][0].name_in_text)
+    for span, form_estimate in course.sides:
+        shell.warn(*form_estimate.warnings, subject=span.name_in_text)
+    return course
 
 
 def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormRequest) -> FormClasses:
@@ -182,25 +182,28 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormReques
 
     if not signed.campaign.classes:
         raise click.UsageError(f"--by class: {signed.campaign.title!r} has no classes of people: leave out --by")
-    found = form_classes(signed, tally, request.estimate)
-    _print_sides(found, request, found.differences, found.as_json())
-    warn_left_out(found.few, signed.campaign.minimum_devices)
-    for name, each in found.sides:
-        shell.warn(*each.warnings, of=name)
-    return found
+    classes = form_classes(signed, tally, request.estimate)
+    _print_sides(classes, request, classes.differences, classes.as_json())
+    warn_left_out(classes.few, signed.campaign.minimum_devices)
+    for name, form_estimate in classes.sides:
+        shell.warn(*form_estimate.warnings, subject=name)
+    return classes
 
 
 def _print_sides(
-    found: FormSides[Any], request: FormRequest, differences: Sequence[FormDifference], as_json: dict[str, Any]
+    sides: FormSides[Any], request: FormRequest, differences: Sequence[FormDifference], as_json: dict[str, Any]
 ) -> None:
     from aggregator.present.forms import form_difference_table, form_sides_csv, form_sides_table
 
     if request.output_format == "json":
         shell.print_json(as_json)
     elif request.output_format == "csv":
-        shell.say(form_sides_csv(found).rstrip())
+        shell.say(form_sides_csv(sides).rstrip())
     else:
-        for table in [form_sides_table(found), *(form_difference_table(one, request.names) for one in differences)]:
+        for table in [
+            form_sides_table(sides),
+            *(form_difference_table(difference, request.names) for difference in differences),
+        ]:
             shell.console().print(table)
 
 
@@ -218,18 +221,18 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
             f"{sides[0].name} and {sides[1].name} do not have the same values, so their shares cannot be compared: "
             "name a question that has equal values on both sides"
         )
-    found = form_difference(
+    difference = form_difference(
         (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, confidence=request.confidence
     )
     if request.output_format == "json":
-        shell.print_json(found.as_json() | {"sides": [before.as_json(), after.as_json()]})
+        shell.print_json(difference.as_json() | {"sides": [before.as_json(), after.as_json()]})
     elif request.output_format == "csv":
-        shell.say(form_difference_csv(found, request.names).rstrip())
+        shell.say(form_difference_csv(difference, request.names).rstrip())
     else:
-        shell.console().print(form_difference_table(found, request.names))
-    for side, one in zip(sides, (before, after), strict=True):
-        shell.warn(*one.warnings, of=side.name)
-    return found
+        shell.console().print(form_difference_table(difference, request.names))
+    for side, form_estimate in zip(sides, (before, after), strict=True):
+        shell.warn(*form_estimate.warnings, subject=side.name)
+    return difference
 
 
 def write_form_page(

@@ -38,21 +38,21 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
     """
     data = file.read_bytes()
     try:
-        found = read_content(data)
+        content = read_content(data)
     except BadData as error:
         raise Failure(f"{file}: {error}", BAD_DATA) from None
-    if isinstance(found, CampaignFile):
-        campaign = found.campaign
+    if isinstance(content, CampaignFile):
+        campaign = content.campaign
         claims = {
             "title": campaign.title,
             "question": campaign.question,
             "purpose": campaign.purpose,
             "organisation": campaign.organisation,
             **study_facts(campaign),
-            "id": found.id.hex(),
-            "author_key_id": found.author.hex(),
-            **_verified(data, found.author, [shell.author_key(path) for path in trust]),
-            "bytes": found.size,
+            "id": content.id.hex(),
+            "author_key_id": content.author.hex(),
+            **_verified(data, content.author, [shell.author_key(path) for path in trust]),
+            "bytes": content.size,
             "opens": second_text(campaign.opens),
             "closes": second_text(campaign.closes),
             "periods": campaign.periods,
@@ -69,12 +69,12 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             if claim != "":
                 _say_claim(name, claim)
         shell.console().print(certificate_table(campaign))
-    elif isinstance(found, ClosingFile):
+    elif isinstance(content, ClosingFile):
         claims = {
-            "closes": second_text(found.closing.closes),
-            "campaign": found.closing.campaign_id.hex(),
-            "author_key_id": found.author.hex(),
-            "bytes": found.size,
+            "closes": second_text(content.closing.closes),
+            "campaign": content.closing.campaign_id.hex(),
+            "author_key_id": content.author.hex(),
+            "bytes": content.size,
         }
         if as_json:
             shell.print_json(claims)
@@ -83,9 +83,9 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
         for name, claim in claims.items():
             _say_claim(name, claim)
     elif as_json:
-        shell.print_json(found.as_json())
+        shell.print_json(content.as_json())
     else:
-        shell.console().print(batch_table(found))
+        shell.console().print(batch_table(content))
 
 
 def _say_claim(name: str, claim: object) -> None:

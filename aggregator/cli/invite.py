@@ -15,7 +15,7 @@ from aggregator.invite.qr import as_text, modules_of
 
 
 @halftruth.command()
-@click.argument("what", metavar="CAMPAIGN", type=CampaignName())
+@click.argument("campaign", type=CampaignName())
 @signed.trust
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the poster, such as de. [default: the campaign's]")
@@ -28,7 +28,7 @@ from aggregator.invite.qr import as_text, modules_of
 @shell.in_study
 def invite(
     ctx: click.Context,
-    what: str,
+    campaign: str,
     trust: Path | None,
     address: str | None,
     language: str | None,
@@ -41,7 +41,7 @@ def invite(
     contains the study's address, the campaign's id and the fingerprint of the author's key. A person needs nothing else
     to join, except a code if the campaign accepts enrolled devices only.
     """
-    known = signed.named_campaign(ctx, what, trust)
+    known = signed.named_campaign(ctx, campaign, trust)
     link = invitation(known.signed, int(time.time()), address, known.closes)
     if out is not None:
         from aggregator.invite.content import PosterContent
@@ -63,9 +63,9 @@ def invite(
     if known.signed.campaign.enrolment == "enrolled":
         shell.warn("the campaign accepts enrolled devices only, so people also need a code: see `halftruth codes`")
     if as_json:
-        made = {"link": str(link), "address": link.address, "host": link.host, "id": known.signed.id.hex()}
+        facts = {"link": str(link), "address": link.address, "host": link.host, "id": known.signed.id.hex()}
         fingerprint = link.fingerprint_text
-        shell.print_json(made | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
+        shell.print_json(facts | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
         return
     if out is not None:
         shell.note(f"{out}  drawn")

@@ -16,12 +16,12 @@ class RealNumber(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            found: float = super().convert(value, param, ctx)
+            number: float = super().convert(value, param, ctx)
         except click.BadParameter:
-            found = math.nan
-        if math.isnan(found):
+            number = math.nan
+        if math.isnan(number):
             self.fail(f"must be a number, {self._describe_range()}, not {str(value)[:40]!r}", param, ctx)
-        return found
+        return number
 
     def _describe_range(self) -> str:
         return _range(self.min, self.max)

@@ -57,8 +57,8 @@ def one_number(
         NotInvertible: the channel has no unbiased estimate.
     """
     if request.coefficients is not None:
-        each = read_coefficients(request.coefficients, campaign)
-        return sum_by_class(campaign, tally, _numbers(request, campaign), each, confidence=confidence)
+        coefficients = read_coefficients(request.coefficients, campaign)
+        return sum_by_class(campaign, tally, _numbers(request, campaign), coefficients, confidence=confidence)
     if request.value is not None:
         region = region_of(campaign, request.value)
         result = query.value_share(campaign, tally, region.number, resolution=region.resolution, confidence=confidence)
@@ -84,8 +84,8 @@ def _numbers(request: NumberRequest, campaign: Campaign) -> Floats:
         _require_sum(campaign)
         return np.array(query.points_of(campaign))
     size = campaign.domain.count if isinstance(campaign.domain, Items) else campaign.domain.size
-    one: Floats = np.eye(size)[region_of(campaign, request.value).number]
-    return one
+    indicator: Floats = np.eye(size)[region_of(campaign, request.value).number]
+    return indicator
 
 
 def _require_sum(campaign: Campaign) -> None:

@@ -32,7 +32,7 @@ class SpanList(click.ParamType[list[Span]]):
     name = "spans"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[Span]:
-        found = []
+        spans = []
         for part in str(value).split(","):
             first, dash, last = (text.strip() for text in part.partition("-"))
             ends = (first, last if dash else first)
@@ -43,8 +43,8 @@ class SpanList(click.ParamType[list[Span]]):
                 self.fail(f"{part.strip()} ends before it begins: write the earlier period first", param, ctx)
             if span.last >= MAX_PERIODS:
                 self.fail(f"a period must be at most {MAX_PERIODS - 1:,}, not {span.last:,}", param, ctx)
-            found.append(span)
-        return found
+            spans.append(span)
+        return spans
 
 
 def _engine_name(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:

@@ -15,7 +15,7 @@ from aggregator.page.document import page_code
 
 
 @halftruth.command()
-@click.argument("what", metavar="CAMPAIGN", type=CampaignName())
+@click.argument("campaign", type=CampaignName())
 @signed.trust
 @click.option("--out", type=shell.writable, required=True, help="File to write the page to, .html.")
 @click.option(
@@ -23,23 +23,23 @@ from aggregator.page.document import page_code
 )
 @shell.as_json
 @shell.in_study
-def page(ctx: click.Context, what: str, trust: Path | None, out: Path, download: bool, as_json: bool) -> None:
+def page(ctx: click.Context, campaign: str, trust: Path | None, out: Path, download: bool, as_json: bool) -> None:
     """Write the page of CAMPAIGN, a campaign of the study or a signed campaign's file, as one HTML file.
 
     People open the file in a browser; it needs no server. The page loads nothing from the network, and sends reports to
     the campaign's addresses, where `halftruth receive` accepts them for the study. `receive` also serves this page,
     without a file.
     """
-    known = signed.named_campaign(ctx, what, trust)
-    made = page_file(known.signed, int(time.time()), closing=known.closing, download=download).encode()
+    known = signed.named_campaign(ctx, campaign, trust)
+    html = page_file(known.signed, int(time.time()), closing=known.closing, download=download).encode()
     with shell.new_file(out) as file:
-        file.write(made)
+        file.write(html)
     addresses = known.signed.campaign.addresses
     if as_json:
-        facts = {"file": str(out), "bytes": len(made), "id": known.signed.id.hex(), "addresses": list(addresses)}
+        facts = {"file": str(out), "bytes": len(html), "id": known.signed.id.hex(), "addresses": list(addresses)}
         shell.print_json(facts | {"script": page_code().script_source.strip("'")})
         return
-    shell.say(f"{out}  {len(made):,} bytes, sends to {', '.join(addresses) or 'no address: people save their reports'}")
+    shell.say(f"{out}  {len(html):,} bytes, sends to {', '.join(addresses) or 'no address: people save their reports'}")
     shell.warn(
         "some browsers let other local files read the data of this page, the device's key included: if "
         "possible, serve the page with `halftruth receive`"

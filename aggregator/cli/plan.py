@@ -71,7 +71,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
     "answers once per period]",
 )
 @click.option(
-    "--error", "wanted", type=RealNumber(min=1e-9), multiple=True, default=(0.01,), show_default=True,
+    "--error", "target_errors", type=RealNumber(min=1e-9), multiple=True, default=(0.01,), show_default=True,
     help="Target error: the standard error of one share, or the mean absolute error of the share of a range; may be "
     "repeated.",
 )  # fmt: skip
@@ -95,7 +95,7 @@ def plan(
     prior: Path | None,
     radius: float | None,
     bits: int | None,
-    wanted: tuple[float, ...],
+    target_errors: tuple[float, ...],
     distances: tuple[float, ...],
     all_of_them: bool,
     plot: Path | None,
@@ -127,8 +127,8 @@ def plan(
             "prior": prior,
             "radius": radius,
         }
-        if given := [name for name, value in of_draft.items() if value is not None]:
-            raise click.UsageError(f"--{given[0]} cannot be combined with DRAFT: change the draft's entry instead")
+        if conflicts := [name for name, value in of_draft.items() if value is not None]:
+            raise click.UsageError(f"--{conflicts[0]} cannot be combined with DRAFT: change the draft's entry instead")
         form = read_form(draft)
         if form is not None:
             if bits is not None or distances or all_of_them or plot is not None:
@@ -137,7 +137,7 @@ def plan(
                 )
             for note in shortened_questions(draft, form.form):
                 shell.note(f"Note: {note}")
-            _plan_form(form, form.question.reports if reports is None else reports, wanted, as_json)
+            _plan_form(form, form.question.reports if reports is None else reports, target_errors, as_json)
             return
         classes = read_classes(draft)
         if classes is not None:
@@ -146,9 +146,9 @@ def plan(
                     "--bits, --all and --plot need a single channel, and the draft has one for each class: "
                     "leave them out"
                 )
-            _plan_classes(draft, classes, reports, wanted, distances, as_json)
+            _plan_classes(draft, classes, reports, target_errors, distances, as_json)
             return
-        whole = read_question(draft, rounded=False)
+        full_question = read_question(draft, rounded=False)
     elif radius is not None and prior is None:
         raise click.UsageError("--radius needs --prior")
     elif epsilon is None:
@@ -157,35 +157,37 @@ def plan(
         domain = Values(tuple(f"{number}" for number in range(1, (size or 0) + 1))) if ends is None else _number(ends)
         goal = "distribution" if domain.ordered else ""
         notion = _notion(domain, exact.level_from(epsilon), sensitive_values, block_size, prior, radius)
-        whole = PlannedQuestion(domain, notion, goal=goal)
-    reports = whole.reports if reports is None else reports
+        full_question = PlannedQuestion(domain, notion, goal=goal)
+    reports = full_question.reports if reports is None else reports
     views = [] if draft is None else _views(draft, reports, reports)
-    question = whole if views else rounded_for_mean(whole)
+    question = full_question if views else rounded_for_mean(full_question)
     if distances and views:
         raise click.UsageError("--within cannot be used for a draft with [views]: leave it out")
-    if distances and not goals_of(whole):
-        fault = "the notion has a prior" if whole.domain.ordered else "the values have no order"
-        if isinstance(whole.domain, Line) and not whole.domain.evenly_spaced:
+    if distances and not goals_of(full_question):
+        fault = "the notion has a prior" if full_question.domain.ordered else "the values have no order"
+        if isinstance(full_question.domain, Line) and not full_question.domain.evenly_spaced:
             fault = "the values are not evenly spaced"
         raise click.UsageError(f"--within cannot be used, because {fault}: leave it out")
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
-        rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
+        rows = plan_of(question, reports, most_bits=bits, wanted=target_errors, tried=advance)
     goals: list[GoalPlan] = []
     if not views:
-        known = [] if question is not whole else [row.candidate for row in rows if row.candidate is not None]
-        found = goal_plans(whole, reports, most_bits=bits, distances=distances, shares=wanted, known=known)
-        with shell.tracked("goals", found, len(goals_of(whole))) as planned:
+        known = [] if question is not full_question else [row.candidate for row in rows if row.candidate is not None]
+        plans = goal_plans(
+            full_question, reports, most_bits=bits, distances=distances, shares=target_errors, known=known
+        )
+        with shell.tracked("goals", plans, len(goals_of(full_question))) as planned:
             goals = list(planned)
     if as_json:
         listed = rows.as_json()
         if views:
             listed[0]["views"] = views
         if goals:
-            listed[0]["goals"] = [one.as_json() for one in goals]
+            listed[0]["goals"] = [goal_plan.as_json() for goal_plan in goals]
         shell.print_json(listed)
     else:
         if goals:
-            shell.console().print(goals_table(goals, whole))
+            shell.console().print(goals_table(goals, full_question))
         shell.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
         if draft is not None and views:
             _print_views(draft, views, reports, bundled=question.bundled)
@@ -198,29 +200,32 @@ def plan(
         shell.note(f"{plot}  drawn")
 
 
-def _plan_form(form: DraftForm, reports: int, wanted: tuple[float, ...], as_json: bool) -> None:
+def _plan_form(form: DraftForm, reports: int, target_errors: tuple[float, ...], as_json: bool) -> None:
     """Print the expected errors of a form; with classes, the errors of each class if all classes have equal size."""
     if not form.classes:
-        found = plan_form(form, reports, wanted=wanted)
+        form_plan = plan_form(form, reports, wanted=target_errors)
         if as_json:
-            shell.print_json(found.as_json())
+            shell.print_json(form_plan.as_json())
         else:
-            _print_form_plan(found)
+            _print_form_plan(form_plan)
         return
-    each = max(reports // len(form.classes), 1)
-    plans = {name: plan_form(form.of_class(place), each, wanted=wanted) for place, name in enumerate(form.classes)}
+    class_reports = max(reports // len(form.classes), 1)
+    plans = {
+        name: plan_form(form.of_class(place), class_reports, wanted=target_errors)
+        for place, name in enumerate(form.classes)
+    }
     if as_json:
-        shell.print_json({"classes": {name: one.as_json() for name, one in plans.items()}})
+        shell.print_json({"classes": {name: class_plan.as_json() for name, class_plan in plans.items()}})
         return
-    for name, one in plans.items():
-        shell.say(f"Class {name}, {each:,} of {reports:,} people:")
-        _print_form_plan(one)
+    for name, class_plan in plans.items():
+        shell.say(f"Class {name}, {class_reports:,} of {reports:,} people:")
+        _print_form_plan(class_plan)
 
 
-def _print_form_plan(found: FormPlan) -> None:
-    for table in form_tables(found):
+def _print_form_plan(form_plan: FormPlan) -> None:
+    for table in form_tables(form_plan):
         shell.console().print(table)
-    shell.say(" ".join(found.sentences))
+    shell.say(" ".join(form_plan.sentences))
 
 
 def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
@@ -229,10 +234,10 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
     Args:
         expected: the number of devices for which shares are chosen, if the draft gives no number.
     """
-    found = read_views(draft, expected)
-    if found is None:
+    draft_views = read_views(draft, expected)
+    if draft_views is None:
         return []
-    domain, views, classes = found
+    domain, views, classes = draft_views
     total = sum(view.weight for view in views)
     return [
         {
@@ -262,7 +267,7 @@ def _plan_classes(
     draft: Path,
     classes: DraftClasses,
     reports: int | None,
-    wanted: tuple[float, ...],
+    target_errors: tuple[float, ...],
     distances: tuple[float, ...],
     as_json: bool,
 ) -> None:
@@ -273,20 +278,21 @@ def _plan_classes(
         raise click.UsageError(
             "--within needs numbers, dates or ordered values, and the goal distribution or mean: leave it out"
         )
-    asked = (distances or (usual_distance(question),)) if of_distance else wanted
-    reports = sum(one.reports for one in classes.questions) if reports is None else reports
+    targets = (distances or (usual_distance(question),)) if of_distance else target_errors
+    reports = sum(class_question.reports for class_question in classes.questions) if reports is None else reports
     with shell.progress("classes", None):
-        found = plan_classes(classes.names, classes.questions, classes.choices, reports, asked)
+        class_plans = plan_classes(classes.names, classes.questions, classes.choices, reports, targets)
         views = _views(draft, reports, reports)
     if views:
-        found[-1] = replace(found[-1], se_precision=None)  # classes with views cannot be pooled by precision
+        # Classes with views cannot be pooled by precision.
+        class_plans[-1] = replace(class_plans[-1], se_precision=None)
     if as_json:
-        listed = [one.as_json() for one in found]
+        listed = [class_plan.as_json() for class_plan in class_plans]
         if views:
             listed[-1]["views"] = views
         shell.print_json(listed)
     else:
-        shell.console().print(classes_table(found, question))
+        shell.console().print(classes_table(class_plans, question))
         if views:
             _print_views(draft, views, reports, bundled=question.bundled)
 
@@ -313,13 +319,13 @@ def _notion(
     prior: Path | None,
     radius: float | None,
 ) -> Notion:
-    asked = [
+    names = [
         name
-        for name, given in (("sensitive-values", sensitive_values), ("block-size", block_size), ("prior", prior))
-        if given is not None
+        for name, value in (("sensitive-values", sensitive_values), ("block-size", block_size), ("prior", prior))
+        if value is not None
     ]
-    if len(asked) > 1:
-        raise click.UsageError(f"--{asked[0]} and --{asked[1]} cannot be combined: run the command once for each")
+    if len(names) > 1:
+        raise click.UsageError(f"--{names[0]} and --{names[1]} cannot be combined: run the command once for each")
     if sensitive_values is not None:
         if sensitive_values >= domain.size:
             raise click.UsageError(

@@ -103,7 +103,7 @@ def estimate_ranges(
     tally: Tally,
     method: str | None,
     confidence: float,
-    where: str | None,
+    class_name: str | None,
     margins: Sequence[KnownMargin] = (),
 ) -> OrderedStatistics:
     """Estimate the requested quantiles and ranges of one tally."""
@@ -126,7 +126,7 @@ def estimate_ranges(
             mean=ranges.mean,
             method=method,
             confidence=confidence,
-            class_name=where,
+            class_name=class_name,
             margins=margins,
         )
     except NotOrdered as error:
@@ -141,7 +141,7 @@ def estimate_course(
     request: OrderedCourseRequest,
     method: str | None,
     confidence: float,
-    where: str | None,
+    class_name: str | None,
 ) -> OrderedCourse:
     """Estimate the requested quantiles and ranges of each period or class."""
     from aggregator.cli.spans import ends_of, spans_of
@@ -157,7 +157,7 @@ def estimate_course(
         spans = spans_of(study, signed, request.spans)
         ends, counted = ends_of(request.ends, spans), engine.spans(study, signed, spans)
         with shell.tracked("periods", counted, len(spans)) as tallies:
-            return by_period(signed, spans, tallies, ask, class_name=where, ends=ends, steps=request.steps)
+            return by_period(signed, spans, tallies, ask, class_name=class_name, ends=ends, steps=request.steps)
     except NotOrdered as error:
         raise Failure(str(error), BAD_DATA) from None
 
@@ -190,8 +190,8 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
     warn_left_out(few, course.known[0][1].estimate.campaign.minimum_devices)
     if not course.differences:
         warn_single(course.known[0][0].name_in_text)
-    for side, found in course.known:
-        shell.warn(*found.warnings, of=side.name_in_text)
+    for side, statistics in course.known:
+        shell.warn(*statistics.warnings, subject=side.name_in_text)
     if plot:
         from aggregator.present.ordered_course_plot import draw_course  # matplotlib takes a second to load
 
@@ -199,22 +199,22 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
         shell.note(f"{plot}  drawn")
 
 
-def print_ranges(found: OrderedStatistics, ranges: Ranges, output_format: str, plot: Path | None) -> None:
+def print_ranges(statistics: OrderedStatistics, ranges: Ranges, output_format: str, plot: Path | None) -> None:
     """Print the requested quantiles and ranges; if ``plot`` is given, draw them with the distribution function."""
     from aggregator.present.ordered import ordered_csv, ordered_table
 
-    printed = found if ranges.cdf else replace(found, cdf=())
+    printed = statistics if ranges.cdf else replace(statistics, cdf=())
     if output_format == "json":
         shell.print_json(printed.as_json())
     elif output_format == "csv":
         shell.say(ordered_csv(printed).rstrip())
     else:
         shell.console().print(ordered_table(printed))
-    shell.warn(*found.warnings)
+    shell.warn(*statistics.warnings)
     if plot:
         from aggregator.present.ordered_plot import draw_ordered  # matplotlib takes a second to load
 
-        draw_ordered(found, plot)
+        draw_ordered(statistics, plot)
         shell.note(f"{plot}  drawn")
 
 

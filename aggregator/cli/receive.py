@@ -69,17 +69,17 @@ def receive(
     except ssl.SSLError as error:
         raise Failure(_tls_fault(error, tls_cert), BAD_DATA) from None
     try:
-        taken = bind(listen)
+        bound_socket = bind(listen)
     except BadAddress as error:
         raise click.UsageError(f"--listen: {error}") from None
-    with taken as listening:
+    with bound_socket as listening:
         if tls is None and not is_loopback(listening):
             shell.warn("without TLS, the network can see who sends reports: use a proxy with TLS, or --tls-cert.")
-        where, uploads = url(listening, tls), inbox.inbox_of(study.path)
+        address, uploads = url(listening, tls), inbox.inbox_of(study.path)
         if as_json:
-            shell.print_json({"url": where, "inbox": str(uploads)})
+            shell.print_json({"url": address, "inbox": str(uploads)})
         else:
-            shell.say(f"{where}  uploads go to {uploads}")
+            shell.say(f"{address}  uploads go to {uploads}")
         serve(running, listening)
 
 

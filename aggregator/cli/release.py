@@ -15,7 +15,7 @@ from aggregator.study import Study
 
 
 @halftruth.command()
-@click.argument("what", metavar="FILE|CAMPAIGN")
+@click.argument("source", metavar="FILE|CAMPAIGN")
 @click.option(
     "--known", multiple=True, help="A column whose value an observer may know about a person; may be repeated."
 )
@@ -26,7 +26,7 @@ from aggregator.study import Study
 @shell.in_study
 def anonymity(
     ctx: click.Context,
-    what: str,
+    source: str,
     known: tuple[str, ...],
     sensitive: str | None,
     at_least_k: int | None,
@@ -43,34 +43,35 @@ def anonymity(
     The result has the known values of a smallest equivalence class; if k is 1, they are one person's.
     """
     if known:
-        found = anonymity_of_table(Path(what), known, sensitive)
+        release = anonymity_of_table(Path(source), known, sensitive)
     elif ctx.obj is not None:
         if sensitive is not None:
             raise click.UsageError(
                 "--sensitive is a column of a file, and needs --known; for the reports of a campaign, leave it out"
             )
         study = Study.open(shell.study_folder(ctx))
-        if Path(what).is_file() and what not in {name for one in study.listed() for name in (one.name, one.id)}:
-            raise click.UsageError(f"{what} is a file: name the columns that an observer may know with --known")
-        signed = study.campaign(what)
-        found = anonymity_of_views([view.channel for view in signed.campaign.views], study.tally(signed).by_view)
+        names = {name for entry in study.listed() for name in (entry.name, entry.id)}
+        if Path(source).is_file() and source not in names:
+            raise click.UsageError(f"{source} is a file: name the columns that an observer may know with --known")
+        signed = study.campaign(source)
+        release = anonymity_of_views([view.channel for view in signed.campaign.views], study.tally(signed).by_view)
     else:
         raise click.UsageError(
             "neither --known nor --study is given: a file needs --known columns, a campaign needs --study"
         )
-    if at_least_l is not None and found.l is None:
+    if at_least_l is not None and release.l is None:
         raise click.UsageError("--at-least-l needs --sensitive")
     if as_json:
-        shell.print_json(found.as_json())
+        shell.print_json(release.as_json())
     else:
-        shell.console().print(release_table(found))
+        shell.console().print(release_table(release))
     more_k = "coarsen the known columns, or withhold the smallest equivalence classes"
     more_l = "coarsen the known columns"
     if not known:
         more_k = "wait for more reports, or ask for fewer values in a new campaign"
         more_l = "use another mechanism or notion in a new campaign, so that more answers can give each output"
-        more_l = more_l if found.rows else "wait for reports"
-    if at_least_k is not None and found.k < at_least_k:
-        raise Failure(f"k is {found.k}, below {at_least_k}: {more_k}", FAILED)
-    if at_least_l is not None and found.l is not None and found.l < at_least_l:
-        raise Failure(f"l is {found.l}, below {at_least_l}: {more_l}", FAILED)
+        more_l = more_l if release.rows else "wait for reports"
+    if at_least_k is not None and release.k < at_least_k:
+        raise Failure(f"k is {release.k}, below {at_least_k}: {more_k}", FAILED)
+    if at_least_l is not None and release.l is not None and release.l < at_least_l:
+        raise Failure(f"l is {release.l}, below {at_least_l}: {more_l}", FAILED)

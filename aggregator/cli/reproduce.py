@@ -63,7 +63,7 @@ def reproduce(
     from aggregator.reproduce.experiment import STEPS
     from aggregator.reproduce.page import part
 
-    names = [each.name for each in experiments(paper)]
+    names = [experiment.name for experiment in experiments(paper)]
     unknown = sorted(set(only) - set(names))
     if unknown:
         raise click.UsageError(f"{paper} has no experiment {unknown[0]!r}; its experiments are: {', '.join(names)}")
@@ -103,6 +103,6 @@ def _table(document: Document) -> Table:
     for name in ("the paper says", "we get", "why they differ"):
         table.add_column(name, ratio=1)
     for experiment in document.runs:
-        for place, each in enumerate(experiment.outcome.findings):
-            table.add_row(*map(Text, (experiment.name if not place else "", each.paper, each.ours, each.why)))
+        for place, finding in enumerate(experiment.outcome.findings):
+            table.add_row(*map(Text, (experiment.name if not place else "", finding.paper, finding.ours, finding.why)))
     return table

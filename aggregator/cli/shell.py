@@ -47,7 +47,7 @@ def visible(text: str) -> str:
 
     File names and texts from files may contain them.
     """
-    hidden = {ord(one): json.dumps(one)[1:-1] for one in set(text) if not one.isprintable()}
+    hidden = {ord(character): json.dumps(character)[1:-1] for character in set(text) if not character.isprintable()}
     for shown in "\n\u00a0\u202f":
         hidden.pop(ord(shown), None)
     return text.translate(hidden) if hidden else text
@@ -99,8 +99,8 @@ class CommandGroup(click.Group):
         commands."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            meant = suggestion(name, COMMANDS) or "; halftruth --help lists the commands"
-            raise click.UsageError(f"no such command {name[:40]!r}{meant}", ctx)
+            hint = suggestion(name, COMMANDS) or "; halftruth --help lists the commands"
+            raise click.UsageError(f"no such command {name[:40]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -137,10 +137,10 @@ def exit_code_of(error: HalftruthError) -> int:
 
 
 def _reason(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
+    prefix = f"{error.filename}: " if error.filename else ""
     if error.errno == errno.ENOSPC:
-        return f"{where}the disk is full. Make room and run the command again"
-    return f"{where}{error.strerror or error}"
+        return f"{prefix}the disk is full. Make room and run the command again"
+    return f"{prefix}{error.strerror or error}"
 
 
 class _PathOrBucket(click.Path):
@@ -324,14 +324,14 @@ def note(text: str) -> None:
     click.echo(visible(text), err=True)
 
 
-def warn(*warnings: str, of: str = "") -> None:
+def warn(*warnings: str, subject: str = "") -> None:
     """Print a warning on each line of stderr.
 
     Args:
-        of: the name of the period, class or campaign that the warnings are about; "" for no name.
+        subject: the name of the period, class or campaign that the warnings are about; "" for no name.
     """
     for text in warnings:
-        note(f"Warning: {of}: {text}" if of else f"Warning: {text}")
+        note(f"Warning: {subject}: {text}" if subject else f"Warning: {text}")
 
 
 def print_json(value: Any) -> None:
@@ -353,28 +353,28 @@ def console() -> Console:
 
 
 @contextlib.contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def progress(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Context manager: show a progress bar on stderr if it is a terminal; yield the function that advances the bar."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(label, total=total)
         yield lambda amount: bar.advance(task, amount)
 
 
 @contextlib.contextmanager
-def tracked(what: str, items: Iterable[Item], total: int) -> Iterator[Iterator[Item]]:
+def tracked(label: str, items: Iterable[Item], total: int) -> Iterator[Iterator[Item]]:
     """Context manager: show a progress bar that advances with each item; yield the items."""
-    with progress(what, total) as advance:
+    with progress(label, total) as advance:
 
-        def each() -> Iterator[Item]:
+        def advancing() -> Iterator[Item]:
             for item in items:
                 yield item
                 advance(1)
 
-        yield each()
+        yield advancing()
 
 
 def require_new(path: Path) -> None:

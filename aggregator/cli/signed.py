@@ -16,14 +16,14 @@ trust = click.option(
 )
 
 
-def named_campaign(ctx: click.Context, what: str, trust: Path | None) -> VerifiedCampaign:
+def named_campaign(ctx: click.Context, name: str, trust: Path | None) -> VerifiedCampaign:
     """Return the named campaign, verified.
 
     Args:
-        what: a file if ``trust`` is given; otherwise the name or id of a campaign of the study.
+        name: a file if ``trust`` is given; otherwise the name or id of a campaign of the study.
     """
     if trust is not None:
-        path = Path(what)
+        path = Path(name)
         data = shell.campaign_file(path)
         with shell.verifying(path):
             return VerifiedCampaign(path.stem, open_campaign(data, [shell.public_key(trust)]))
@@ -32,4 +32,4 @@ def named_campaign(ctx: click.Context, what: str, trust: Path | None) -> Verifie
             "neither --study nor --trust is given: a campaign of a study needs --study, a signed file needs --trust"
         )
     study = Study.open(shell.study_folder(ctx))
-    return study.known(study.campaign(what).id.hex())
+    return study.known(study.campaign(name).id.hex())

@@ -96,8 +96,8 @@ def simulate(
     data = shell.campaign_file(file)
     campaign = unverified_campaign(data)
     if (truth_file is None) == (priors_file is None):
-        given = "neither --truth nor --priors is given" if truth_file is None else "--truth and --priors are both given"
-        raise click.UsageError(f"{given}: give --truth or, for a campaign with declared priors, --priors")
+        fault = "neither --truth nor --priors is given" if truth_file is None else "--truth and --priors are both given"
+        raise click.UsageError(f"{fault}: give --truth or, for a campaign with declared priors, --priors")
     if answers_file is not None and priors_file is None:
         raise click.UsageError("--answers needs --priors: with --truth, the file states the answers")
     truth, drawn = _people_of(campaign, truth_file, priors_file, seed)
@@ -124,8 +124,8 @@ def simulate(
     reports = truth.people * len(answered)
     if as_json:
         files_made = {"file": str(out), "enrolments": None if enrolments_file is None else str(enrolments_file)}
-        made = {"reports": reports, "devices": truth.people, "period": answered[-1], "periods": len(answered)}
-        shell.print_json(files_made | made | {"bytes": out.stat().st_size})
+        facts = {"reports": reports, "devices": truth.people, "period": answered[-1], "periods": len(answered)}
+        shell.print_json(files_made | facts | {"bytes": out.stat().st_size})
         return
     span = Span(answered[0], answered[-1])
     shell.say(f"{out}  {quantity(reports, 'report')} for {span.name_in_text}, {out.stat().st_size:,} bytes")

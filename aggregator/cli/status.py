@@ -23,4 +23,4 @@ def status(ctx: click.Context, as_json: bool) -> None:
     else:
         shell.console().print(status_table(rows))
     for row in rows:
-        shell.warn(*row.warnings, of=row.name)
+        shell.warn(*row.warnings, subject=row.name)

@@ -45,23 +45,23 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
     study = Study.open(shell.study_folder(ctx))
     now = compaction.clock_of(study)
     with shell.progress("compacting", len(SCHEMAS)) as advance:
-        done = compaction.compact(study, now=now, retention=retention_hours * HOUR, alone=alone, progress=advance)
-    for one in done:
-        if one.left:
+        results = compaction.compact(study, now=now, retention=retention_hours * HOUR, alone=alone, progress=advance)
+    for result in results:
+        if result.left:
             shell.warn(
-                f"{quantity(one.left, 'partition')} of {one.table} could not be merged, because other "
+                f"{quantity(result.left, 'partition')} of {result.table} could not be merged, because other "
                 "processes write to this table; compact again later"
             )
     if as_json:
-        shell.print_json({one.table: one.as_json() for one in done})
+        shell.print_json({result.table: result.as_json() for result in results})
     else:
-        for one in done:
-            shell.say(f"{one.table:9}  {_text(one.before)} -> {_text(one.after)}")
-            unused = [(one.removed, "removed"), (one.kept, "unused and kept")]
-            for size, what in unused:
+        for result in results:
+            shell.say(f"{result.table:9}  {_text(result.before)} -> {_text(result.after)}")
+            unused = [(result.removed, "removed"), (result.kept, "unused and kept")]
+            for size, state in unused:
                 if size.files:
-                    shell.say(f"{'':9}  {_text(size)} {what}")
-    return done
+                    shell.say(f"{'':9}  {_text(size)} {state}")
+    return results
 
 
 def _text(size: Size) -> str:
@@ -123,7 +123,7 @@ def rebuild(
     trusted = [shell.public_key(path) for path in trust]
     sources = Sources(batches or None, campaigns, trusted, enrolments)
     with shell.progress("verifying", total_bytes(batches or inbox.archives(old))) as advance:
-        done = rebuilding.rebuild(
+        rebuilt = rebuilding.rebuild(
             old,
             out,
             sources,
@@ -133,14 +133,15 @@ def rebuild(
             threads=threads,
             progress=advance,
         )
-    shell.warn(*done.warnings)
+    shell.warn(*rebuilt.warnings)
     if as_json:
-        shell.print_json(done.as_json())
+        shell.print_json(rebuilt.as_json())
     else:
-        made = (
-            f"; tables not copied completely: {', '.join(done.incomplete)}"
-            if done.incomplete
+        tables_note = (
+            f"; tables not copied completely: {', '.join(rebuilt.incomplete)}"
+            if rebuilt.incomplete
             else "; every table could be read"
         )
-        shell.say(f"{done.path}  {quantity(done.read, 'output')} copied, {done.counted:,} counted from batches{made}")
-    return done
+        copied = f"{quantity(rebuilt.read, 'output')} copied"
+        shell.say(f"{rebuilt.path}  {copied}, {rebuilt.counted:,} counted from batches{tables_note}")
+    return rebuilt

@@ -53,12 +53,12 @@ def weights_of(path: Path, domain: Domain) -> Floats:
     """Return the weight of each value from a CSV file, (k,)."""
     import numpy as np
 
-    found = {_value(domain, answer): float(weight) for answer, weight, _ in read_value_table(path, domain, "weight")}
+    weights = {_value(domain, answer): float(weight) for answer, weight, _ in read_value_table(path, domain, "weight")}
     size = domain.count if isinstance(domain, Items) else domain.size
-    missing = next((x for x in range(size) if x not in found), None)
+    missing = next((x for x in range(size) if x not in weights), None)
     if missing is not None:
         raise Failure(
             f"{path.name} has no weight for {domain.label(missing)!r}: give each value a weight, which may be 0",
             BAD_DATA,
         )
-    return np.array([found[x] for x in range(size)])
+    return np.array([weights[x] for x in range(size)])
