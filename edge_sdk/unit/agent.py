@@ -2,8 +2,9 @@
 
 The clock and the schedule determine all times; no time depends on a reading. The slot of a reading is floor((now -
 start of the period) / every). A bundle is made when its period is full or over. Sealed envelopes are sent at fixed
-intervals, whose phase is drawn once. A missed time is skipped, so no burst follows an outage. A reading determines only
-the drawn output, or that its slot stays empty because the source gave no answer.
+intervals, whose phase is drawn once. A missed slot is skipped, so no burst follows an outage. A sending time that was
+missed while no unit ran is skipped too; one that was missed while the machine slept is made up for after it wakes. A
+reading determines only the drawn output, or that its slot stays empty because the source gave no answer.
 
 If the clock shows a time that is known to be past, it is not set yet, or it was ahead before. Then the unit gives no
 answer until the clock shows a later time. Each step ends with everything on the disk, so a unit can be killed at any
