@@ -33,7 +33,7 @@ from demo_app.system.lock import has_lock, unlock
 from demo_app.system.opened_link import watch
 from demo_app.texts import say, spaced, use_language
 from demo_app.widgets.dialogs import ask, close_dialogs, show_notice
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 from demo_app.worker import Worker
 from edge_sdk.errors import StoreError
 
@@ -97,7 +97,7 @@ class HalftruthApp(App):
         self.settings = replace(
             saved,
             language=language or saved.language,
-            look="dark" if dark else saved.look,
+            palette="dark" if dark else saved.palette,
         )
         self.page = page
         self._bundled = tuple(bundled)
@@ -238,9 +238,9 @@ class HalftruthApp(App):
 
     def _use_palette(self) -> None:
         """Apply the palette that the person chose, or the system's."""
-        chosen = self.settings.look
-        look.use(theme.DARK if chosen == "dark" or (chosen == "system" and is_dark()) else theme.LIGHT)
-        Window.clearcolor = look.ground
+        chosen = self.settings.palette
+        palette.use(theme.DARK if chosen == "dark" or (chosen == "system" and is_dark()) else theme.LIGHT)
+        Window.clearcolor = palette.ground
 
     def _use_language(self) -> None:
         use_language(self.settings.language or os.environ.get("LANGUAGE") or os.environ.get("LANG") or "")

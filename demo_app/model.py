@@ -4,7 +4,7 @@ Every method is one call from a worker's thread. Most methods return a frozen da
 keys of texts; its only sentences come from the campaign or the SDK. So the whole app can be tested without a window.
 
 The device decides about answers, draws and costs; the model repeats none of these decisions. The package content
-defines the content of a screen, screens its look, and the module error_messages the texts after a refusal.
+defines the content of a screen, screens its layout, and the module error_messages the texts after a refusal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The settings of the app that are not in the device's store: language, look and lock.
+"""The settings of the app that are not in the device's store: language, palette and lock.
 
 They are one small JSON file, replaced by renaming; an unreadable file counts as missing. The file contains no secret
 and no answer.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = "settings.json"
-LOOKS = ("system", "light", "dark")
+PALETTES = ("system", "light", "dark")
 LOCKS = ("off", "screen")
 
 
@@ -24,12 +24,12 @@ class Settings:
 
     Attributes:
         language: one of the app's languages; "" for the system's language.
-        look: one of ``LOOKS``; "system" follows the phone's night mode.
+        palette: one of ``PALETTES``; "system" follows the phone's night mode.
         lock: one of ``LOCKS``; "screen" asks the person to unlock the phone before anything is shown.
     """
 
     language: str = ""
-    look: str = "system"
+    palette: str = "system"
     lock: str = "off"
 
     @classmethod
@@ -43,7 +43,7 @@ class Settings:
 
     def _with(self, saved: dict[str, Any]) -> Settings:
         values: dict[str, Any] = {}
-        allowed = {"look": LOOKS, "lock": LOCKS}
+        allowed = {"palette": PALETTES, "lock": LOCKS}
         for field in fields(self):
             value = saved.get(field.name)
             if isinstance(value, str) and value in allowed.get(field.name, (value,)):

@@ -14,7 +14,7 @@
     exposure   the joint exposure by all reports about the same values
     outbox     the waiting envelopes, and sending them
     budget     the gauge, and caps to lower
-    settings   language, look, screen lock, and forgetting everything
+    settings   language, palette, screen lock, and forgetting everything
     device     the guarantees and limits of the store
     locked     the app while it is locked
     trouble    a store that was restored, copied or damaged

@@ -17,7 +17,7 @@ from demo_app.screens.screen import PageScreen, action, card, entry, words
 from demo_app.texts import day, say
 from demo_app.widgets.boxes import Column
 from demo_app.widgets.field import Field
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 from edge_sdk.transport.download import Offer
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class AddScreen(PageScreen):
 
     def __init__(self, app: HalftruthApp, **properties: Any) -> None:
         super().__init__(app, **properties)
-        self._offers = Column(spacing=look.space)
+        self._offers = Column(spacing=palette.space)
 
     def open(self) -> None:
         self._link = Field(name="link", label=say("add.link_label"), hint="https://")
@@ -38,7 +38,7 @@ class AddScreen(PageScreen):
         self._address.bind(on_enter=lambda _: self._ask())
         self._file = Field(name="file", label=say("add.file_label"))
         self._file.bind(on_enter=lambda _: self._read())
-        self._offers = Column(spacing=look.space)
+        self._offers = Column(spacing=palette.space)
         self.fill(self._parts())
 
     def reopen(self) -> None:
@@ -58,7 +58,7 @@ class AddScreen(PageScreen):
             words(say("add.online"), "title"),
             words(say("add.online_how"), colour="muted"),
             self._address,
-            action("look", say("add.look"), self._ask, "outlined"),
+            action("show", say("add.show"), self._ask, "outlined"),
         )
         yield self._offers
         read = action("read", say("add.read"), self._read, "outlined")

@@ -13,7 +13,7 @@ from demo_app.error_messages import detail_after
 from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.actions import Sign
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 
 
 class DeliveredScreen(PageScreen):
@@ -23,7 +23,7 @@ class DeliveredScreen(PageScreen):
 
     def open(self, delivery: Delivery) -> None:
         good = not delivery.left
-        sign = Sign(sign="check" if good else "warning", ink=look.good if good else look.alert)
+        sign = Sign(sign="check" if good else "warning", ink=palette.good if good else palette.alert)
         sign.size_hint, sign.size = (1, None), (dp(40), dp(40))
         if good:
             outcome = say("delivered.all", count=delivery.sent) if delivery.sent else say("delivered.nothing")

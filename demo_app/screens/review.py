@@ -20,7 +20,7 @@ from demo_app.screens.spelling import answered
 from demo_app.texts import above, language, say
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 from demo_app.widgets.words import Mono
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
@@ -118,7 +118,7 @@ class ReviewScreen(PageScreen):
         return bytes_card
 
     def _envelope(self, review: Review, place: int, envelope: WaitingEnvelope) -> Iterator[Widget]:
-        red, green, blue, _ = look.accent
+        red, green, blue, _ = palette.accent
         strong = f"{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
         marked = []
         for part in envelope.parts:

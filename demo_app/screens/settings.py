@@ -12,7 +12,7 @@ from dataclasses import replace
 from kivy.uix.widget import Widget
 
 from demo_app.screens.screen import Choice, PageScreen, action, card, entry, words
-from demo_app.settings import LOCKS, LOOKS
+from demo_app.settings import LOCKS, PALETTES
 from demo_app.system.lock import has_lock
 from demo_app.texts import LANGUAGES, language, say
 from demo_app.widgets.dialogs import ask, show_notice
@@ -27,14 +27,14 @@ class SettingsScreen(PageScreen):
         self.fill(self._parts())
 
     def _parts(self) -> Iterator[Widget]:
-        languages, looks = list(LANGUAGES), [say(f"settings.{look}") for look in LOOKS]
+        languages, palettes = list(LANGUAGES), [say(f"settings.{palette}") for palette in PALETTES]
         yield card(
             words(say("settings.language"), "title"),
             Choice("language", list(LANGUAGES.values()), languages.index(language()), self._speak),
         )
         yield card(
-            words(say("settings.look"), "title"),
-            Choice("look", looks, LOOKS.index(self.app.settings.look), self._wear),
+            words(say("settings.palette"), "title"),
+            Choice("palette", palettes, PALETTES.index(self.app.settings.palette), self._choose_palette),
         )
         if has_lock():
             yield card(
@@ -58,8 +58,8 @@ class SettingsScreen(PageScreen):
     def _speak(self, place: int) -> None:
         self.app.change(replace(self.app.settings, language=list(LANGUAGES)[place]))
 
-    def _wear(self, place: int) -> None:
-        self.app.change(replace(self.app.settings, look=LOOKS[place]))
+    def _choose_palette(self, place: int) -> None:
+        self.app.change(replace(self.app.settings, palette=PALETTES[place]))
 
     def _lock(self, place: int) -> None:
         self.app.change(replace(self.app.settings, lock=LOCKS[place]))

@@ -12,7 +12,7 @@ from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import say
 from demo_app.widgets.actions import Sign
 from demo_app.widgets.dialogs import ask
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 
 
 class TroubleScreen(PageScreen):
@@ -21,7 +21,7 @@ class TroubleScreen(PageScreen):
     def open(self, message: ErrorMessage) -> None:
         body = say(f"notice.{message.key}.body")
         detail = detail_after(body, message.detail)
-        sign = Sign(sign="warning", ink=look.alert, size_hint=(1, None), height=dp(40))
+        sign = Sign(sign="warning", ink=palette.alert, size_hint=(1, None), height=dp(40))
         self.fill(
             (
                 card(

@@ -1,10 +1,10 @@
-"""The widgets of the screens: plain Kivy in the app's look.
+"""The widgets of the screens: plain Kivy in the app's colours and sizes.
 
 A widget takes plain data and reports an action of the person by an event; no widget uses the SDK, a campaign or a
 screen. Every control is at least 48 dp wide and high, can be reached with Tab and pressed with Enter or the space bar,
 and has a ``name`` by which tests find it. After the import of a module, kv can use its classes by name.
 
-    palette    look                  the current colours; look.use(theme.DARK); in kv: look.accent, look.space
+    palette    palette               the current colours; palette.use(theme.DARK); in kv: palette.accent, palette.space
     words      Words                 a text that wraps: text, role (display headline title body small), colour
                Mono                  bytes and codes, in a fixed width
     boxes      Page                  scrolls; its children are in one column, at most READABLE wide

@@ -21,25 +21,25 @@ from demo_app.widgets.boxes import Card
 from demo_app.widgets.signs import SIGNS, draw
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 
 <Action>:
     size_hint_y: None
-    text_size: self.width - 2 * look.space, None
-    height: max(look.touch, self.texture_size[1] + look.space)
+    text_size: self.width - 2 * palette.space, None
+    height: max(palette.touch, self.texture_size[1] + palette.space)
     halign: "center"
     valign: "middle"
     bold: True
-    font_size: look.letters("body")
+    font_size: palette.letters("body")
     color: self.ink
-    disabled_color: look.muted
+    disabled_color: palette.muted
     fill:
-        look.well if self.disabled and self.kind in ("filled", "alert") else \
-        look.accent if self.kind == "filled" else look.alert if self.kind == "alert" else \
-        look.tint if self.state == "down" else (0, 0, 0, 0)
+        palette.well if self.disabled and self.kind in ("filled", "alert") else \
+        palette.accent if self.kind == "filled" else palette.alert if self.kind == "alert" else \
+        palette.tint if self.state == "down" else (0, 0, 0, 0)
     ink:
-        look.accent_ink if self.kind == "filled" else look.alert_ink if self.kind == "alert" else look.accent
+        palette.accent_ink if self.kind == "filled" else palette.alert_ink if self.kind == "alert" else palette.accent
     canvas.before:
         Color:
             rgba:
@@ -49,12 +49,12 @@ Builder.load_string("""
             size: self.size
             radius: [min(self.height / 2, dp(24))]
         Color:
-            rgba: look.edge if self.kind == "outlined" else (0, 0, 0, 0)
+            rgba: palette.edge if self.kind == "outlined" else (0, 0, 0, 0)
         SmoothLine:
             rounded_rectangle: [self.x, self.y, self.width, self.height, min(self.height / 2, dp(24))]
             width: dp(1)
         Color:
-            rgba: look.text if self.focus else (0, 0, 0, 0)
+            rgba: palette.text if self.focus else (0, 0, 0, 0)
         SmoothLine:
             rounded_rectangle:
                 [self.x + dp(3), self.y + dp(3), self.width - dp(6), self.height - dp(6), \
@@ -63,33 +63,33 @@ Builder.load_string("""
 
 <Symbol>:
     size_hint: None, None
-    size: look.touch, look.touch
-    ink: look.muted if self.disabled else look.text if self.tone == "text" else look.accent
+    size: palette.touch, palette.touch
+    ink: palette.muted if self.disabled else palette.text if self.tone == "text" else palette.accent
     canvas.before:
         Color:
-            rgba: look.tint if self.state == "down" else look.card if self.raised else (0, 0, 0, 0)
+            rgba: palette.tint if self.state == "down" else palette.card if self.raised else (0, 0, 0, 0)
         SmoothRoundedRectangle:
             pos: self.pos
             size: self.size
             radius: [self.height / 2]
         Color:
-            rgba: look.text if self.focus else look.edge if self.raised else (0, 0, 0, 0)
+            rgba: palette.text if self.focus else palette.edge if self.raised else (0, 0, 0, 0)
         SmoothLine:
             rounded_rectangle: [self.x, self.y, self.width, self.height, self.height / 2]
             width: dp(1)
 
 <Entry>:
     orientation: "horizontal"
-    spacing: look.space
-    height: max(look.touch, self.minimum_height)
+    spacing: palette.space
+    height: max(palette.touch, self.minimum_height)
     canvas.after:
         Color:
-            rgba: look.text if self.focus else look.accent if self.state == "down" else (0, 0, 0, 0)
+            rgba: palette.text if self.focus else palette.accent if self.state == "down" else (0, 0, 0, 0)
         SmoothLine:
-            rounded_rectangle: [self.x, self.y, self.width, self.height, look.radius]
+            rounded_rectangle: [self.x, self.y, self.width, self.height, palette.radius]
             width: dp(1)
     Column:
-        spacing: look.hair
+        spacing: palette.hair
         pos_hint: {"center_y": 0.5}
         Words:
             text: root.title
@@ -103,7 +103,7 @@ Builder.load_string("""
         size_hint: None, None
         size: dp(20), dp(20)
         pos_hint: {"center_y": 0.5}
-        ink: look.muted
+        ink: palette.muted
 """)
 
 

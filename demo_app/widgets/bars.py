@@ -13,21 +13,21 @@ from kivy.properties import BooleanProperty, ListProperty, NumericProperty, Stri
 from kivy.uix.boxlayout import BoxLayout
 
 from demo_app.widgets.actions import Pressed
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 
 <TopBar>:
     size_hint_y: None
-    height: max(dp(64), title.texture_size[1] + look.space)
-    padding: look.tight if self.back else look.space, 0, look.space, 0
-    spacing: look.tight
+    height: max(dp(64), title.texture_size[1] + palette.space)
+    padding: palette.tight if self.back else palette.space, 0, palette.space, 0
+    spacing: palette.tight
     canvas.before:
         Color:
-            rgba: look.ground
+            rgba: palette.ground
         Rectangle:
             pos: self.pos
             size: self.size
@@ -36,7 +36,7 @@ Builder.load_string("""
         name: "back"
         description: say("bar.back")
         pos_hint: {"center_y": 0.5}
-        width: look.touch if root.back else 0
+        width: palette.touch if root.back else 0
         opacity: 1 if root.back else 0
         disabled: not root.back
         on_release: root.dispatch("on_back")
@@ -49,17 +49,17 @@ Builder.load_string("""
 <Destination>:
     orientation: "vertical"
     # No padding below: it would push the sign out of its background.
-    padding: 0, look.tight, 0, 0
-    spacing: look.hair
+    padding: 0, palette.tight, 0, 0
+    spacing: palette.hair
     canvas.before:
         Color:
-            rgba: look.tint if self.current or self.state == "down" else (0, 0, 0, 0)
+            rgba: palette.tint if self.current or self.state == "down" else (0, 0, 0, 0)
         SmoothRoundedRectangle:
             pos: self.center_x - dp(30), self.top - dp(40)
             size: dp(60), dp(32)
             radius: [dp(16)]
         Color:
-            rgba: look.text if self.focus else (0, 0, 0, 0)
+            rgba: palette.text if self.focus else (0, 0, 0, 0)
         SmoothLine:
             rounded_rectangle: [self.x + dp(2), self.y + dp(2), self.width - dp(4), self.height - dp(4), dp(8)]
             width: dp(1)
@@ -67,7 +67,7 @@ Builder.load_string("""
         sign: root.sign
         size_hint_y: None
         height: dp(32)
-        ink: look.accent if root.current else look.muted
+        ink: palette.accent if root.current else palette.muted
     Words:
         text: root.text
         font_size: root.letters
@@ -81,16 +81,16 @@ Builder.load_string("""
     orientation: "vertical" if self.upright else "horizontal"
     width: dp(104)
     height: dp(72)
-    padding: (0, look.space) if self.upright else (0, 0)
-    spacing: look.tight if self.upright else 0
+    padding: (0, palette.space) if self.upright else (0, 0)
+    spacing: palette.tight if self.upright else 0
     canvas.before:
         Color:
-            rgba: look.card
+            rgba: palette.card
         Rectangle:
             pos: self.pos
             size: self.size
         Color:
-            rgba: look.line
+            rgba: palette.line
         Rectangle:
             pos: (self.right - dp(1), self.y) if self.upright else (self.x, self.top - dp(1))
             size: (dp(1), self.height) if self.upright else (self.width, dp(1))
@@ -133,7 +133,7 @@ class Destination(Pressed, BoxLayout):
     def _fit(self, *_: object) -> None:
         """Shrink the name so that it stays on one line at any text size; small letters do little harm, because
         people find a destination by its position."""
-        size = min(look.letters("small"), dp(20))
+        size = min(palette.letters("small"), dp(20))
         line = Measure(font_size=size, bold=True)
         line.resolve_font_name()
         wide = line.get_extents(self.text)[0] + dp(4)

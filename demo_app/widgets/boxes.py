@@ -19,14 +19,14 @@ from kivy.uix.widget import Widget
 from demo_app.theme import READABLE
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 
 <Page>:
     do_scroll_x: False
     bar_width: dp(4)
-    bar_color: look.edge
-    bar_inactive_color: look.line
+    bar_color: palette.edge
+    bar_inactive_color: palette.line
     scroll_type: ["bars", "content"]
 
 <Column>:
@@ -38,38 +38,38 @@ Builder.load_string("""
     orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
-    padding: look.space
-    spacing: look.tight
+    padding: palette.space
+    spacing: palette.tight
     canvas.before:
         Color:
             rgba:
-                look.card if self.tone == "card" else look.tint if self.tone == "tint" else \
-                look.alert_tint if self.tone == "alert_tint" else look.good_tint
+                palette.card if self.tone == "card" else palette.tint if self.tone == "tint" else \
+                palette.alert_tint if self.tone == "alert_tint" else palette.good_tint
         SmoothRoundedRectangle:
             pos: self.pos
             size: self.size
-            radius: [look.radius]
+            radius: [palette.radius]
         Color:
-            rgba: look.line if self.tone == "card" else (0, 0, 0, 0)
+            rgba: palette.line if self.tone == "card" else (0, 0, 0, 0)
         SmoothLine:
-            rounded_rectangle: [self.x, self.y, self.width, self.height, look.radius]
+            rounded_rectangle: [self.x, self.y, self.width, self.height, palette.radius]
             width: dp(0.6)
 
 <Row>:
     size_hint_y: None
     height: self.minimum_height
-    spacing: look.tight
+    spacing: palette.tight
 
 <Gap>:
     size_hint_y: None
-    height: look.tight
+    height: palette.tight
 
 <Rule>:
     size_hint_y: None
     height: dp(1)
     canvas:
         Color:
-            rgba: look.line
+            rgba: palette.line
         Rectangle:
             pos: self.pos
             size: self.size
@@ -79,13 +79,13 @@ Builder.load_string("""
     height: dp(4)
     canvas:
         Color:
-            rgba: look.well if self.active else (0, 0, 0, 0)
+            rgba: palette.well if self.active else (0, 0, 0, 0)
         SmoothRoundedRectangle:
             pos: self.pos
             size: self.size
             radius: [dp(2)]
         Color:
-            rgba: look.accent if self.active else (0, 0, 0, 0)
+            rgba: palette.accent if self.active else (0, 0, 0, 0)
         SmoothRoundedRectangle:
             pos: self.x + self.width * 0.7 * self.place, self.y
             size: self.width * 0.3, self.height

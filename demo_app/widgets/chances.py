@@ -26,12 +26,12 @@ from kivy.uix.widget import Widget
 
 from demo_app.texts import say
 from demo_app.widgets import boxes, words
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 
 __all__ = ["BeforeAfter", "Chances", "Dots", "boxes", "words"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 
@@ -39,7 +39,7 @@ Builder.load_string("""
     filled: 0
     caption: ""
     called: ""
-    spacing: look.space
+    spacing: palette.space
     Dots:
         filled: root.filled
         size_hint: None, None
@@ -53,7 +53,7 @@ Builder.load_string("""
     orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
-    spacing: look.space
+    spacing: palette.space
     Words:
         text: say("chances.fits")
         role: "small"
@@ -71,7 +71,7 @@ Builder.load_string("""
     orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
-    spacing: look.hair
+    spacing: palette.hair
     Row:
         Words:
             text: root.label
@@ -87,13 +87,13 @@ Builder.load_string("""
         height: dp(12)
         canvas:
             Color:
-                rgba: look.well
+                rgba: palette.well
             SmoothRoundedRectangle:
                 pos: self.pos
                 size: self.size
                 radius: [dp(6)]
             Color:
-                rgba: look.accent if root.strong else look.edge
+                rgba: palette.accent if root.strong else palette.edge
             SmoothRoundedRectangle:
                 pos: self.pos
                 size: max(dp(3), self.width * min(1, float(root.share))), self.height
@@ -103,7 +103,7 @@ Builder.load_string("""
     orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
-    spacing: look.space
+    spacing: palette.space
     Portion:
         name: root.name + ":before"
         label: say("posterior.before")
@@ -136,7 +136,7 @@ class Dots(Widget):
         self._redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "filled", "across"):
             self.fbind(followed, self._redraw)
-        look.bind(dark=self._recolour)
+        palette.bind(dark=self._recolour)
         self._redraw()
 
     def _recolour(self, *_: object) -> None:
@@ -152,8 +152,8 @@ class Dots(Widget):
         full, hollow = _dot(side, 0.0, radius), _dot(side, radius - dp(1.1), radius + dp(0.1))
         count = min(int(self.filled), across**2)
         for (ink, mark), colour, texture, places in (
-            (self._full, look.accent, full, range(count)),
-            (self._hollow, look.edge, hollow, range(count, across**2)),
+            (self._full, palette.accent, full, range(count)),
+            (self._hollow, palette.edge, hollow, range(count, across**2)),
         ):
             ink.rgba = colour
             corners: list[float] = []

@@ -28,7 +28,7 @@ from kivy.uix.widget import Widget
 from demo_app.texts import say
 from demo_app.widgets.actions import Pressed
 from demo_app.widgets.field import Field
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 
 SEARCHED = 12
 """Lists longer than this have a search field."""
@@ -38,22 +38,22 @@ FIRST = 3
 of the screen."""
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 
 <Option>:
-    padding: look.space, 0
-    spacing: look.space
+    padding: palette.space, 0
+    spacing: palette.space
     canvas.before:
         Color:
-            rgba: look.tint if self.chosen or self.state == "down" else look.card
+            rgba: palette.tint if self.chosen or self.state == "down" else palette.card
         SmoothRoundedRectangle:
             pos: self.x, self.y + dp(2)
             size: self.width, self.height - dp(4)
             radius: [dp(12)]
         Color:
-            rgba: look.text if self.focus else look.accent if self.chosen else look.line
+            rgba: palette.text if self.focus else palette.accent if self.chosen else palette.line
         SmoothLine:
             rounded_rectangle: [self.x, self.y + dp(2), self.width, self.height - dp(4), dp(12)]
             width: dp(1.4) if self.chosen or self.focus else dp(0.6)
@@ -71,23 +71,23 @@ Builder.load_string("""
 <Tick>:
     canvas:
         Color:
-            rgba: look.accent if self.chosen and self.kind == "any" else (0, 0, 0, 0)
+            rgba: palette.accent if self.chosen and self.kind == "any" else (0, 0, 0, 0)
         SmoothRoundedRectangle:
             pos: self.x + dp(2), self.y + dp(2)
             size: dp(20), dp(20)
             radius: [dp(5)]
         Color:
-            rgba: look.accent if self.chosen else look.edge
+            rgba: palette.accent if self.chosen else palette.edge
         SmoothLine:
             rounded_rectangle: [self.x + dp(2), self.y + dp(2), dp(20), dp(20), dp(10) if self.kind == "one" else dp(5)]
             width: dp(1.2)
         Color:
-            rgba: look.accent if self.chosen and self.kind == "one" else (0, 0, 0, 0)
+            rgba: palette.accent if self.chosen and self.kind == "one" else (0, 0, 0, 0)
         SmoothEllipse:
             pos: self.x + dp(7), self.y + dp(7)
             size: dp(10), dp(10)
         Color:
-            rgba: look.accent_ink if self.chosen and self.kind == "any" else (0, 0, 0, 0)
+            rgba: palette.accent_ink if self.chosen and self.kind == "any" else (0, 0, 0, 0)
         SmoothLine:
             points:
                 [self.x + dp(7), self.y + dp(12), self.x + dp(10.5), self.y + dp(8.5), \
@@ -98,8 +98,8 @@ Builder.load_string("""
     viewclass: "Option"
     scroll_type: ["bars", "content"]
     bar_width: dp(4)
-    bar_color: look.edge
-    bar_inactive_color: look.line
+    bar_color: palette.edge
+    bar_inactive_color: palette.line
     RecycleBoxLayout:
         default_size: None, dp(56)
         default_size_hint: 1, None
@@ -107,11 +107,11 @@ Builder.load_string("""
         size_hint_y: None
         height: self.minimum_height
         orientation: "vertical"
-        padding: 0, 0, look.tight, 0
+        padding: 0, 0, palette.tight, 0
 
 <OptionList>:
     orientation: "vertical"
-    spacing: look.tight
+    spacing: palette.tight
     Words:
         text: root.caption
         role: "small"
@@ -219,7 +219,7 @@ class OptionList(BoxLayout):
             self._search = Field(name=f"{self.name}:search" if self.name else "search", hint=say("choice.search"))
             self._search.bind(text=lambda _, typed: self.narrow(typed))
             self.add_widget(self._search, index=len(self.children))
-        room, size = max(self.width - dp(80), dp(40)), look.letters("body")
+        room, size = max(self.width - dp(80), dp(40)), palette.letters("body")
         line = Measure(font_size=size, bold=True)
         line.resolve_font_name()
         heights = []

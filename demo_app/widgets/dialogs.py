@@ -22,7 +22,7 @@ from demo_app.widgets.actions import Action
 from demo_app.widgets.boxes import Card
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 
 <AskDialog>:
@@ -36,8 +36,8 @@ Builder.load_string("""
         do_scroll_x: False
         Card:
             id: card
-            padding: look.wide
-            spacing: look.space
+            padding: palette.wide
+            spacing: palette.space
             Words:
                 text: root.title
                 role: "headline"
@@ -56,16 +56,16 @@ Builder.load_string("""
                 kind: "plain"
                 on_release: root.answered(False)
 
-<Toast>:
+<Notice>:
     size_hint: None, None
     orientation: "horizontal"
     tone: "card" if self.kind == "plain" else "good_tint" if self.kind == "good" else "alert_tint"
-    padding: look.space, look.tight, look.tight, look.tight
+    padding: palette.space, palette.tight, palette.tight, palette.tight
     canvas.after:
         Color:
-            rgba: look.edge if self.kind == "plain" else look.good if self.kind == "good" else look.alert
+            rgba: palette.edge if self.kind == "plain" else palette.good if self.kind == "good" else palette.alert
         SmoothLine:
-            rounded_rectangle: [self.x, self.y, self.width, self.height, look.radius]
+            rounded_rectangle: [self.x, self.y, self.width, self.height, palette.radius]
             width: dp(1)
     Words:
         text: root.text
@@ -84,11 +84,11 @@ second, that gives a longer text more time."""
 
 def close_dialogs() -> None:
     """Close every question, as if the person had refused, and every notice."""
-    Toast.waiting.clear()
+    Notice.waiting.clear()
     for shown in list(Window.children):
         if isinstance(shown, AskDialog):
             shown.dismiss(animation=False)
-        elif isinstance(shown, Toast):
+        elif isinstance(shown, Notice):
             shown.dismiss()
 
 
@@ -140,12 +140,12 @@ def ask(
     return question
 
 
-class Toast(Card):
+class Notice(Card):
     """One notice at the bottom of the window."""
 
     text = StringProperty("")
     kind = OptionProperty("plain", options=["plain", "good", "alert"])
-    waiting: ClassVar[deque[Toast]] = deque()
+    waiting: ClassVar[deque[Notice]] = deque()
 
     def dismiss(self, *_: object) -> None:
         """Close the notice, and show the next one."""
@@ -153,10 +153,10 @@ class Toast(Card):
             return
         Window.remove_widget(self)
         Window.unbind(size=self._fit)
-        if Toast.waiting and Toast.waiting[0] is self:
-            Toast.waiting.popleft()
-        if Toast.waiting:
-            Toast.waiting[0].show()
+        if Notice.waiting and Notice.waiting[0] is self:
+            Notice.waiting.popleft()
+        if Notice.waiting:
+            Notice.waiting[0].show()
 
     def show(self) -> None:
         """Fade in at the bottom of the window, and close after enough time to read the text."""
@@ -180,10 +180,10 @@ def show_notice(text: str, kind: str = "plain") -> None:
     Args:
         kind: plain, good or alert.
     """
-    toast = Toast(text=text, kind=kind, name="notice")
-    Toast.waiting.append(toast)
-    if len(Toast.waiting) == 1:
-        toast.show()
+    notice = Notice(text=text, kind=kind, name="notice")
+    Notice.waiting.append(notice)
+    if len(Notice.waiting) == 1:
+        notice.show()
 
 
-__all__ = ["Action", "AskDialog", "Toast", "ask", "show_notice"]
+__all__ = ["Action", "AskDialog", "Notice", "ask", "show_notice"]

@@ -19,7 +19,7 @@ from demo_app.widgets import boxes, words
 __all__ = ["Field", "Typed", "TypedAnswer", "boxes", "words"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 
 <Typed>:
@@ -27,22 +27,22 @@ Builder.load_string("""
     background_active: ""
     background_disabled_normal: ""
     background_color: 0, 0, 0, 0
-    foreground_color: look.text
-    disabled_foreground_color: look.muted
-    hint_text_color: look.muted
-    cursor_color: look.accent
-    selection_color: look.accent[:3] + [0.35]
+    foreground_color: palette.text
+    disabled_foreground_color: palette.muted
+    hint_text_color: palette.muted
+    cursor_color: palette.accent
+    selection_color: palette.accent[:3] + [0.35]
     cursor_width: dp(2)
     multiline: False
     write_tab: False
-    font_size: look.letters("body")
-    padding: look.space, (self.height - self.line_height) / 2
+    font_size: palette.letters("body")
+    padding: palette.space, (self.height - self.line_height) / 2
 
 <Field>:
     orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
-    spacing: look.hair
+    spacing: palette.hair
     Words:
         id: named
         text: root.label
@@ -51,16 +51,16 @@ Builder.load_string("""
         height: self.texture_size[1] if root.label else 0
     BoxLayout:
         size_hint_y: None
-        height: max(look.touch, typed.line_height + look.space)
+        height: max(palette.touch, typed.line_height + palette.space)
         canvas.before:
             Color:
-                rgba: look.well
+                rgba: palette.well
             SmoothRoundedRectangle:
                 pos: self.pos
                 size: self.size
                 radius: [dp(12)]
             Color:
-                rgba: look.alert if root.error else look.accent if root.focused else look.edge
+                rgba: palette.alert if root.error else palette.accent if root.focused else palette.edge
             SmoothLine:
                 rounded_rectangle: [self.x, self.y, self.width, self.height, dp(12)]
                 width: dp(1.6) if root.focused or root.error else dp(1)
@@ -82,7 +82,7 @@ Builder.load_string("""
     orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
-    spacing: look.tight
+    spacing: palette.tight
     Words:
         text: root.caption
         role: root.role if root.text else "headline"

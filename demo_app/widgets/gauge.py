@@ -19,18 +19,18 @@ from kivy.uix.widget import Widget
 
 from demo_app.texts import above, below, say, times
 from demo_app.widgets import boxes, words
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 
 __all__ = ["Bar", "Gauge", "boxes", "words"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 
 <Legend@Row>:
     text: ""
     part: "spent"
-    spacing: look.space
+    spacing: palette.space
     Bar:
         size_hint: None, None
         size: dp(24), dp(16)
@@ -45,7 +45,7 @@ Builder.load_string("""
     orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
-    spacing: look.tight
+    spacing: palette.tight
     Bar:
         size_hint_y: None
         height: dp(28)
@@ -82,7 +82,7 @@ class Bar(Widget):
         super().__init__(**properties)
         for followed in ("pos", "size", "spent", "reserved"):
             self.fbind(followed, self._redraw)
-        look.bind(dark=self._redraw)
+        palette.bind(dark=self._redraw)
         self._redraw()
 
     def _redraw(self, *_: object) -> None:
@@ -95,17 +95,17 @@ class Bar(Widget):
             Color(1, 1, 1)
             RoundedRectangle(pos=self.pos, size=self.size, radius=[corner])
             StencilUse()
-            Color(*look.well)
+            Color(*palette.well)
             Rectangle(pos=self.pos, size=self.size)
-            Color(*look.tint)
+            Color(*palette.tint)
             Rectangle(pos=(self.x + spent, self.y), size=(reserved, self.height))
-            Color(*look.accent)
+            Color(*palette.accent)
             Rectangle(pos=self.pos, size=(spent, self.height))
             self._stripe(self.x + spent, reserved)
             StencilUnUse()
             RoundedRectangle(pos=self.pos, size=self.size, radius=[corner])
             StencilPop()
-            Color(*look.edge)
+            Color(*palette.edge)
             Line(rounded_rectangle=(self.x, self.y, self.width, self.height, corner), width=dp(0.8))
 
     def _stripe(self, start: float, length: float) -> None:

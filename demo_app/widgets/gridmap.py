@@ -25,13 +25,13 @@ POSITION = re.compile(r"(-?\d{1,3}(?:[.,]\d{0,9})?)(?:\s*;\s*|\s*,\s+|\s+|,(?=-?
 """Two decimal numbers, separated by a comma, a semicolon or a blank; the decimal mark is a comma or a point."""
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 
 <GridMap>:
     orientation: "vertical"
-    spacing: look.tight
+    spacing: palette.tight
     FloatLayout:
         Surface:
             id: surface
@@ -40,10 +40,10 @@ Builder.load_string("""
             pos_hint: {"x": 0, "y": 0}
         BoxLayout:
             # Side by side if large letters leave little height for the map.
-            orientation: "vertical" if self.parent and self.parent.height > 3 * look.touch + dp(40) else "horizontal"
+            orientation: "vertical" if self.parent and self.parent.height > 3 * palette.touch + dp(40) else "horizontal"
             size_hint: None, None
             size: self.minimum_size
-            spacing: look.tight
+            spacing: palette.tight
             pos_hint: {}
             x: self.parent.right - dp(12) - self.width if self.parent else 0
             y: self.parent.y + dp(12) if self.parent else 0

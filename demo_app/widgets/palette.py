@@ -1,8 +1,8 @@
 """The current palette, as properties that kv rules and canvases follow.
 
-``look.accent`` in a kv rule is bound like any property, so a change of the palette redraws everything at once.
+``palette.accent`` in a kv rule is bound like any property, so a change of the palette redraws everything at once.
 
-    #:import look demo_app.widgets.palette.look
+    #:import palette demo_app.widgets.palette.palette
 
 The module theme defines the colours.
 """
@@ -16,7 +16,7 @@ from kivy.properties import BooleanProperty, ColorProperty
 from demo_app import theme
 
 
-class Look(EventDispatcher):
+class CurrentPalette(EventDispatcher):
     """The colours of a palette by role, as (r, g, b, a), and the sizes in pixels of this display."""
 
     dark = BooleanProperty(False)
@@ -37,12 +37,12 @@ class Look(EventDispatcher):
     good = ColorProperty()
     good_tint = ColorProperty()
 
-    def use(self, palette: theme.Palette) -> None:
+    def use(self, colours: theme.Palette) -> None:
         """Switch every widget to another palette."""
         for role in theme.roles():
-            setattr(self, role, theme.rgba(getattr(palette, role)))
+            setattr(self, role, theme.rgba(getattr(colours, role)))
         # Widgets that draw themselves follow ``dark``, so it changes after all the colours.
-        self.dark = palette is theme.DARK
+        self.dark = colours is theme.DARK
 
     def colour(self, role: str) -> tuple[float, float, float, float]:
         """Return the colour of a role."""
@@ -80,5 +80,5 @@ class Look(EventDispatcher):
         return float(sp(theme.TEXT_SIZES[role]))
 
 
-look = Look()
-look.use(theme.LIGHT)
+palette = CurrentPalette()
+palette.use(theme.LIGHT)

@@ -25,35 +25,35 @@ from demo_app.widgets.field import NotAnAnswer, TypedAnswer
 __all__ = ["NumberSlider", "Track"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 
 <-Track>:
     size_hint_y: None
-    height: look.touch
+    height: palette.touch
     padding: dp(16)
     cursor_size: dp(28), dp(28)
     canvas:
         Color:
-            rgba: look.edge
+            rgba: palette.edge
         SmoothRoundedRectangle:
             pos: self.x + self.padding, self.center_y - dp(3)
             size: self.width - 2 * self.padding, dp(6)
             radius: [dp(3)]
         Color:
-            rgba: look.accent if self.named else (0, 0, 0, 0)
+            rgba: palette.accent if self.named else (0, 0, 0, 0)
         SmoothRoundedRectangle:
             pos: self.x + self.padding, self.center_y - dp(3)
             size: max(0, self.value_pos[0] - self.x - self.padding), dp(6)
             radius: [dp(3)]
         Color:
-            rgba: look.accent if self.named else look.card
+            rgba: palette.accent if self.named else palette.card
         SmoothEllipse:
             pos: self.value_pos[0] - dp(14), self.center_y - dp(14)
             size: dp(28), dp(28)
         Color:
-            rgba: look.text if self.focus else look.accent if self.named else look.edge
+            rgba: palette.text if self.focus else palette.accent if self.named else palette.edge
         SmoothLine:
             circle: self.value_pos[0], self.center_y, dp(14)
             width: dp(1.4)

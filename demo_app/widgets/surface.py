@@ -22,7 +22,7 @@ from kivy.uix.behaviors import FocusBehavior
 from kivy.uix.stencilview import StencilView
 
 from demo_app.widgets.coast import coast
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 
 MICRO = 10**6
 SLACK = 10
@@ -54,7 +54,7 @@ class Surface(FocusBehavior, StencilView):
         self._landing = Clock.create_trigger(self._fill_land, 0)
         super().__init__(**properties)
         with self.canvas:
-            self._sea_colour = Color(*look.well)
+            self._sea_colour = Color(*palette.well)
             self._sea = Rectangle()
             PushMatrix()
             self._shift = Translate()
@@ -63,7 +63,7 @@ class Surface(FocusBehavior, StencilView):
             PopMatrix()
             self.canvas.add(self._over)
         self.bind(pos=self._place, size=self._place, focus=lambda *_: self._draw_over())
-        look.bind(dark=self._recolour)
+        palette.bind(dark=self._recolour)
 
     # Degrees and pixels
 
@@ -149,7 +149,7 @@ class Surface(FocusBehavior, StencilView):
             self._draw()
 
     def _recolour(self, *_: object) -> None:
-        self._sea_colour.rgba = look.well
+        self._sea_colour.rgba = palette.well
         if self._land.children:
             self._fill_land()
         self._draw_over()
@@ -170,9 +170,9 @@ class Surface(FocusBehavior, StencilView):
         points = zip(world.longitudes, world.latitudes, repeat(0.0), repeat(0.0))
         vertices = list(chain.from_iterable(points))
         for colour, mode, places in (
-            (look.land, "triangles", world.corners),
-            (look.edge, "lines", _strokes(world.outlines)),
-            ((*look.edge[:3], 0.5), "lines", _strokes(world.borders)),
+            (palette.land, "triangles", world.corners),
+            (palette.edge, "lines", _strokes(world.outlines)),
+            ((*palette.edge[:3], 0.5), "lines", _strokes(world.borders)),
         ):
             self._land.add(Color(*colour))
             self._land.add(Mesh(vertices=vertices, indices=places, mode=mode))
@@ -187,7 +187,7 @@ class Surface(FocusBehavior, StencilView):
         step = owner.step / MICRO
         wide, high = step * self.scale * self.stretch, step * self.scale
         if min(wide, high) >= dp(MESHED):
-            over.add(Color(look.edge[0], look.edge[1], look.edge[2], 0.45))
+            over.add(Color(palette.edge[0], palette.edge[1], palette.edge[2], 0.45))
             first, last = (
                 math.floor(max(0.0, (self.x - x) / wide)),
                 math.ceil(min(right - x, self.x + self.width - x) / wide),
@@ -202,21 +202,21 @@ class Surface(FocusBehavior, StencilView):
             )
             for row in range(first, last):
                 over.add(Line(points=[max(x, self.x), y + row * high, min(right, self.x + self.width), y + row * high]))
-        over.add(Color(*look.edge))
+        over.add(Color(*palette.edge))
         over.add(Line(rectangle=(x, y, right - x, top - y), width=dp(1)))
         if owner.chosen is not None:
             self._draw_cell()
-        over.add(Color(*(look.text if self.focus else look.line)))
+        over.add(Color(*(palette.text if self.focus else palette.line)))
         over.add(Line(rectangle=(self.x + 1, self.y + 1, self.width - 2, self.height - 2), width=dp(1)))
 
     def _draw_cell(self) -> None:
         south, north, west, east = self.owner.bounds()
         x, y = self.pixel(west, south)
         right, top = self.pixel(east, north)
-        red, green, blue, _ = look.accent
+        red, green, blue, _ = palette.accent
         self._over.add(Color(red, green, blue, 0.3))
         self._over.add(Rectangle(pos=(x, y), size=(right - x, top - y)))
-        self._over.add(Color(*look.accent))
+        self._over.add(Color(*palette.accent))
         self._over.add(Line(rectangle=(x, y, right - x, top - y), width=dp(1.4)))
         if max(right - x, top - y) < dp(20):
             # The cell is too small to find, so a ring marks it.

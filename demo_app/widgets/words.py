@@ -12,24 +12,24 @@ from kivy.uix.label import Label
 from demo_app.theme import TEXT_SIZES
 
 Builder.load_string("""
-#:import look demo_app.widgets.palette.look
+#:import palette demo_app.widgets.palette.palette
 
 <Words>:
     size_hint_y: None
     text_size: self.width, None
     height: self.texture_size[1]
-    font_size: look.letters(self.role)
+    font_size: palette.letters(self.role)
     line_height: 1.0 if self.role in ("display", "headline") else 1.15
     bold: self.role in ("display", "headline", "title")
     halign: "left"
     color:
-        look.text if self.colour == "text" else \
-        look.muted if self.colour == "muted" else \
-        look.accent if self.colour == "accent" else \
-        look.alert if self.colour == "alert" else \
-        look.good if self.colour == "good" else \
-        look.accent_ink if self.colour == "accent_ink" else look.alert_ink
-    disabled_color: look.muted  # Kivy's default is white, which is invisible on a light background
+        palette.text if self.colour == "text" else \
+        palette.muted if self.colour == "muted" else \
+        palette.accent if self.colour == "accent" else \
+        palette.alert if self.colour == "alert" else \
+        palette.good if self.colour == "good" else \
+        palette.accent_ink if self.colour == "accent_ink" else palette.alert_ink
+    disabled_color: palette.muted  # Kivy's default is white, which is invisible on a light background
 
 <Mono>:
     font_name: "RobotoMono-Regular"

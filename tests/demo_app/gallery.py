@@ -26,7 +26,7 @@ from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
 from demo_app.widgets.gridmap import GridMap
-from demo_app.widgets.palette import look
+from demo_app.widgets.palette import palette
 from demo_app.widgets.slider import NumberSlider
 from demo_app.widgets.words import Mono, Words
 from edge_sdk.presentation import AnswerChoices
@@ -45,8 +45,8 @@ class Gallery(App):
     """An app that shows one part of the widgets at a time."""
 
     def build(self) -> Any:
-        Window.clearcolor = look.ground
-        look.bind(ground=lambda *_: setattr(Window, "clearcolor", look.ground))
+        Window.clearcolor = palette.ground
+        palette.bind(ground=lambda *_: setattr(Window, "clearcolor", palette.ground))
         self.events: list[Any] = []
         self.root_box = BoxLayout(orientation="horizontal")
         self.show("texts")
@@ -57,7 +57,7 @@ class Gallery(App):
         self.events.append(list(event))
 
     def dark(self, on: bool) -> None:
-        look.use(theme.DARK if on else theme.LIGHT)
+        palette.use(theme.DARK if on else theme.LIGHT)
 
     def use_language(self, language: str) -> None:
         use_language(language)
@@ -79,7 +79,7 @@ class Gallery(App):
         self.events.clear()
         self.root_box.clear_widgets()
         body = BoxLayout(orientation="vertical")
-        wide = Window.width >= theme.BROAD_WINDOW * look.touch / theme.TOUCH
+        wide = Window.width >= theme.BROAD_WINDOW * palette.touch / theme.TOUCH
         places = Destinations(places=DESTINATIONS, chosen="campaigns", upright=wide, name="places")
         places.bind(on_choice=lambda bar, name: (setattr(bar, "chosen", name), self.note("place", name)))
         if wide:
@@ -133,7 +133,7 @@ class Gallery(App):
         return page
 
     def _question(self, words: str, widget: Any) -> Any:
-        box = BoxLayout(orientation="vertical", padding=look.space, spacing=look.space)
+        box = BoxLayout(orientation="vertical", padding=palette.space, spacing=palette.space)
         box.add_widget(Words(text=words, role="title"))
         box.add_widget(widget)
         return box

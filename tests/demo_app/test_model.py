@@ -1026,7 +1026,7 @@ def test_settings_are_loaded_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "saved", [b"", b"{", b"[]", b"\xff", b'{"language": 1, "look": "pink", "other": 1}', b"[" * 10**5]
+    "saved", [b"", b"{", b"[]", b"\xff", b'{"language": 1, "palette": "pink", "other": 1}', b"[" * 10**5]
 )
 def test_invalid_settings_are_ignored(tmp_path, saved):
     """A settings file with an invalid format is ignored: all settings have their defaults."""

@@ -1,4 +1,4 @@
-"""The screens: each can be read and touched completely, in every size, look and language; and navigation."""
+"""The screens: each can be read and touched completely, in every size, palette and language; and navigation."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def settled(screen: Screen) -> None:
 def test_every_screen_fits(number, folder, tmp_path, shape):
     """On a phone and a desktop, light and dark, English and German, and with large letters: no text is cut, except the
     path of the store, and nothing to touch is below 48 dp; a picture of each screen is kept."""
-    size, language, look, letters = SHAPES[shape]
-    options = ["--store", folder, "--language", language, *look, "--trust", tmp_path / "analyst.pub"]
+    size, language, palette, letters = SHAPES[shape]
+    options = ["--store", folder, "--language", language, *palette, "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options, size=size, font_scale=letters, shots=SHOTS / shape) as screen:
 
         def seen(name: str) -> None:
@@ -176,11 +176,11 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
 def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
     """A form is announced as a form. After consent its questions appear one on each page. Going back keeps typed
     answers and omissions, also past the page with the asked questions. All pages fit."""
-    size, language, look, letters = SHAPES[shape]
+    size, language, palette, letters = SHAPES[shape]
     data = form_campaign(opens=now() - DAY, periods=2)
     with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0), urandom=dice_of(data, 2)) as one:
         one.join(data, "https://study.example")
-    options = ["--store", tmp_path / "phone", "--language", language, *look]
+    options = ["--store", tmp_path / "phone", "--language", language, *palette]
     with Screen(number, "demo_app", *options, size=size, font_scale=letters, shots=SHOTS / shape) as screen:
 
         def seen(name: str) -> None:
@@ -555,20 +555,20 @@ def test_the_gauge_bounds_what_was_spent_before_a_cap_was_lowered(number, folder
         assert f"at most {factor} times as likely" in screen.read("gauge", "most_text")
 
 
-def test_language_and_look_change_at_once_and_are_kept(number, folder):
-    """German and the dark look are applied as soon as they are touched, and also at the next start."""
+def test_language_and_palette_change_at_once_and_are_kept(number, folder):
+    """German and the dark palette are applied as soon as they are touched, and also at the next start."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("campaigns:page")
         tap(screen, "place:settings")
         tap(screen, "language:1")
-        tap(screen, "look:2")
+        tap(screen, "palette:2")
         assert "Verlauf" in screen.texts()
-        assert screen.call("__import__('demo_app.widgets.palette').widgets.palette.look.dark")
+        assert screen.call("__import__('demo_app.widgets.palette').widgets.palette.palette.dark")
         assert screen.close() == 0
     with Screen(number, "demo_app", "--store", folder) as screen:
         screen.wait("campaigns:page")
         assert "Verlauf" in screen.texts()
-        assert screen.call("__import__('demo_app.widgets.palette').widgets.palette.look.dark")
+        assert screen.call("__import__('demo_app.widgets.palette').widgets.palette.palette.dark")
 
 
 def test_settings_that_cannot_be_saved_are_a_notice(number, folder):
@@ -675,7 +675,7 @@ def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
         assert screen.small() == []
         # The names of the screens cannot be touched, but must be readable: they have the app's muted colour and not
         # Kivy's pale grey.
-        muted = screen.call("__import__('demo_app.widgets.palette').widgets.palette.look.muted")
+        muted = screen.call("__import__('demo_app.widgets.palette').widgets.palette.palette.muted")
         assert screen.read("History", "disabled")
         assert screen.read("History", "disabled_color") == muted
         screen.shot("trouble")

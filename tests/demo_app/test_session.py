@@ -111,7 +111,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(author_folder):
         screen.wait("add")
         keep("welcome")
         tap(screen, "add")
-        tap(screen, "look")
+        tap(screen, "show")
         keep("offers")
         # No author is trusted yet, so the study's statement alone admits nothing.
         tap(screen, "offer:Highest education")
