@@ -45,7 +45,7 @@ class _Module:
     def imported(self) -> Iterator[tuple[tuple[Path, str], str]]:
         """Yield each import: the module, the name in that module, and the name in this one."""
         for path, names in self.imports:
-            yield from (((path, there), here) for there, here in names)
+            yield from (((path, exported), local) for exported, local in names)
 
 
 def bundle(entry: Path) -> str:
@@ -59,70 +59,70 @@ def bundle(entry: Path) -> str:
         BundleError: an unknown form of import or export, or text that a script in a page cannot contain.
         OSError: a module cannot be read.
     """
-    found: dict[Path, _Module] = {}
-    _collect(entry.resolve(), found, [])
-    script = f'(function(){{"use strict";{";".join(_joined(found))}}})();\n'
+    modules: dict[Path, _Module] = {}
+    _collect(entry.resolve(), modules, [])
+    script = f'(function(){{"use strict";{";".join(_joined(modules))}}})();\n'
     ends = _ENDS_SCRIPT.search(script)
     if ends is not None:
         raise BundleError(f"a script in a page cannot contain {ends[0]!r}: write it in two parts")
     return script
 
 
-def _collect(path: Path, found: dict[Path, _Module], open_now: list[Path]) -> None:
+def _collect(path: Path, modules: dict[Path, _Module], open_now: list[Path]) -> None:
     """Read a module after the modules that it imports."""
     if path in open_now:
-        circle = " -> ".join(one.name for one in [*open_now[open_now.index(path) :], path])
+        circle = " -> ".join(file.name for file in [*open_now[open_now.index(path) :], path])
         raise BundleError(f"modules import one another in a circle: {circle}")
-    if path in found:
+    if path in modules:
         return
     module = _read(path)
     for imported, names in module.imports:
-        _collect(imported, found, [*open_now, path])
-        missing = [there for there, _ in names if there != "*" and there not in found[imported].exports]
+        _collect(imported, modules, [*open_now, path])
+        missing = [exported for exported, _ in names if exported != "*" and exported not in modules[imported].exports]
         if missing:
             raise BundleError(f"{path.name}: {imported.name} does not export {missing[0]}")
-    found[path] = module
+    modules[path] = module
 
 
-def _joined(found: Mapping[Path, _Module]) -> Iterator[str]:
+def _joined(modules: Mapping[Path, _Module]) -> Iterator[str]:
     """Yield the parts of the script, one module after another."""
-    names = {path: ModuleNames(module.body) for path, module in found.items()}
+    names = {path: ModuleNames(module.body) for path, module in modules.items()}
     _require_apart(names)
 
-    def declared(of: tuple[Path, str]) -> tuple[Path, str]:
-        path, there = of
-        return of if there == "*" else (path, found[path].exports[there])
+    def declared(origin: tuple[Path, str]) -> tuple[Path, str]:
+        path, exported = origin
+        return origin if exported == "*" else (path, modules[path].exports[exported])
 
-    places = {path: place for place, path in enumerate(found)}
-    kept: set[str] = set()
+    places = {path: place for place, path in enumerate(modules)}
+    reserved: set[str] = set()
     uses: Counter[tuple[Path, str]] = Counter()
-    for path, module in found.items():
-        uses.update({(path, name): names[path].uses[name] for name in names[path].whole})
-        uses.update({declared(of): names[path].uses[here] for of, here in module.imported()})
-        kept |= names[path].kept([here for _, here in module.imported()])
-    for path in found:
-        once = {name for name in names[path].whole if uses[path, name] == 1 and (path, "*") not in uses}
+    for path, module in modules.items():
+        uses.update({(path, name): names[path].uses[name] for name in names[path].top_level})
+        uses.update({declared(origin): names[path].uses[local] for origin, local in module.imported()})
+        reserved |= names[path].free_names([local for _, local in module.imported()])
+    for path in modules:
+        once = {name for name in names[path].top_level if uses[path, name] == 1 and (path, "*") not in uses}
         names[path] = names[path].without(once)
-    stay = {(path, name) for path in found for name in names[path].classes}
-    order = sorted(uses.keys() - stay, key=lambda of: (-uses[of], places[of[0]], of[1]))
-    news = dict(zip(order, fresh(string.ascii_uppercase, kept), strict=False))
-    for path, module in found.items():
-        new = {name: news[path, name] for name in names[path].whole}
-        new |= {here: news.get(declared(of), declared(of)[1]) for of, here in module.imported()}
-        yield written(names[path].shortened(new, kept))
+    stay = {(path, name) for path in modules for name in names[path].classes}
+    order = sorted(uses.keys() - stay, key=lambda origin: (-uses[origin], places[origin[0]], origin[1]))
+    news = dict(zip(order, fresh(string.ascii_uppercase, reserved), strict=False))
+    for path, module in modules.items():
+        new = {name: news[path, name] for name in names[path].top_level}
+        new |= {local: news.get(declared(origin), declared(origin)[1]) for origin, local in module.imported()}
+        yield written(names[path].shortened(new, reserved))
         if (path, "*") in news:
-            given = (f"{there}:{news.get((path, here), here)}" for there, here in module.exports.items())
-            yield f"const {news[path, '*']}=Object.freeze({{{','.join(given)}}})"
+            exports = (f"{exported}:{news.get((path, local), local)}" for exported, local in module.exports.items())
+            yield f"const {news[path, '*']}=Object.freeze({{{','.join(exports)}}})"
 
 
 def _require_apart(names: Mapping[Path, ModuleNames]) -> None:
     """Refuse two classes with one name, because names of classes are not shortened."""
-    seen: dict[str, Path] = {}
+    class_paths: dict[str, Path] = {}
     for path, module in names.items():
         for name in module.classes:
-            if name in seen:
-                raise BundleError(f"{path.name} and {seen[name].name} both have a class {name}: rename one")
-            seen[name] = path
+            if name in class_paths:
+                raise BundleError(f"{path.name} and {class_paths[name].name} both have a class {name}: rename one")
+            class_paths[name] = path
 
 
 def _read(path: Path) -> _Module:
@@ -135,24 +135,24 @@ def _read(path: Path) -> _Module:
 class _Statements:
     """The parser that separates the imports and exports of a module from its other tokens."""
 
-    def __init__(self, path: Path, found: Sequence[Token]) -> None:
+    def __init__(self, path: Path, tokens: Sequence[Token]) -> None:
         self.path = path
-        self.tokens = found
+        self.tokens = tokens
         self.place = 0
 
     def module(self) -> _Module:
-        made = _Module()
+        module = _Module()
         while self.place < len(self.tokens):
             token = self.tokens[self.place]
             self._require_known(token)
             if self._is_word("import") and token.depth == 0:
-                made.imports.append(self._import())
+                module.imports.append(self._import())
             elif self._is_word("export") and token.depth == 0:
-                self._export(made)
+                self._export(module)
             else:
-                made.body.append(token)
+                module.body.append(token)
                 self.place += 1
-        return made
+        return module
 
     def _require_known(self, token: Token) -> None:
         if token.kind != "word" or self._text(-1) == ".":
@@ -180,12 +180,12 @@ class _Statements:
         self._take(";")
         return (self.path.parent / written_path).resolve(), names
 
-    def _export(self, made: _Module) -> None:
+    def _export(self, module: _Module) -> None:
         self.place += 1
         if self._text() == "{":
             names = self._names()
             self._take(";")
-            made.exports |= {there: here for here, there in names}
+            module.exports |= {exported: local for local, exported in names}
             return
         is_async = self._text() == "async"
         declares = self._text(is_async)
@@ -197,7 +197,7 @@ class _Statements:
             raise self._unknown("expected export function, class or const with a name, or export { names }")
         if declares == "const":
             self._require_single()
-        made.exports[name.text] = name.text
+        module.exports[name.text] = name.text
 
     def _require_single(self) -> None:
         """Refuse a declaration of several names, because the second name would not be exported."""

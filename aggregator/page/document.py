@@ -69,7 +69,7 @@ class PageCode:
             BundleError
             OSError: a file cannot be read.
         """
-        bare = _STYLE_BLANK.sub(lambda found: found[1] or found[2] or "", style.read_text(encoding="utf-8")).strip()
+        bare = _STYLE_BLANK.sub(lambda match: match[1] or match[2] or "", style.read_text(encoding="utf-8")).strip()
         if "</" in bare:
             raise BundleError("the style contains '</', which could end its element in a page")
         return cls(bundle(entry), bare)

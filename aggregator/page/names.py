@@ -41,31 +41,31 @@ class ModuleNames:
     Attributes:
         body: tokens of the module, without imports and the word ``export``.
         uses: number of occurrences of each name.
-        whole: the names that are declared at the top level.
+        top_level: the names that are declared at the top level.
         classes: names of classes, which are not shortened.
     """
 
     body: Sequence[Token]
     uses: Counter[str] = field(init=False)
-    whole: list[str] = field(init=False)
+    top_level: list[str] = field(init=False)
     classes: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self._roles = list(_roles(self.body))
         self._parts = list(_parts(self.body, self._roles))
         self._local: dict[int, dict[str, None]] = {}
-        whole: dict[str, None] = {}
+        top_level: dict[str, None] = {}
         for place, of_module in _Declared(self.body, self._roles).places():
-            (whole if of_module else self._local.setdefault(self._parts[place], {}))[self.body[place].text] = None
-        self.whole = list(whole)
+            (top_level if of_module else self._local.setdefault(self._parts[place], {}))[self.body[place].text] = None
+        self.top_level = list(top_level)
         named = zip(self.body, self._roles, strict=True)
         self.uses = Counter(token.text for token, role in named if role in ("name", "shorthand"))
         pairs = zip(self._roles, self.body, self.body[1:], strict=False)
         self.classes = [name.text for role, word, name in pairs if role == "class" and not word.depth]
 
-    def kept(self, imported: Collection[str]) -> set[str]:
+    def free_names(self, imported: Collection[str]) -> set[str]:
         """Return the names that the module neither declares nor imports, such as those of browser functions."""
-        return (self.uses.keys() - self.whole - set(imported)).difference(*self._local.values())
+        return (self.uses.keys() - self.top_level - set(imported)).difference(*self._local.values())
 
     def without(self, functions: Collection[str]) -> ModuleNames:
         """Return the module without the given functions, which nothing calls."""
@@ -78,35 +78,35 @@ class ModuleNames:
                 dropped.add(part)
         return ModuleNames([token for token, part in zip(self.body, self._parts, strict=True) if part not in dropped])
 
-    def shortened(self, new: Mapping[str, str], kept: Collection[str]) -> list[Token]:
+    def shortened(self, new: Mapping[str, str], reserved: Collection[str]) -> list[Token]:
         """Return the tokens with short names.
 
         Args:
             new: the new name of each top-level and imported name.
-            kept: names that must not be used as short names.
+            reserved: names that must not be used as short names.
         """
         news = {
             part: dict(
-                zip((name for name in names if name not in new), fresh(string.ascii_lowercase, kept), strict=False)
+                zip((name for name in names if name not in new), fresh(string.ascii_lowercase, reserved), strict=False)
             )
             for part, names in self._local.items()
         }
-        made: list[Token] = []
+        tokens: list[Token] = []
         for token, role, part in zip(self.body, self._roles, self._parts, strict=True):
             name = new.get(token.text) or news.get(part, {}).get(token.text, token.text)
             if role == "shorthand" and name != token.text:
-                made += [token, token._replace(kind="sign", text=":", apart=""), token._replace(text=name, apart="")]
+                tokens += [token, token._replace(kind="sign", text=":", apart=""), token._replace(text=name, apart="")]
             else:
-                made.append(token._replace(text=name) if role == "name" else token)
-        return made
+                tokens.append(token._replace(text=name) if role == "name" else token)
+        return tokens
 
 
-def fresh(first: str, kept: Collection[str]) -> Iterator[str]:
+def fresh(first: str, reserved: Collection[str]) -> Iterator[str]:
     """Yield names that begin with a letter of ``first``: first all names of one letter, then of two letters, and so
     on."""
     for length in count():
         for name in map("".join, product(first, *[string.ascii_letters] * length)):
-            if name not in kept and name not in KEYWORDS:
+            if name not in reserved and name not in KEYWORDS:
                 yield name
 
 
@@ -240,17 +240,17 @@ class _Declared:
         for place, token in enumerate(self.body):
             if token.kind == "word" and not self._is_property(place):
                 if token.text in ("const", "let", "var"):
-                    yield from ((found, not token.depth) for found in self._variables(place + 1))
+                    yield from ((name, not token.depth) for name in self._variables(place + 1))
                 elif token.text == "function":
                     named = place + 1 + (self._text(place + 1) == "*")
                     if self.roles[named] == "name":
                         yield named, not token.depth
             elif token.text == "=>":
                 before = place - 1
-                found = self._patterns(self.pairs[before]) if self._text(before) == ")" else [before]
-                yield from ((one, False) for one in found)
+                parameters = self._patterns(self.pairs[before]) if self._text(before) == ")" else [before]
+                yield from ((parameter, False) for parameter in parameters)
             elif token.text == "(" and self._text(self.pairs[place] + 1) == "{" and not self._is_head(place):
-                yield from ((one, False) for one in self._patterns(place))
+                yield from ((parameter, False) for parameter in self._patterns(place))
 
     def _is_property(self, place: int) -> bool:
         return place > 0 and self.body[place - 1].text == "."

@@ -37,8 +37,8 @@ def refusal(status: int, code: PageCode) -> tuple[str, str]:
     """Return the document for an HTTP status, and its content security policy. The document runs no script."""
     texts = _GONE if status in (404, 405) else _LATER
     parts = [tag("section", tag("h1", head), tag("p", text), lang=language) for language, head, text in texts]
-    made = html_document(texts[0][1], tag("body", tag("main", *parts, id="page")), code.style, NO_ICON)
+    document = html_document(texts[0][1], tag("body", tag("main", *parts, id="page")), code.style, NO_ICON)
     return (
-        made,
+        document,
         f"default-src 'none'; style-src {code.style_source}; img-src data:; base-uri 'none'; form-action 'none'",
     )

@@ -96,19 +96,19 @@ def tokens(source: str) -> Iterator[Token]:
 def _next(source: str, place: int, line: int, before: Token | None, opened: list[str]) -> tuple[str, str]:
     """Return the kind and text of the token at a place."""
     if source[place] == "`" or (source[place] == "}" and opened and opened[-1] == "`"):
-        found = _TEMPLATE.match(source, place + 1)
-        if found is None:
+        match = _TEMPLATE.match(source, place + 1)
+        if match is None:
             raise BundleError(f"line {line}: a template does not end")
-        return "template", source[place : found.end()]
+        return "template", source[place : match.end()]
     if source[place] == "/" and source[place + 1 : place + 2] not in ("/", "*") and _begins_value(before):
-        found = _REGEX.match(source, place)
-        if found is None:
+        match = _REGEX.match(source, place)
+        if match is None:
             raise BundleError(f"line {line}: a regular expression does not end in its line")
-        return "regex", found[0]
-    found = _TOKEN.match(source, place)
-    if found is None:
+        return "regex", match[0]
+    match = _TOKEN.match(source, place)
+    if match is None:
         raise BundleError(f"line {line}: unexpected character {source[place]!r}")
-    return str(found.lastgroup), found[0]
+    return str(match.lastgroup), match[0]
 
 
 def _begins_value(before: Token | None) -> bool:
@@ -122,11 +122,11 @@ def _begins_value(before: Token | None) -> bool:
     return before.kind == "word" and before.text in _BEFORE_VALUE
 
 
-def written(found: Iterable[Token]) -> str:
+def written(tokens: Iterable[Token]) -> str:
     """Return tokens as a script with the same meaning; line ends are kept where they may end a statement."""
     parts: list[str] = []
     before: Token | None = None
-    for token in found:
+    for token in tokens:
         if before is not None and token.apart:
             parts.append(_between(before, token))
         parts.append(token.text)
