@@ -57,11 +57,11 @@ def draw_cards(texts: CardTexts, links: Sequence[tuple[Link, str]], progress: Ca
         progress: called with the number of cards drawn since the last call.
     """
     file = io.BytesIO()
-    each = COLUMNS * ROWS
+    per_page = COLUMNS * ROWS
     with rc_context({"pdf.fonttype": 42}), PdfPages(file, metadata={"Title": texts.title, "CreationDate": None}) as pdf:
-        for first in range(0, len(links), each):
+        for first in range(0, len(links), per_page):
             figure, axes = blank_page()
-            for place, (link, code) in enumerate(links[first : first + each]):
+            for place, (link, code) in enumerate(links[first : first + per_page]):
                 row, column = divmod(place, COLUMNS)
                 _draw_card(axes, texts, link, code, column * WIDE / COLUMNS, row * HIGH / ROWS)
             for column in range(1, COLUMNS):
@@ -69,7 +69,7 @@ def draw_cards(texts: CardTexts, links: Sequence[tuple[Link, str]], progress: Ca
             for row in range(1, ROWS):
                 axes.axhline(row * HIGH / ROWS, color=MUTED, linewidth=0.3, linestyle=(0, (4, 4)))
             pdf.savefig(figure)
-            progress(len(links[first : first + each]))
+            progress(len(links[first : first + per_page]))
     return file.getvalue()
 
 
@@ -84,16 +84,18 @@ def _draw_card(axes: Axes, texts: CardTexts, link: Link, code: str, left: float,
         (texts.title, LetterStyle(10, "bold", leading=1.2)),
     ):
         if text:
-            made, y = block(text, style, left + EDGE, wide, y)
-            lines += made[:2]
+            block_lines, y = block(text, style, left + EDGE, wide, y)
+            lines += block_lines[:2]
             y = min(y, top + EDGE + 15.0)
     y += 2.0
     axes.add_patch(PathPatch(outline(str(link), left + EDGE, y, SIDE), facecolor=INK, linewidth=0))
     room = left + WIDE / COLUMNS - EDGE / 2 - beside
-    made, below = block("\n".join(code.split("-")), LetterStyle(12, "bold", mono=True), beside, room, y)
-    lines += made
-    made, _ = block(texts.below, LetterStyle(6.6, colour=MUTED), beside, room, below + 2.0)
-    lines += made
-    made, _ = block(f"{link.address}/s/", LetterStyle(5.5, colour=MUTED, mono=True), left + EDGE, wide, y + SIDE + 2.0)
-    lines += made[:1]
+    block_lines, below = block("\n".join(code.split("-")), LetterStyle(12, "bold", mono=True), beside, room, y)
+    lines += block_lines
+    block_lines, _ = block(texts.below, LetterStyle(6.6, colour=MUTED), beside, room, below + 2.0)
+    lines += block_lines
+    block_lines, _ = block(
+        f"{link.address}/s/", LetterStyle(5.5, colour=MUTED, mono=True), left + EDGE, wide, y + SIDE + 2.0
+    )
+    lines += block_lines[:1]
     draw_lines(axes, lines)

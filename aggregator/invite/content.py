@@ -68,7 +68,7 @@ class PosterContent:
         """
         campaign = signed.campaign
         texts, domain = campaign.texts(language), campaign.domain_in(language)
-        questions = tuple(one.text for one in domain.questions) if isinstance(domain, Form) else ()
+        questions = tuple(question.text for question in domain.questions) if isinstance(domain, Form) else ()
         fixed = best(language or texts.language, list(WORDINGS)) or "en"
         wording = WORDINGS[fixed]
         steps = wording.steps if campaign.enrolment == "open" else (wording.enrolled, *wording.steps[1:])
@@ -76,7 +76,7 @@ class PosterContent:
         form = (wording.form.format(count=len(questions)), *questions[:LISTED], *more)
         foot = (
             ("contact", wording.contact, texts.contact),
-            ("retention", wording.kept, texts.retention),
+            ("retention", wording.retention, texts.retention),
             ("notice", wording.notice, texts.notice),
             ("key", wording.key, link.fingerprint_text),
         )

@@ -176,8 +176,8 @@ def _texts(*texts: tuple[str, LetterStyle, float]) -> _PosterSection:
     high = 0.0
     for text, style, below in texts:
         if text:
-            made, high = block(text, style, EDGE, COLUMN, high)
-            lines += made
+            block_lines, high = block(text, style, EDGE, COLUMN, high)
+            lines += block_lines
             high += below
     return _PosterSection(high, tuple(lines))
 
@@ -193,16 +193,16 @@ def _qr(content: PosterContent, scale: float) -> _PosterSection:
     high += gap
     boxes: list[DrawnBox] = []
     for number, step in enumerate(content.steps, 1):
-        made, below = block(step, LetterStyle(11.5 * scale), left + disc + 3.5, wide - disc - 3.5, high)
+        block_lines, below = block(step, LetterStyle(11.5 * scale), left + disc + 3.5, wide - disc - 3.5, high)
         middle = high + disc / 2
         boxes.append(DrawnBox(left, high - 0.6 * scale, disc, disc, ACCENT, disc / 2))
         digit = LetterStyle(11 * scale, "bold", PAPER)
         centre = middle - 0.6 * scale + 0.36 * digit.size * POINT
-        lines = (*lines, DrawnLine(left + disc / 2, centre, str(number), digit, centred=True), *made)
+        lines = (*lines, DrawnLine(left + disc / 2, centre, str(number), digit, centred=True), *block_lines)
         high = max(below, high + disc) + gap
-    made, high = block(content.when, LetterStyle(11.5 * scale, "bold", ACCENT), left, wide, high + gap / 2)
+    block_lines, high = block(content.when, LetterStyle(11.5 * scale, "bold", ACCENT), left, wide, high + gap / 2)
     top = above + max(0.0, (side - high) / 2)
-    lines = tuple(replace(line, y=line.y + top) for line in (*lines, *made))
+    lines = tuple(replace(line, y=line.y + top) for line in (*lines, *block_lines))
     boxes = [replace(box, y=box.y + top) for box in boxes]
     high = max(high + top + 5.0 * scale, above + side + quiet)
     link, high = block(

@@ -23,22 +23,22 @@ def modules_of(text: str) -> Modules:
 
 def runs(modules: Modules) -> list[tuple[int, int, int]]:
     """Return the horizontal dark runs of a code: the row, first column and length of each."""
-    found = []
+    dark_runs = []
     for row, line in enumerate(modules):
         column = 0
         while column < len(line):
             length = next((n for n, dark in enumerate(line[column:]) if not dark), len(line) - column)
             if length:
-                found.append((row, column, length))
+                dark_runs.append((row, column, length))
             column += max(length, 1)
-    return found
+    return dark_runs
 
 
 def as_text(modules: Modules) -> str:
     """Return a code with its quiet zone in half-block characters, two rows of modules on each line; dark modules are
     drawn."""
     size = len(modules) + 2 * QUIET
-    dark = {(row + QUIET, first + QUIET + at) for row, first, length in runs(modules) for at in range(length)}
+    dark = {(row + QUIET, first + QUIET + offset) for row, first, length in runs(modules) for offset in range(length)}
     blocks = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
     return "\n".join(
         "".join(blocks[(row, column) in dark, (row + 1, column) in dark] for column in range(size))

@@ -27,7 +27,7 @@ class Wording:
         enrolled: replaces the first step if the campaign accepts reports only from enrolled devices.
         when: the first and the last day.
         promise: heading of the promise.
-        contact, kept, notice, key: the lines at the foot of the page, for contact, retention, legal notice and the
+        contact, retention, notice, key: the lines at the foot of the page, for contact, retention, legal notice and the
             author's key.
         form: the number of questions of a form, and how many of them each device is asked.
         card: text of a card below its single-use code.
@@ -43,7 +43,7 @@ class Wording:
     when: str
     promise: str
     contact: str
-    kept: str
+    retention: str
     notice: str
     key: str
     form: str
@@ -53,13 +53,13 @@ class Wording:
 
     def date(self, seconds: int) -> str:
         """Return the day of a time as text, UTC."""
-        found = time.gmtime(seconds)
-        return self.day.format(day=found.tm_mday, month=self.months[found.tm_mon - 1], year=found.tm_year)
+        date = time.gmtime(seconds)
+        return self.day.format(day=date.tm_mday, month=self.months[date.tm_mon - 1], year=date.tm_year)
 
 
 def _read(language: str) -> Wording:
-    found: dict[str, Any] = tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))
-    return Wording(**found | {name: tuple(found[name]) for name in ("steps", "months")})
+    texts: dict[str, Any] = tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))
+    return Wording(**texts | {name: tuple(texts[name]) for name in ("steps", "months")})
 
 
 WORDINGS = {language: _read(language) for language in ("en", "de")}
@@ -71,11 +71,11 @@ def missing_texts(campaign: Campaign, language: str | None) -> list[str]:
     instead. Empty for None, the campaign's own language."""
     if not language:
         return []
-    own = campaign.texts(language).language
-    found = []
-    if best(language, [own]) is None:
-        instead = f"{own!r} is used" if own else "the campaign's own language is used"
-        found.append(f"the campaign has no texts in {language!r}: {instead}")
+    campaign_language = campaign.texts(language).language
+    sentences = []
+    if best(language, [campaign_language]) is None:
+        instead = f"{campaign_language!r} is used" if campaign_language else "the campaign's own language is used"
+        sentences.append(f"the campaign has no texts in {language!r}: {instead}")
     if best(language, list(WORDINGS)) is None:
-        found.append(f"the fixed texts exist only in {' and '.join(WORDINGS)}, not in {language!r}: 'en' is used")
-    return found
+        sentences.append(f"the fixed texts exist only in {' and '.join(WORDINGS)}, not in {language!r}: 'en' is used")
+    return sentences
