@@ -39,5 +39,5 @@ def lines() -> Lines:
     sizes, points = numbers[3 : 3 + outlines + borders], numbers[3 + outlines + borders :]
     east, north = np.split(points[: len(points) - corners], 2)
     places = np.stack([east / 100 - 180, north / 100 - 90], axis=1)
-    found = tuple(np.split(places, np.cumsum(sizes)[:-1]))
-    return Lines(found[:outlines], found[outlines:])
+    polylines = tuple(np.split(places, np.cumsum(sizes)[:-1]))
+    return Lines(polylines[:outlines], polylines[outlines:])

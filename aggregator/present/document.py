@@ -44,7 +44,7 @@ class NoMap(HalftruthError, ValueError):
     """GeoJSON was requested for a campaign whose values are not cells of a grid."""
 
 
-def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
+def estimate_rows(estimate: Estimate, period: int | None) -> list[dict[str, Any]]:
     """Return a row for each value with its campaign, class and period; then a row for each coarser district.
 
     A row's resolution is the number of values on each side of its district, 1 for a single value, or the name of the
@@ -53,30 +53,32 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
     Args:
         period: the period of the estimate; None for each device's latest period.
     """
-    if period is None and found.campaign.periods == 1:
+    if period is None and estimate.campaign.periods == 1:
         period = 0
     about = {
-        "campaign": found.campaign.title,
-        "campaign_id": found.campaign_id.hex(),
-        "class": found.class_name,
+        "campaign": estimate.campaign.title,
+        "campaign_id": estimate.campaign_id.hex(),
+        "class": estimate.class_name,
         "period": LATEST if period is None else str(period),
-        "reports": found.reports,
-        "method": found.method if found.weighting is None else f"{found.method}, weighted by {found.weighting.by}",
+        "reports": estimate.reports,
+        "method": estimate.method
+        if estimate.weighting is None
+        else f"{estimate.method}, weighted by {estimate.weighting.by}",
     }
-    numbers = found.as_json()
-    values = about | {"value_kind": found.value_kind, "resolution": FINEST}
+    numbers = estimate.as_json()
+    values = about | {"value_kind": estimate.value_kind, "resolution": FINEST}
     rows = [values | row for row in numbers["values"]]
-    for each in reversed(numbers["resolutions"]):
-        of_each = about | {"value_kind": "district", "resolution": each["resolution"]}
-        rows.extend(of_each | row for row in each["values"])
+    for resolution in reversed(numbers["resolutions"]):
+        of_district = about | {"value_kind": "district", "resolution": resolution["resolution"]}
+        rows.extend(of_district | row for row in resolution["values"])
     return rows
 
 
-def estimate_csv(found: Estimate, period: int | None = None) -> str:
+def estimate_csv(estimate: Estimate, period: int | None = None) -> str:
     """Return CSV with a row for each value; an unknown number is empty. See ``estimate_rows``."""
     about = ("campaign", "campaign_id", "class", "period", "reports", "method")
-    columns = (*COLUMNS, "resolution", *about, *(() if found.prior is None else ("prior",)))
-    return csv_text(columns, estimate_rows(found, period))
+    columns = (*COLUMNS, "resolution", *about, *(() if estimate.prior is None else ("prior",)))
+    return csv_text(columns, estimate_rows(estimate, period))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -104,17 +106,17 @@ def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Tabl
     Args:
         estimates: pairs of an estimate and its period; see ``estimate_rows``.
     """
-    rows = [row for found, period in estimates for row in estimate_rows(found, period)]
+    rows = [row for estimate, period in estimates for row in estimate_rows(estimate, period)]
     types = dict.fromkeys(TEXTS, pa.string()) | {"reports": pa.int64()} | dict.fromkeys(NUMBERS, pa.float64())
     schema = pa.schema((types | dict.fromkeys(FLAGS, pa.bool_())).items())
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def estimate_parquet(found: Estimate, period: int | None = None) -> bytes:
+def estimate_parquet(estimate: Estimate, period: int | None = None) -> bytes:
     """Return a Parquet file, as bytes, with a row for each value; the schema's metadata has the other entries of
     ``Estimate.as_json``, under ``halftruth``."""
-    about = {name: value for name, value in found.as_json().items() if name not in ("values", "resolutions")}
-    table = estimates_arrow([(found, period)]).replace_schema_metadata({"halftruth": json.dumps(about)})
+    about = {name: value for name, value in estimate.as_json().items() if name not in ("values", "resolutions")}
+    table = estimates_arrow([(estimate, period)]).replace_schema_metadata({"halftruth": json.dumps(about)})
     sink = io.BytesIO()
     pa_parquet.write_table(table, sink)
     return sink.getvalue()
@@ -132,17 +134,17 @@ def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
         NoMap: the values are not cells of a grid.
     """
     features = []
-    for found, period in estimates:
-        grid = found.campaign.domain
+    for estimate, period in estimates:
+        grid = estimate.campaign.domain
         if not isinstance(grid, Grid):
             raise NoMap(
-                f"GeoJSON needs a map, and the domain of {found.campaign.title!r} is of kind {grid.kind!r}: use csv or "
-                "parquet"
+                f"GeoJSON needs a map, and the domain of {estimate.campaign.title!r} is of kind {grid.kind!r}: use csv "
+                "or parquet"
             )
         finest = np.arange(grid.size, dtype=np.int64)
-        districts = [finest, *(each.districts for each in reversed(found.resolutions[:-1]))]
+        districts = [finest, *(resolution.districts for resolution in reversed(estimate.resolutions[:-1]))]
         for cells, row in zip(
-            chain.from_iterable(map(_cells_of, districts)), estimate_rows(found, period), strict=True
+            chain.from_iterable(map(_cells_of, districts)), estimate_rows(estimate, period), strict=True
         ):
             features.append({"type": "Feature", "geometry": _outline(grid, cells), "properties": row})
     return json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False, allow_nan=False) + "\n"

@@ -44,7 +44,7 @@ class ExportedEstimates:
     @property
     def reports(self) -> int:
         """The number of reports in all periods that have an estimate."""
-        return sum(found.reports for found, _ in self.estimates if found.class_name is None)
+        return sum(estimate.reports for estimate, _ in self.estimates if estimate.class_name is None)
 
     @property
     def periods(self) -> int:
@@ -77,18 +77,18 @@ def estimates_by_period(
         MethodRefused, NotInvertible
     """
     campaign, withheld = signed.campaign, 0
-    found: list[tuple[Estimate, int]] = []
+    estimates: list[tuple[Estimate, int]] = []
     for period, tally in zip(periods, tallies, strict=True):
         if not is_enough(campaign, tally):
             withheld += tally.reports
             continue
-        found.append((estimate(signed, tally, method=method, confidence=confidence), period))
+        estimates.append((estimate(signed, tally, method=method, confidence=confidence), period))
         for name in campaign.classes:
             restricted, part = signed_within(signed, tally, name)
             if is_enough(restricted.campaign, part):
-                found.append(
+                estimates.append(
                     (estimate(restricted, part, method=method, confidence=confidence, class_name=name), period)
                 )
-    if not found:
+    if not estimates:
         raise none_enough(campaign, "period")
-    return ExportedEstimates(tuple(found), withheld)
+    return ExportedEstimates(tuple(estimates), withheld)

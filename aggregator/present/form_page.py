@@ -65,18 +65,20 @@ def form_page(
             "use page() for this campaign"
         )
     names = tuple(form.places)
-    wanted = [(name,) for name in names], list(combinations(names, 2))
-    (questions, missing), (tables, _) = (_each(signed, tally, which, confidence, margins) for which in wanted)
+    selections = [(name,) for name in names], list(combinations(names, 2))
+    (questions, missing), (tables, _) = (
+        _estimates(signed, tally, selection, confidence, margins) for selection in selections
+    )
     if not questions:
         raise missing[0][1]
-    ranked = sorted(tables, key=lambda found: found.association.p_value if found.association else 1.0)
-    by_class = classes_section(signed, tally, names, [found.questions for found in ranked], confidence)
-    weighted = [one for one in questions if one.weighting is not None]
+    ranked = sorted(tables, key=lambda estimate: estimate.association.p_value if estimate.association else 1.0)
+    by_class = classes_section(signed, tally, names, [estimate.questions for estimate in ranked], confidence)
+    weighted = [estimate for estimate in questions if estimate.weighting is not None]
     sections: list[tuple[str, str, Sequence[Html]]] = [
-        ("questions", "Questions", [part for found in questions for part in _question(found, form)]),
+        ("questions", "Questions", [part for estimate in questions for part in _question(estimate, form)]),
         ("associations", "Which questions are associated", _associations(ranked)),
         ("classes", "Groups of people", by_class),
-        ("tables", "Tables of two questions", [part for found in ranked for part in _table(found, form)]),
+        ("tables", "Tables of two questions", [part for estimate in ranked for part in _table(estimate, form)]),
         ("method", "How the numbers were made", _method(form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Refused reports", refused_section(tally.refused)),
@@ -90,34 +92,34 @@ def form_page(
     return html_page(campaign, facts, _warnings([*questions, *tables], missing), [s for s in sections if s[2]])
 
 
-def _each(
+def _estimates(
     signed: SignedCampaign,
     tally: Tally,
-    which: Sequence[tuple[str, ...]],
+    selections: Sequence[tuple[str, ...]],
     confidence: float,
     margins: Sequence[KnownMargin],
 ) -> tuple[list[FormEstimate], list[tuple[str, Exception]]]:
     """Return the estimates that can be computed, and the questions and errors of the others."""
-    found: list[FormEstimate] = []
+    estimates: list[FormEstimate] = []
     missing: list[tuple[str, Exception]] = []
-    for names in which:
+    for names in selections:
         try:
-            found.append(estimate_form(signed, tally, names, confidence=confidence, margins=margins))
+            estimates.append(estimate_form(signed, tally, names, confidence=confidence, margins=margins))
         except (NotAsked, NotEnough, MarginRefused) as reason:
             missing.append((" and ".join(names), reason))
-    return found, missing
+    return estimates, missing
 
 
-def _warnings(found: Iterable[FormEstimate], missing: Iterable[tuple[str, Exception]]) -> list[Html]:
+def _warnings(estimates: Iterable[FormEstimate], missing: Iterable[tuple[str, Exception]]) -> list[Html]:
     errors = (f"{name}: {reason}" for name, reason in missing)
-    return warning_boxes(dict.fromkeys([*(text for one in found for text in one.warnings), *errors]))
+    return warning_boxes(dict.fromkeys([*(text for estimate in estimates for text in estimate.warnings), *errors]))
 
 
-def _question(found: FormEstimate, form: Form) -> list[Html]:
-    (name,) = found.questions
-    confidence = f"{100 * found.confidence:.4g}%"
+def _question(estimate: FormEstimate, form: Form) -> list[Html]:
+    (name,) = estimate.questions
+    confidence = f"{100 * estimate.confidence:.4g}%"
     heads = ("value", "share", f"{confidence} interval", f"{confidence} for all together")
-    shares = found.shares
+    shares = estimate.shares
     rows = [
         tag(
             "tr",
@@ -126,10 +128,10 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
             tag("td", interval_text(shares.low[x], shares.high[x], PLACES)),
             tag("td", interval_text(shares.simultaneous_low[x], shares.simultaneous_high[x], PLACES)),
         )
-        for x, (value,) in enumerate(found.labels)
+        for x, (value,) in enumerate(estimate.labels)
     ]
-    caption = f"{_with_unit(form, name)}: {found.counted}"
-    if found.skipping:
+    caption = f"{_with_unit(form, name)}: {estimate.counted}"
+    if estimate.skipping:
         caption += "; shares of the people who did not skip it"
     text = form.questions[form.places[name]].text
     return [tag("h3", text, dir="auto"), scrolled(caption, heads, rows, class_="numbers")]
@@ -139,15 +141,15 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
     if not tables:
         return []
     rows = []
-    for found in tables:
-        test = found.association
+    for estimate in tables:
+        test = estimate.association
         if test is None:
             continue
-        link = tag("a", " and ".join(found.questions), href=f"#{_anchor(found)}")
+        link = tag("a", " and ".join(estimate.questions), href=f"#{_anchor(estimate)}")
         verdict = "yes" if test.significant else "not found"
         rows.append(
             tag("tr", tag("th", link, scope="row"), tag("td", verdict), tag("td", f"{test.p_value:.3g}"),
-                tag("td", f"{found.reports:,}"))
+                tag("td", f"{estimate.reports:,}"))
         )  # fmt: skip
     return [
         tag("p", "Two questions are associated if the answers to one depend on the answers to the other. Each pair "
@@ -159,24 +161,24 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
     ]  # fmt: skip
 
 
-def _table(found: FormEstimate, form: Form) -> list[Html]:
-    rows = list(dict.fromkeys(row for row, _ in found.labels))
-    columns = list(dict.fromkeys(column for _, column in found.labels))
-    shares, top = found.shares, max(float(found.shares.share.max()), 1e-9)
+def _table(estimate: FormEstimate, form: Form) -> list[Html]:
+    rows = list(dict.fromkeys(row for row, _ in estimate.labels))
+    columns = list(dict.fromkeys(column for _, column in estimate.labels))
+    shares, top = estimate.shares, max(float(estimate.shares.share.max()), 1e-9)
     lines = []
     for y, row in enumerate(rows):
         cells = []
         for x in range(y * len(columns), (y + 1) * len(columns)):
-            share, low, high = (float(each[x]) for each in (shares.share, shares.low, shares.high))
+            share, low, high = (float(numbers[x]) for numbers in (shares.share, shares.low, shares.high))
             interval = tag("small", interval_text(low, high, PLACES))
             cells.append(tag("td", percent(share, PLACES), interval, class_=shade(share, low, top)))
         lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
-    first, second = (_with_unit(form, name) for name in found.questions)
-    caption = f"{first} (rows) and {second} (columns): {found.counted}"
-    if found.skipping:
-        caption += f"; shares of the people who did not skip {' or '.join(found.skipping)}"
+    first, second = (_with_unit(form, name) for name in estimate.questions)
+    caption = f"{first} (rows) and {second} (columns): {estimate.counted}"
+    if estimate.skipping:
+        caption += f"; shares of the people who did not skip {' or '.join(estimate.skipping)}"
     return [
-        tag("h3", " and ".join(found.questions), id=_anchor(found)),
+        tag("h3", " and ".join(estimate.questions), id=_anchor(estimate)),
         scrolled(caption, ("", *columns), lines, class_="numbers heat"),
     ]
 
@@ -208,21 +210,21 @@ def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> 
         "To look for the largest or an unusual value of a question, use the intervals for all together.",
         "No colour": "the interval of the cell contains zero.",
     }
-    if any(isinstance(one.domain, Line) and one.domain.rounds_randomly for one in form.questions):
+    if any(isinstance(question.domain, Line) and question.domain.rounds_randomly for question in form.questions):
         notes["Numbers"] = f"{ROUNDED}."
     parts = [
         tag("p", INTRODUCTION),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in notes.items())),
     ]  # fmt: skip
-    for found in weighted[:1]:
-        if found.weighting is not None:
+    for estimate in weighted[:1]:
+        if estimate.weighting is not None:
             words = (
-                f"The shares of {found.questions[0]} are "
-                f"{found.weighting.description(counted_noun(found.campaign))}. The tests of association use "
+                f"The shares of {estimate.questions[0]} are "
+                f"{estimate.weighting.description(counted_noun(estimate.campaign))}. The tests of association use "
             )
-            parts += [tag("p", f"{words}no weights."), *weights_tables(found.weighting)]
+            parts += [tag("p", f"{words}no weights."), *weights_tables(estimate.weighting)]
     return parts
 
 
-def _anchor(found: FormEstimate) -> str:
-    return "table-" + "-".join(found.questions)
+def _anchor(estimate: FormEstimate) -> str:
+    return "table-" + "-".join(estimate.questions)

@@ -38,9 +38,13 @@ def classes_section(
         return []
     parts: list[Html] = []
     for name in questions:
-        if (found := _found(signed, tally, (name,), confidence)) is not None:
-            parts.append(_question(name, found, confidence))
-    tests = [(names, found) for names in pairs if (found := _found(signed, tally, names, confidence)) is not None]
+        if (comparison := _comparison(signed, tally, (name,), confidence)) is not None:
+            parts.append(_question(name, comparison, confidence))
+    tests = [
+        (names, comparison)
+        for names in pairs
+        if (comparison := _comparison(signed, tally, names, confidence)) is not None
+    ]
     if tests:
         parts.append(_associations(signed.campaign.classes, tests))
     if not parts:
@@ -54,9 +58,9 @@ def classes_section(
     return [tag("p", words), *parts]
 
 
-def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], confidence: float) -> FormClasses | None:
-    def ask(one: SignedCampaign, part: Tally, where: str) -> FormEstimate:
-        return estimate_form(one, part, names, confidence=confidence, class_name=where)
+def _comparison(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], confidence: float) -> FormClasses | None:
+    def ask(restricted: SignedCampaign, part: Tally, class_name: str) -> FormEstimate:
+        return estimate_form(restricted, part, names, confidence=confidence, class_name=class_name)
 
     try:
         return form_classes(signed, tally, ask)
@@ -64,33 +68,33 @@ def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], confide
         return None
 
 
-def _question(name: str, found: FormClasses, confidence: float) -> Html:
-    first, _ = found.sides[0]
-    differences = [f"{one.names[1]} less {first}" for one in found.differences]
+def _question(name: str, comparison: FormClasses, confidence: float) -> Html:
+    first, _ = comparison.sides[0]
+    differences = [f"{difference.names[1]} less {first}" for difference in comparison.differences]
     rows = []
-    for x, (value,) in enumerate(found.sides[0][1].labels):
+    for x, (value,) in enumerate(comparison.sides[0][1].labels):
         cells = []
-        for shares in (one.shares for _, one in found.sides):
+        for shares in (estimate.shares for _, estimate in comparison.sides):
             interval = tag("small", interval_text(shares.low[x], shares.high[x], PLACES))
             cells.append(tag("td", percent(float(shares.share[x]), PLACES), interval))
-        for one in found.differences:
-            difference = points(one.raw[x], PLACES)
-            interval = tag("small", between(one.low[x], one.high[x], PLACES))
-            cells.append(tag("td", tag("strong", difference) if x in one.significant else difference, interval))
+        for difference in comparison.differences:
+            text = points(difference.raw[x], PLACES)
+            interval = tag("small", between(difference.low[x], difference.high[x], PLACES))
+            cells.append(tag("td", tag("strong", text) if x in difference.significant else text, interval))
         rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
-    reports = ", ".join(f"{one.counted} of {side}" for side, one in found.sides)
+    reports = ", ".join(f"{estimate.counted} of {side}" for side, estimate in comparison.sides)
     caption = f"{name}: {reports}; {100 * confidence:.4g}% intervals, differences in percentage points"
-    heads = ["value", *(side for side, _ in found.sides), *differences]
+    heads = ["value", *(side for side, _ in comparison.sides), *differences]
     return scrolled(caption, heads, rows, class_="numbers heat")
 
 
 def _associations(classes: Sequence[str], tests: Sequence[tuple[tuple[str, ...], FormClasses]]) -> Html:
     rows = []
-    for names, found in tests:
-        known = dict(found.sides)
+    for names, comparison in tests:
+        known = dict(comparison.sides)
         cells = []
-        for one in classes:
-            test = known[one].association if one in known else None
+        for name in classes:
+            test = known[name].association if name in known else None
             words = "-" if test is None else f"{'yes' if test.significant else 'not found'} (p = {test.p_value:.3g})"
             cells.append(tag("td", words))
         rows.append(tag("tr", tag("th", " and ".join(names), scope="row", dir="auto"), *cells))

@@ -26,27 +26,27 @@ WRITTEN = 400
 """Maximum number of cells of a heat map that also shows the shares as text."""
 
 
-def draw_form(found: FormEstimate, path: Path, truth: Floats | None = None) -> None:
+def draw_form(estimate: FormEstimate, path: Path, truth: Floats | None = None) -> None:
     """Draw the shares of a question, or the table of two questions, to a PNG file.
 
     Args:
         truth: the true shares to show beside the estimates, in rehearsals.
     """
-    save(form_figure(found, truth), path)
+    save(form_figure(estimate, truth), path)
 
 
-def form_figure(found: FormEstimate, truth: Floats | None = None) -> Figure:
+def form_figure(estimate: FormEstimate, truth: Floats | None = None) -> Figure:
     """Return the picture that ``draw_form`` writes, as a figure."""
-    return _bars(found, truth) if found.association is None else _map(found, truth)
+    return _bars(estimate, truth) if estimate.association is None else _map(estimate, truth)
 
 
-def _bars(found: FormEstimate, truth: Floats | None) -> Figure:
-    shares, labels = found.shares, [label[0] for label in found.labels]
+def _bars(estimate: FormEstimate, truth: Floats | None) -> Figure:
+    shares, labels = estimate.shares, [label[0] for label in estimate.labels]
     places = np.arange(len(labels))
     figure = Figure(figsize=(8.0, 1.9 + 0.27 * len(labels)), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     axes.barh(places, shares.share, height=0.72, color=SHARE, label="share")
-    axes.hlines(places, shares.low, shares.high, color=INK, lw=1.3, label=f"{100 * found.confidence:.4g}% interval")
+    axes.hlines(places, shares.low, shares.high, color=INK, lw=1.3, label=f"{100 * estimate.confidence:.4g}% interval")
     for limit in (shares.low, shares.high):
         axes.vlines(limit, places - 0.16, places + 0.16, color=INK, lw=1.3)
     if truth is not None:
@@ -58,17 +58,17 @@ def _bars(found: FormEstimate, truth: Floats | None) -> Figure:
     axes.grid(axis="x", color=FAINT, lw=0.7)
     _bare(axes)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8.5)
-    _entitle(figure, found)
+    _entitle(figure, estimate)
     return figure
 
 
-def _map(found: FormEstimate, truth: Floats | None) -> Figure:
+def _map(estimate: FormEstimate, truth: Floats | None) -> Figure:
     """Return a figure with the table in the middle, the shares of its rows on the right, and the shares of its columns
     above."""
-    rows = list(dict.fromkeys(label[0] for label in found.labels))
-    columns = list(dict.fromkeys(label[1] for label in found.labels))
+    rows = list(dict.fromkeys(label[0] for label in estimate.labels))
+    columns = list(dict.fromkeys(label[1] for label in estimate.labels))
     shape = len(rows), len(columns)
-    share, above_zero = found.shares.share.reshape(shape), found.shares.low.reshape(shape) > 0
+    share, above_zero = estimate.shares.share.reshape(shape), estimate.shares.low.reshape(shape) > 0
     width, height = 4.2 + 0.62 * shape[1], 3.2 + 0.34 * shape[0]
     figure = Figure(figsize=(max(width, 7.0), max(height, 5.0)), dpi=DOTS_PER_INCH, layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(shape[1] + 1, 2.5), height_ratios=(1.6, shape[0] + 1))
@@ -83,8 +83,8 @@ def _map(found: FormEstimate, truth: Floats | None) -> Figure:
             axes.text(x, y, text, ha="center", va="center", size=6.5, color="white" if dark else INK)
     axes.set_xticks(range(shape[1]), [plain(label, LABEL) for label in columns], rotation=40, ha="right", size=8)
     axes.set_yticks(range(shape[0]), [plain(label, LABEL) for label in rows], size=8)
-    axes.set_xlabel(plain(found.questions[1], LABEL))
-    axes.set_ylabel(plain(found.questions[0], LABEL))
+    axes.set_xlabel(plain(estimate.questions[1], LABEL))
+    axes.set_ylabel(plain(estimate.questions[0], LABEL))
     _bare(axes)
     above = figure.add_subplot(grid[0, 0], sharex=axes)
     above.bar(range(shape[1]), share.sum(axis=0), color=SHARE)
@@ -108,7 +108,7 @@ def _map(found: FormEstimate, truth: Floats | None) -> Figure:
     bar = figure.colorbar(image, ax=beside, fraction=0.12, format=FuncFormatter(lambda share, _: f"{100 * share:.3g}%"))
     bar.ax.tick_params(labelsize=7)
     _entitle(
-        figure, found, "Pale: the share may be zero." + ("" if truth is None else " In brackets and orange: truth.")
+        figure, estimate, "Pale: the share may be zero." + ("" if truth is None else " In brackets and orange: truth.")
     )
     return figure
 
@@ -120,18 +120,18 @@ def _bare(axes: Axes) -> None:
         axes.spines[side].set_visible(False)
 
 
-def _entitle(figure: Figure, found: FormEstimate, note: str = "") -> None:
+def _entitle(figure: Figure, estimate: FormEstimate, note: str = "") -> None:
     lines = [
-        textwrap.fill(found.campaign.title, 80),
-        f"{' and '.join(found.questions)}: {found.counted}",
+        textwrap.fill(estimate.campaign.title, 80),
+        f"{' and '.join(estimate.questions)}: {estimate.counted}",
     ]
-    if found.skipping:
-        lines[-1] += f"; shares of the people who did not skip {' or '.join(found.skipping)}"
-    if found.association is not None:
-        word = "an" if found.association.significant else "no"
-        among = "" if found.weighting is None else ", among the people who answered, without weights"
-        lines.append(f"{word} association is found (p = {found.association.p_value:.3g}){among}")
-    if found.weighting is not None:
-        lines.append(textwrap.fill(found.weighting.description(counted_noun(found.campaign)), 90))
+    if estimate.skipping:
+        lines[-1] += f"; shares of the people who did not skip {' or '.join(estimate.skipping)}"
+    if estimate.association is not None:
+        word = "an" if estimate.association.significant else "no"
+        among = "" if estimate.weighting is None else ", among the people who answered, without weights"
+        lines.append(f"{word} association is found (p = {estimate.association.p_value:.3g}){among}")
+    if estimate.weighting is not None:
+        lines.append(textwrap.fill(estimate.weighting.description(counted_noun(estimate.campaign)), 90))
     text = "\n".join([*lines, *([note] if note else [])]).replace("$", r"\$")
     figure.suptitle(text, size=10, x=0.01, ha="left", color=INK)

@@ -26,36 +26,36 @@ PLACES = 1
 """Digits after the point of a share in percent."""
 
 
-def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
+def form_table(estimate: FormEstimate, truth: Floats | None = None) -> Table:
     """Return a table with a row for each value or cell; the caption has the skipped questions and the test of
     association.
 
     Args:
         truth: the true shares to show beside the estimates, in rehearsals.
     """
-    notes = [found.counted + ("" if found.class_name is None else f" of class {found.class_name}")]
-    if found.skipping:
-        notes.append(f"shares of the people who did not skip {' or '.join(found.skipping)}")
-    if found.weighting is not None:
-        notes.append(found.weighting.description(counted_noun(found.campaign)))
-    if found.association is not None:
+    notes = [estimate.counted + ("" if estimate.class_name is None else f" of class {estimate.class_name}")]
+    if estimate.skipping:
+        notes.append(f"shares of the people who did not skip {' or '.join(estimate.skipping)}")
+    if estimate.weighting is not None:
+        notes.append(estimate.weighting.description(counted_noun(estimate.campaign)))
+    if estimate.association is not None:
         notes.append(
-            _tested(" and ".join(found.questions), found.association)
-            + ("" if found.weighting is None else ", among the people who answered, without weights")
+            _tested(" and ".join(estimate.questions), estimate.association)
+            + ("" if estimate.weighting is None else ", among the people who answered, without weights")
         )
     if truth is not None:
         notes.append(
-            f"distance from the truth{HALF_THE_SUM}: {percent(total_variation(found.shares.share, truth), PLACES)}"
+            f"distance from the truth{HALF_THE_SUM}: {percent(total_variation(estimate.shares.share, truth), PLACES)}"
         )
-    table = new_table(found.campaign.title, Text("\n".join(notes)))
-    for name in found.questions:
+    table = new_table(estimate.campaign.title, Text("\n".join(notes)))
+    for name in estimate.questions:
         table.add_column(Text(name))
-    shares, confidence = found.shares, f"{100 * found.confidence:.4g}%"
+    shares, confidence = estimate.shares, f"{100 * estimate.confidence:.4g}%"
     for name in ("share", f"{confidence} interval", f"{confidence}, all together"):
         table.add_column(name, justify="right")
     if truth is not None:
         table.add_column("truth", justify="right")
-    for x, label in enumerate(found.labels):
+    for x, label in enumerate(estimate.labels):
         table.add_row(
             *map(Text, label),
             percent(shares.share[x], PLACES),
@@ -71,44 +71,51 @@ def form_sides_table(course: FormSides[Any]) -> Table:
     _, first = course.sides[0]
     note = f"{100 * first.confidence:.4g}% interval of each share by itself"
     if first.association is not None:
-        tests = (_tested(_name(name), one.association) for name, one in course.sides if one.association is not None)
+        tests = (
+            _tested(_name(name), estimate.association)
+            for name, estimate in course.sides
+            if estimate.association is not None
+        )
         note = "\n".join([note, *tests])
     table = new_table(first.campaign.title, Text(note))
     for question in first.questions:
         table.add_column(Text(question))
-    for name, found in course.sides:
-        table.add_column(Text(f"{_name(name)}\n{found.counted}"), justify="right")
-    sides = [found.shares for _, found in course.sides]
+    for name, estimate in course.sides:
+        table.add_column(Text(f"{_name(name)}\n{estimate.counted}"), justify="right")
+    sides = [estimate.shares for _, estimate in course.sides]
     for x, label in enumerate(first.labels):
-        cells = (f"{percent(one.share[x], PLACES)}\n{interval_text(one.low[x], one.high[x], PLACES)}" for one in sides)
+        cells = (
+            f"{percent(shares.share[x], PLACES)}\n{interval_text(shares.low[x], shares.high[x], PLACES)}"
+            for shares in sides
+        )
         table.add_row(*map(Text, label), *cells)
     return table
 
 
-def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Table:
+def form_difference_table(difference: FormDifference, questions: Sequence[str]) -> Table:
     """Return a table with a row for each value or cell: both shares, their difference, and the intervals of the
     difference."""
-    confidence = f"{100 * found.confidence:.4g}%"
+    confidence = f"{100 * difference.confidence:.4g}%"
     notes = [
-        "Devices on both sides are compared with themselves." if found.paired else "The sides share no device.",
-        f"Significant differences: {len(found.significant)} of {len(found.labels)}, by the {confidence} intervals for "
-        "all together.",
+        "Devices on both sides are compared with themselves." if difference.paired else "The sides share no device.",
+        f"Significant differences: {len(difference.significant)} of {len(difference.labels)}, by the {confidence} "
+        "intervals for all together.",
     ]
-    title = f"{found.names[1]} less {found.names[0]}"
+    title = f"{difference.names[1]} less {difference.names[0]}"
     table = new_table(title, Text("\n".join(notes)))
     for name in questions:
         table.add_column(Text(name))
-    for name in (*found.names, "difference", f"{confidence} interval", f"{confidence}, all together"):
+    for name in (*difference.names, "difference", f"{confidence} interval", f"{confidence}, all together"):
         table.add_column(Text(name), justify="right")
-    significant = set(found.significant)
-    for x, label in enumerate(found.labels):
+    significant = set(difference.significant)
+    for x, label in enumerate(difference.labels):
         table.add_row(
             *map(Text, label),
-            percent(found.before[x], PLACES),
-            percent(found.after[x], PLACES),
-            points(found.raw[x], PLACES),
-            between(found.low[x], found.high[x], PLACES),
-            between(found.simultaneous_low[x], found.simultaneous_high[x], PLACES),
+            percent(difference.before[x], PLACES),
+            percent(difference.after[x], PLACES),
+            points(difference.raw[x], PLACES),
+            between(difference.low[x], difference.high[x], PLACES),
+            between(difference.simultaneous_low[x], difference.simultaneous_high[x], PLACES),
             style="bold" if x in significant else "",
         )
     return table
@@ -116,22 +123,22 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
 
 def form_sides_csv(course: FormSides[Any]) -> str:
     """Return CSV with a row for each value or cell of each span of periods, or class of people."""
-    found = [(name, line) for name, one in course.sides for line in form_lines(one)]
-    spans = isinstance(found[0][0], Span)
+    rows = [(name, line) for name, estimate in course.sides for line in form_lines(estimate)]
+    spans = isinstance(rows[0][0], Span)
     names = ["first_period", "last_period"] if spans else ["class"]
     lines = [
         ({"first_period": name.first, "last_period": name.last} if isinstance(name, Span) else {"class": name}) | line
-        for name, line in found
+        for name, line in rows
     ]
-    return csv_text([*names, *found[0][1]], lines)
+    return csv_text([*names, *rows[0][1]], lines)
 
 
-def form_difference_csv(found: FormDifference, questions: Sequence[str]) -> str:
+def form_difference_csv(difference: FormDifference, questions: Sequence[str]) -> str:
     """Return CSV with a row for the difference of each value or cell."""
     names = [f"{question}_value" for question in questions]
     lines = [
         dict(zip(names, label, strict=True)) | {name: row[name] for name in DIFFERENCE_COLUMNS}
-        for label, row in zip(found.labels, found.rows(), strict=True)
+        for label, row in zip(difference.labels, difference.rows(), strict=True)
     ]
     return csv_text([*names, *DIFFERENCE_COLUMNS], lines)
 
@@ -144,17 +151,17 @@ def _name(side: Span | str) -> str:
     return side.name_in_text if isinstance(side, Span) else side
 
 
-def form_csv(found: FormEstimate) -> str:
+def form_csv(estimate: FormEstimate) -> str:
     """Return CSV with a row for each value or cell; ``weighted_by`` is empty without weights."""
-    lines = form_lines(found)
+    lines = form_lines(estimate)
     return csv_text(list(lines[0]), lines)
 
 
-def form_lines(found: FormEstimate) -> list[dict[str, Any]]:
+def form_lines(estimate: FormEstimate) -> list[dict[str, Any]]:
     """Return the rows of ``form_csv``, by column."""
-    names = [f"{question}_value" for question in found.questions]
-    about = {"reports": found.reports, "weighted_by": "" if found.weighting is None else found.weighting.by}
+    names = [f"{question}_value" for question in estimate.questions]
+    about = {"reports": estimate.reports, "weighted_by": "" if estimate.weighting is None else estimate.weighting.by}
     return [
         dict(zip(names, label, strict=True)) | {column: row[column] for column in SHARE_COLUMNS} | about
-        for label, row in zip(found.labels, found.rows, strict=True)
+        for label, row in zip(estimate.labels, estimate.rows, strict=True)
     ]

@@ -79,8 +79,8 @@ def audit_table(audit: Audit) -> Table:
     if audit.raw_mse is None:
         rows.append(("error", "single shares have no unbiased estimate, and so no intervals"))
     else:
-        most = campaign.answers_per_period
-        several = "" if most == 1 else f"; a report may have up to {most:,} outputs"
+        outputs = campaign.answers_per_period
+        several = "" if outputs == 1 else f"; a report may have up to {outputs:,} outputs"
         counts_for = f"counts for {audit.people_per_report:.1f} people at most{several}"
         rows.append((f"one {counted_noun(campaign)}", counts_for))
         rows += _errors(audit)
@@ -174,8 +174,8 @@ LEVELS = {
 
 def levels_of(audit: Audit) -> dict[str, tuple[str, str]]:
     """Return the printed name and level of each notion except plain LDP; empty if no levels were computed."""
-    found, request = audit.table, audit.request
-    if found is None or request is None:
+    table, request = audit.table, audit.request
+    if table is None or request is None:
         return {}
     words = {
         "prior": f"{audit.prior} prior",
@@ -184,8 +184,8 @@ def levels_of(audit: Audit) -> dict[str, tuple[str, str]]:
     }
     levels = {}
     for name, title in LEVELS.items():
-        if name in found.levels:
-            nats = found.levels[name].nats
+        if name in table.levels:
+            nats = table.levels[name].nats
             text = "no bound" if nats is None else exact.in_nats(round(nats * exact.NANONATS))
             levels[name] = title.format(**words), text
     return levels
@@ -193,18 +193,18 @@ def levels_of(audit: Audit) -> dict[str, tuple[str, str]]:
 
 def _levels(audit: Audit) -> list[tuple[str, str]]:
     """Return rows with the channel's levels under other notions; empty if the audit computed none."""
-    found, request = audit.table, audit.request
-    if found is None or request is None:
+    table, request = audit.table, audit.request
+    if table is None or request is None:
         return []
     rows = [
-        (title, f"{text}, {found.bits:.9f} bits" if name == "mutual-information" else text)
+        (title, f"{text}, {table.bits:.9f} bits" if name == "mutual-information" else text)
         for name, (title, text) in levels_of(audit).items()
     ]
-    if found.distinction is not None and request.pufferfish is not None:
-        worst, secrets = found.distinction, request.pufferfish.secrets
+    if table.distinction is not None and request.pufferfish is not None:
+        worst, secrets = table.distinction, request.pufferfish.secrets
         scenario = request.pufferfish.scenarios[worst.scenario].name
         rows.append(("", f"{secrets[worst.secret]!r} against {secrets[worst.other]!r}, {scenario}"))
-    for row in found.curve:
+    for row in table.curve:
         deltas = [
             f"{exact.written(exact.rounded_up(Fraction(delta.above), 3))} {name}"
             for name, delta in (("LDP", row.ldp), (f"LIP, {audit.prior} prior", row.lip))
@@ -212,15 +212,15 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         ]
         if deltas:
             rows.append((f"delta at {exact.in_nats(row.epsilon)}", "; ".join(deltas)))
-    if found.posterior is not None:
-        before, after = (_percent_above(share) for share in found.posterior)
+    if table.posterior is not None:
+        before, after = (_percent_above(share) for share in table.posterior)
         rows.append(
             (
                 "posterior",
                 f"the largest probability of any value is {before} before a report, and at most {after} after it",
             )
         )
-    rows += [(f"{name}: not computed", reason) for name, reason in found.missing.items()]
+    rows += [(f"{name}: not computed", reason) for name, reason in table.missing.items()]
     return rows
 
 
@@ -312,16 +312,16 @@ def batch_table(batch: BatchFile) -> Table:
 
 def checkup_table(findings: Iterable[CheckResult]) -> Table:
     """Return a table of the results of ``doctor``."""
-    return _pairs([(found.name, found.text if found.ok else f"WRONG: {found.text}") for found in findings])
+    return _pairs([(finding.name, finding.text if finding.ok else f"WRONG: {finding.text}") for finding in findings])
 
 
 def _promises(campaign: Campaign) -> list[tuple[str, str]]:
     """Return rows with the privacy promise in the words that devices show; one for each class."""
-    most = campaign.answers_per_period
+    outputs = campaign.answers_per_period
     if not isinstance(campaign.notion, Classes):
-        return [("promise", Promise.of(campaign.notion, campaign.certificate, outputs=most).text())]
+        return [("promise", Promise.of(campaign.notion, campaign.certificate, outputs=outputs).text())]
     return [
-        (f"promise to {name}", Promise.of(campaign.notion, certificate, place, outputs=most).text())
+        (f"promise to {name}", Promise.of(campaign.notion, certificate, place, outputs=outputs).text())
         for place, (name, certificate) in enumerate(zip(campaign.classes, campaign.certificates, strict=True))
     ]
 
@@ -331,8 +331,8 @@ def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
     if not isinstance(notion, Lip) or certificate.ball is None:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
-    found = f"{exact.in_nats(certificate.ball)} for every prior within {radius} of the declared one, in total variation"
-    return [("other priors", found)]
+    text = f"{exact.in_nats(certificate.ball)} for every prior within {radius} of the declared one, in total variation"
+    return [("other priors", text)]
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Table:

@@ -30,41 +30,48 @@ LISTED = 8
 """Maximum number of districts in the line below the map."""
 
 
-def named(found: Estimate) -> Resolution | None:
+def named(estimate: Estimate) -> Resolution | None:
     """Return the resolution whose districts have names; None if no resolution has them."""
-    return next((each for each in found.resolutions if isinstance(each.map, Districts) and each.map.names), None)
+    return next(
+        (
+            resolution
+            for resolution in estimate.resolutions
+            if isinstance(resolution.map, Districts) and resolution.map.names
+        ),
+        None,
+    )
 
 
-def list_largest(axes: Axes, found: Estimate, letters: int) -> None:
+def list_largest(axes: Axes, estimate: Estimate, letters: int) -> None:
     """Write the largest named districts with their shares below a map.
 
     Args:
         letters: maximum length of a line.
     """
-    each = named(found)
-    if each is None:
+    resolution = named(estimate)
+    if resolution is None:
         return
-    shown = significant_districts(each)[:LISTED]
-    places = decimals(each, shown)
-    parts = [f"{plain(each.label(z), LETTERS)} {percent(float(each.share[z]), places)}" for z in shown]
+    shown = significant_districts(resolution)[:LISTED]
+    places = decimals(resolution, shown)
+    parts = [f"{plain(resolution.label(z), LETTERS)} {percent(float(resolution.share[z]), places)}" for z in shown]
     parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]  # a name stays on one line
     words = f"largest districts: {', '.join(parts)}" if parts else "no district is significantly above zero"
     axes.set_xlabel(textwrap.fill(words, letters), size=8.5, loc="left")
 
 
-def write_names(figure: Figure, axes: Axes, found: Estimate, grid: Grid) -> None:
+def write_names(figure: Figure, axes: Axes, estimate: Estimate, grid: Grid) -> None:
     """Write the names of districts on a map that is otherwise complete, districts with larger shares first."""
-    each = named(found)
-    if each is None:
+    resolution = named(estimate)
+    if resolution is None:
         return
     figure.draw_without_rendering()  # the layout decides the size of a cell
-    districts = each.districts.reshape(grid.rows, grid.columns)
+    districts = resolution.districts.reshape(grid.rows, grid.columns)
     (left, bottom), (right, top) = axes.transData.transform(
         [(grid.west / MICRODEGREES, grid.south / MICRODEGREES), (grid.east / MICRODEGREES, grid.north / MICRODEGREES)]
     )
     cell = (right - left) / grid.columns, (top - bottom) / grid.rows
-    for z in np.argsort(-each.share, kind="stable").tolist():
-        text = axes.text(0, 0, plain(each.label(z), LETTERS), size=SIZE, ha="center", va="center", zorder=4)
+    for z in np.argsort(-resolution.share, kind="stable").tolist():
+        text = axes.text(0, 0, plain(resolution.label(z), LETTERS), size=SIZE, ha="center", va="center", zorder=4)
         # A white outline keeps the text readable over dark cells and borders.
         text.set_path_effects([withStroke(linewidth=2, foreground="white")])
         _place(text, districts == z, cell, grid)

@@ -26,7 +26,7 @@ RECTANGLES = 3_000
 """Maximum number of rectangles in all outlines together; ragged districts have many."""
 
 
-def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]:
+def marks(estimate: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]:
     """Return the marks, the largest area first, and a text that states which regions have marks.
 
     A finger covers several small cells. Therefore the style widens every mark on touch screens, and smaller marks are
@@ -35,24 +35,24 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
     Args:
         figure: a figure whose first axes have the map of shares. It has been drawn, so positions in it are known.
     """
-    cut = regions(found)
+    cut = regions(estimate)
     order = np.lexsort((-cut.share, ~cut.significant))
     box = _box(grid, figure)
     parts, left = [], RECTANGLES
-    regions_drawn = len(np.unique(cut.of))
+    regions_drawn = len(np.unique(cut.region_of))
     for region in order[:MARKED].tolist():
-        outline = _rectangles(np.reshape(cut.of == region, (grid.rows, grid.columns)))
+        outline = _rectangles(np.reshape(cut.region_of == region, (grid.rows, grid.columns)))
         left -= len(outline)
         if not outline:  # finer regions cover it completely
             continue
         if left < 0:
             break
         drawn = " ".join(f"M{x} {grid.rows - y - high}h{wide}v{high}h-{wide}z" for x, y, wide, high in outline)
-        text = _text(found, cut, region)
+        text = _text(estimate, cut, region)
         path = tag("path", d=drawn)
         shape = tag("svg", tag("title", text), path, viewBox=box, preserveAspectRatio="none", role="img")
         mark = tag("div", shape, tag("p", text, aria_hidden="true"), class_="mark", tabindex="0")
-        parts.append((int((cut.of == region).sum()), mark))
+        parts.append((int((cut.region_of == region).sum()), mark))
     words = "Touch a place on the map of shares, or point at it, to see its numbers."
     if len(parts) < regions_drawn:
         words += (
@@ -62,16 +62,26 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
     return [mark for _, mark in sorted(parts, key=lambda part: -part[0])], words
 
 
-def _text(found: Estimate, cut: Regions, region: int) -> str:
+def _text(estimate: Estimate, cut: Regions, region: int) -> str:
     """Return the text of a mark: place, share, interval, and how the share relates to the drawn colour."""
-    if not found.resolutions:
+    if not estimate.resolutions:
         x = int(cut.districts[region])
-        label, share, low, high = found.label(x), found.share[x], found.simultaneous_low[x], found.simultaneous_high[x]
-        places = decimals(found, [x])
+        label, share, low, high = (
+            estimate.label(x),
+            estimate.share[x],
+            estimate.simultaneous_low[x],
+            estimate.simultaneous_high[x],
+        )
+        places = decimals(estimate, [x])
     else:
-        each, z = found.resolutions[int(cut.resolutions[region])], int(cut.districts[region])
-        label, share, low, high = each.label(z), each.share[z], each.simultaneous_low[z], each.simultaneous_high[z]
-        places = decimals(each, [z])
+        resolution, z = estimate.resolutions[int(cut.resolutions[region])], int(cut.districts[region])
+        label, share, low, high = (
+            resolution.label(z),
+            resolution.share[z],
+            resolution.simultaneous_low[z],
+            resolution.simultaneous_high[z],
+        )
+        places = decimals(resolution, [z])
     words = f"{label}: {percent(float(share), places)}"
     if not np.isnan(low):
         words += f", interval {interval_text(low, high, places)}"
@@ -95,7 +105,7 @@ def _rectangles(inside: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
     """Return rectangles (column, row, columns, rows) that cover the cells: runs within a row, each joined with equal
     runs above it."""
     open_: dict[tuple[int, int], int] = {}
-    found = []
+    rectangles = []
     edges = np.diff(np.pad(inside, ((0, 1), (1, 1))).astype(np.int8), axis=1)
     rows = np.flatnonzero(inside.any(axis=1))
     for row in range(int(rows[0]), int(rows[-1]) + 2) if len(rows) else ():
@@ -104,7 +114,7 @@ def _rectangles(inside: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
         )
         for begin, end in sorted(open_.keys() - runs):
             first = open_.pop((begin, end))
-            found.append((begin, first, end - begin, row - first))
+            rectangles.append((begin, first, end - begin, row - first))
         for run in runs - open_.keys():
             open_[run] = row
-    return found
+    return rectangles

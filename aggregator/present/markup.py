@@ -37,7 +37,7 @@ def label(text: str) -> Html:
     """Return the name of a value as markup that breaks lines at blanks and after commas, if possible, in a narrow
     column."""
     first, *rest = text.replace(" .. ", "\N{NO-BREAK SPACE}.. ").split(",")
-    parts = [first, *(part for each in rest for part in (",", tag("wbr"), each))]
+    parts = [first, *(part for words in rest for part in (",", tag("wbr"), words))]
     return tag("span", *parts, class_="label")
 
 

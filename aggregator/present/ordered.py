@@ -26,55 +26,64 @@ from protocol.domain import Line, NumberRange
 COLUMNS = ("what", "p", "from", "to", "estimate", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
-def ordered_table(found: OrderedStatistics, truth: Floats | None = None) -> Table:
+def ordered_table(statistics: OrderedStatistics, truth: Floats | None = None) -> Table:
     """Return a table with a row for each statistic and its interval; bins also have bars.
 
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
-    whole = found.estimate
-    points = f" · the distribution function at {quantity(len(found.cdf), 'value')}" if found.cdf else ""
-    table = new_table(heading(whole.campaign), Text(f"{subtitle(whole, whole.size)}{points}"))
+    estimate = statistics.estimate
+    points = f" · the distribution function at {quantity(len(statistics.cdf), 'value')}" if statistics.cdf else ""
+    table = new_table(heading(estimate.campaign), Text(f"{subtitle(estimate, estimate.size)}{points}"))
     table.add_column("")
     table.add_column("estimate", justify="right")
-    table.add_column(f"{100 * whole.confidence:.4g}% interval")
-    if found.cdf:
+    table.add_column(f"{100 * estimate.confidence:.4g}% interval")
+    if statistics.cdf:
         table.add_column("for all points together")
     if truth is not None:
         table.add_column("truth", justify="right")
-    if found.bins:
+    if statistics.bins:
         table.add_column("")
-    true = None if truth is None else TrueOrdered(found, truth)
+    true = None if truth is None else TrueOrdered(statistics, truth)
 
-    def add(name: str, estimate: str, between: str, held: str, *, band: str = "", drawn: ShareBar | str = "") -> None:
-        cells = [name, estimate, between, *([band] if found.cdf else []), *([] if true is None else [held])]
-        table.add_row(*map(Text, cells), *([drawn] if found.bins else []))
+    def add(
+        name: str, number: str, between: str, true_text: str, *, band: str = "", drawn: ShareBar | str = ""
+    ) -> None:
+        cells = [name, number, between, *([band] if statistics.cdf else []), *([] if true is None else [true_text])]
+        table.add_row(*map(Text, cells), *([drawn] if statistics.bins else []))
 
-    for quantile in found.quantiles:
+    for quantile in statistics.quantiles:
         name = "median" if quantile.p == 0.5 else f"quantile {quantile.p:g}"
-        held = "" if true is None else value_text(true.quantile(quantile.p))
-        add(name, value_text(quantile.value), f"{value_text(quantile.low)} to {value_text(quantile.high)}", held)
-    if found.mean is not None:
-        estimate, _, low, high = query_texts(found.mean)
-        add("mean", estimate, f"{low} to {high}", "" if true is None else true.mean(found.mean))
-    if found.bins and table.row_count:
+        true_text = "" if true is None else value_text(true.quantile(quantile.p))
+        add(name, value_text(quantile.value), f"{value_text(quantile.low)} to {value_text(quantile.high)}", true_text)
+    if statistics.mean is not None:
+        mean, _, low, high = query_texts(statistics.mean)
+        add("mean", mean, f"{low} to {high}", "" if true is None else true.mean(statistics.mean))
+    if statistics.bins and table.row_count:
         table.add_section()
-    widest = max((one.estimate for one in found.bins), default=0.0)
+    widest = max((range_share.estimate for range_share in statistics.bins), default=0.0)
     shares: list[tuple[str, RangeShare, ShareBar | str]] = [
-        (range_text(one), one, ShareBar(one.estimate / widest if widest else 0.0)) for one in found.bins
+        (range_text(range_share), range_share, ShareBar(range_share.estimate / widest if widest else 0.0))
+        for range_share in statistics.bins
     ]
-    if found.above is not None:
-        shares.append((above_text(found.above), found.above, ""))
-    if found.between is not None:
-        shares.append((range_text(found.between), found.between, ""))
-    for name, one, drawn in shares:
-        held = "" if true is None else percent(true.share_of(one), 1)
-        add(name, percent(one.estimate, 1), interval_text(one.low, one.high, 1), held, drawn=drawn)
-    for point in found.cdf:
+    if statistics.above is not None:
+        shares.append((above_text(statistics.above), statistics.above, ""))
+    if statistics.between is not None:
+        shares.append((range_text(statistics.between), statistics.between, ""))
+    for name, range_share, drawn in shares:
+        true_text = "" if true is None else percent(true.share_of(range_share), 1)
+        add(
+            name,
+            percent(range_share.estimate, 1),
+            interval_text(range_share.low, range_share.high, 1),
+            true_text,
+            drawn=drawn,
+        )
+    for point in statistics.cdf:
         alone = interval_text(point.low, point.high, 1)
         band = interval_text(point.simultaneous_low, point.simultaneous_high, 1)
-        held = "" if true is None else percent(true.up_to(point.value), 1)
-        add(f"up to {value_text(point.value)}", percent(point.estimate, 1), alone, held, band=band)
+        true_text = "" if true is None else percent(true.up_to(point.value), 1)
+        add(f"up to {value_text(point.value)}", percent(point.estimate, 1), alone, true_text, band=band)
     return table
 
 
@@ -85,48 +94,50 @@ class TrueOrdered:
         share: (k,) the true shares.
     """
 
-    def __init__(self, found: OrderedStatistics, share: Floats) -> None:
-        self._found, self._share = found, share
+    def __init__(self, statistics: OrderedStatistics, share: Floats) -> None:
+        self._statistics, self._share = statistics, share
 
     def quantile(self, p: float) -> ShownValue:
         """Return the value at or below which a share ``p`` of the people lie."""
         place = int(np.searchsorted(np.cumsum(self._share), p - 1e-12))
-        return value_of(self._found.estimate.campaign.domain, min(place, len(self._share) - 1))
+        return value_of(self._statistics.estimate.campaign.domain, min(place, len(self._share) - 1))
 
     def mean(self, result: QueryResult) -> str:
         """Return the mean as text in the format of ``result``."""
-        domain = self._found.estimate.campaign.domain
+        domain = self._statistics.estimate.campaign.domain
         points = domain.points if isinstance(domain, Line) else ()
         true = float(self._share @ np.array([float(point) for point in points]))
         return query_texts(replace(result, estimate=true))[0]
 
-    def share_of(self, one: RangeShare) -> float:
+    def share_of(self, range_share: RangeShare) -> float:
         """Return the true share of a range."""
-        return float(self._share[self._found.place(one.first) : self._found.place(one.last) + 1].sum())
+        return float(
+            self._share[self._statistics.place(range_share.first) : self._statistics.place(range_share.last) + 1].sum()
+        )
 
     def up_to(self, value: ShownValue) -> float:
         """Return the true share at or below a value."""
-        return float(self._share[: self._found.place(value) + 1].sum())
+        return float(self._share[: self._statistics.place(value) + 1].sum())
 
 
-def summary_table(found: OrderedStatistics, truth: Floats | None = None) -> Table:
+def summary_table(statistics: OrderedStatistics, truth: Floats | None = None) -> Table:
     """Return the table of the default summary; its caption says how to get the shares of single values."""
-    table = ordered_table(found, truth)
+    table = ordered_table(statistics, truth)
     more = "the campaign is made for the mean only"
-    if found.bins:
+    if statistics.bins:
         more = "--quantiles, --bins, --cdf, --above and --between select other statistics"
     table.caption = Text(f"{table.caption}\n{more}; --format csv has the shares of single values")
     return table
 
 
-def above_text(one: RangeShare) -> str:
+def above_text(range_share: RangeShare) -> str:
     """Return the text of a range with a lower end and no upper end."""
-    return f"from {value_text(one.first)} on"
+    return f"from {value_text(range_share.first)} on"
 
 
-def range_text(one: RangeShare) -> str:
+def range_text(range_share: RangeShare) -> str:
     """Return the text of a range with two ends."""
-    first, last = value_text(one.first), value_text(one.last)
+    first, last = value_text(range_share.first), value_text(range_share.last)
     return first if first == last else f"{first} to {last}"
 
 
@@ -141,24 +152,24 @@ def value_text(value: ShownValue) -> str:
     return value if isinstance(value, str) else f"{value:,.10g}"
 
 
-def ordered_csv(found: OrderedStatistics) -> str:
+def ordered_csv(statistics: OrderedStatistics) -> str:
     """Return CSV with a row for each statistic, in the order of the JSON."""
-    return csv_text(COLUMNS, rows_of(found))
+    return csv_text(COLUMNS, rows_of(statistics))
 
 
-def rows_of(found: OrderedStatistics) -> Iterator[dict[str, Any]]:
+def rows_of(statistics: OrderedStatistics) -> Iterator[dict[str, Any]]:
     """Yield a row with the columns ``COLUMNS`` for each statistic, in the order of the JSON."""
     empty = dict.fromkeys(COLUMNS)
-    for quantile in found.quantiles:
+    for quantile in statistics.quantiles:
         row = quantile.as_json()
         yield empty | {"what": "quantile", "estimate": row.pop("value")} | row
-    for point in found.cdf:
+    for point in statistics.cdf:
         row = point.as_json()
         yield empty | {"what": "cdf", "to": row.pop("value")} | row
-    for name, ranges in (("bin", found.bins), ("above", (found.above,)), ("between", (found.between,))):
-        for one in ranges:
-            if one is not None:
-                yield empty | {"what": name} | one.as_json()
-    if found.mean is not None:
-        mean = found.mean
+    for name, ranges in (("bin", statistics.bins), ("above", (statistics.above,)), ("between", (statistics.between,))):
+        for range_share in ranges:
+            if range_share is not None:
+                yield empty | {"what": name} | range_share.as_json()
+    if statistics.mean is not None:
+        mean = statistics.mean
         yield empty | {"what": "mean", "estimate": mean.estimate, "low": mean.low, "high": mean.high}

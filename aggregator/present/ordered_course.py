@@ -32,33 +32,37 @@ def course_tables(course: OrderedCourse) -> list[Table]:
 
 
 def _sides(course: OrderedCourse) -> Table:
-    whole = course.known[0][1].estimate
+    estimate = course.known[0][1].estimate
     unit = unit_of(course.domain)
-    titles = [f"{found.estimate.campaign.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
-    caption = f"in brackets: {100 * whole.confidence:.4g}% intervals of each statistic by itself"
+    titles = [
+        f"{statistics.estimate.campaign.title}" for _, statistics in course.known[: 2 if course.by == "campaign" else 1]
+    ]
+    caption = f"in brackets: {100 * estimate.confidence:.4g}% intervals of each statistic by itself"
     table = new_table(" and ".join(titles) + (f", {unit}" if unit else ""), caption)
     table.add_column("")
     for side in course.sides:
         table.add_column(Text(side.name_in_text), justify="right")
     table.add_row(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))
-    cells = {side.name: side_cells(found) for side, found in course.known}
+    cells = {side.name: side_cells(statistics) for side, statistics in course.known}
     for name in next(iter(cells.values())):
         table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few") for side in course.sides))
     return table
 
 
-def side_cells(found: OrderedStatistics) -> dict[str, str]:
+def side_cells(statistics: OrderedStatistics) -> dict[str, str]:
     """Return each statistic with its interval as text, keyed by the statistic's name."""
     texts: dict[str, str] = {}
     # The shares up to a number, and the mean, come last.
-    for one in sorted(found.statistics(), key=lambda one: one.kind in ("cdf", "mean")):
-        if one.kind == "mean" and found.mean is not None:
-            estimate, _, low, high = query_texts(found.mean)
-        elif one.kind == "quantile":
-            estimate, low, high = map(value_text, (one.estimate, one.low, one.high))
+    for statistic in sorted(statistics.statistics(), key=lambda statistic: statistic.kind in ("cdf", "mean")):
+        if statistic.kind == "mean" and statistics.mean is not None:
+            estimate, _, low, high = query_texts(statistics.mean)
+        elif statistic.kind == "quantile":
+            estimate, low, high = map(value_text, (statistic.estimate, statistic.low, statistic.high))
         else:
-            estimate, low, high = (percent(float(share), 1) for share in (one.estimate, one.low, one.high))
-        texts[statistic_name(one.kind, one.parameters)] = f"{estimate} ({low} to {high})"
+            estimate, low, high = (
+                percent(float(share), 1) for share in (statistic.estimate, statistic.low, statistic.high)
+            )
+        texts[statistic_name(statistic.kind, statistic.parameters)] = f"{estimate} ({low} to {high})"
     return texts
 
 
@@ -86,14 +90,14 @@ SHARED = {
 
 
 def _differences(course: OrderedCourse) -> Table:
-    whole = course.known[0][1].estimate
+    estimate = course.known[0][1].estimate
     table = new_table("Differences", f"differences of shares are in percentage points; {SHARED[course.by]}")
-    confidence = f"{100 * whole.confidence:.4g}%"
+    confidence = f"{100 * estimate.confidence:.4g}%"
     for name in ("", "from", "to", "difference", f"{confidence} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")
-    for one in course.differences:
-        sides = one.before.name_in_text, one.after.name_in_text
-        for shift in one.shifts:
+    for difference in course.differences:
+        sides = difference.before.name_in_text, difference.after.name_in_text
+        for shift in difference.shifts:
             table.add_row(
                 *map(Text, [statistic_name(shift.kind, shift.parameters), *sides, *shift_texts(shift, course)])
             )
@@ -129,11 +133,11 @@ def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:
             for row in rows_of(side.statistics):
                 yield about | row
     empty = dict.fromkeys(COLUMNS)
-    for one in course.differences:
-        for shift in one.shifts:
+    for difference in course.differences:
+        for shift in difference.shifts:
             row = shift.as_json()
             row["estimate"] = row.pop("difference")
             if "value" in row:
                 row["to"] = row.pop("value")
-            sides = {"side": one.after.name, "less": one.before.name, "reports": None}
+            sides = {"side": difference.after.name, "less": difference.before.name, "reports": None}
             yield sides | empty | {"what": shift.kind} | row

@@ -58,20 +58,20 @@ def course_figure(course: OrderedCourse) -> Figure:
     columns = min(len(known), WIDE)
     rows = math.ceil(len(known) / columns)
     shifted = {
-        one.after.name: [shift for shift in one.shifts if shift.kind == "cdf"]
-        for one in course.differences
-        if one.before is first
+        difference.after.name: [shift for shift in difference.shifts if shift.kind == "cdf"]
+        for difference in course.differences
+        if difference.before is first
     }
     figure = Figure(figsize=(1 + 3.2 * columns, 0.6 + 4.6 * rows), dpi=DOTS_PER_INCH, layout="constrained")
     drawn = figure.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False, height_ratios=[3, 1.6] * rows)
     panels, below = drawn[::2].ravel().tolist(), drawn[1::2].ravel().tolist()
-    for place, (side, found) in enumerate(known):
-        _draw(panels[place], found, reference if place else None, first.name_in_text)
+    for place, (side, statistics) in enumerate(known):
+        _draw(panels[place], statistics, reference if place else None, first.name_in_text)
         panels[place].set_title(
             f"{plain(side.name_in_text, 30)}: {quantity(side.reports, course.noun)}", loc="left", size=10
         )
         if shifted.get(side.name):
-            _draw_shifts(below[place], found, shifted[side.name], first.name_in_text)
+            _draw_shifts(below[place], statistics, shifted[side.name], first.name_in_text)
             below[place].tick_params(labelleft=True)
             panels[place].set_xlabel("")
         else:
@@ -81,27 +81,27 @@ def course_figure(course: OrderedCourse) -> Figure:
         axes.set_visible(False)
     for axes in below:
         axes.tick_params(labelbottom=True)
-    titles = [found.estimate.campaign.title for _, found in known[: 2 if course.by == "campaign" else 1]]
+    titles = [statistics.estimate.campaign.title for _, statistics in known[: 2 if course.by == "campaign" else 1]]
     figure.suptitle(plain(" and ".join(titles), 80), x=0.01, ha="left", size=11)
     handles, labels = panels[min(1, len(known) - 1)].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     return figure
 
 
-def _draw_shifts(axes: Axes, found: OrderedStatistics, points: Sequence[Shift], name: str) -> None:
+def _draw_shifts(axes: Axes, statistics: OrderedStatistics, points: Sequence[Shift], name: str) -> None:
     """Draw the difference of a distribution function from the one of the side ``name``."""
-    places = [found.place(point.parameters["value"]) for point in points]
+    places = [statistics.place(point.parameters["value"]) for point in points]
     axes.fill_between(places, [point.low for point in points], [point.high for point in points], color=SHARE, lw=0)
     axes.plot(places, [point.difference for point in points], color=INK, lw=1.6)
     axes.axhline(0, color=INK, lw=0.8, ls="--")
     axes.set_title(f"difference from {plain(name, 30)}, percentage points", loc="left", size=8)
     axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
-    _finish(axes, found)
+    _finish(axes, statistics)
 
 
-def _finish(axes: Axes, found: OrderedStatistics) -> None:
+def _finish(axes: Axes, statistics: OrderedStatistics) -> None:
     """Label the axis of values of a panel, and draw its grid lines."""
-    domain = found.estimate.campaign.domain
+    domain = statistics.estimate.campaign.domain
     few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
     turned = isinstance(domain, Dates) or not isinstance(domain, Line)
     axes.set_xticks(few, [plain(domain.label(x), 16) for x in few], rotation=30 if turned else 0)
@@ -111,22 +111,22 @@ def _finish(axes: Axes, found: OrderedStatistics) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _draw(axes: Axes, found: OrderedStatistics, reference: OrderedStatistics | None, name: str) -> None:
-    confidence = f"{100 * found.estimate.confidence:.4g}%"
-    places = [found.place(point.value) for point in found.cdf]
-    band = [point.simultaneous_low for point in found.cdf], [point.simultaneous_high for point in found.cdf]
+def _draw(axes: Axes, statistics: OrderedStatistics, reference: OrderedStatistics | None, name: str) -> None:
+    confidence = f"{100 * statistics.estimate.confidence:.4g}%"
+    places = [statistics.place(point.value) for point in statistics.cdf]
+    band = [point.simultaneous_low for point in statistics.cdf], [point.simultaneous_high for point in statistics.cdf]
     axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{confidence} for all points together")
-    alone = [point.low for point in found.cdf], [point.high for point in found.cdf]
+    alone = [point.low for point in statistics.cdf], [point.high for point in statistics.cdf]
     axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} for one point")
     if reference is not None:
         before = [reference.place(point.value) for point in reference.cdf]
         estimates = [point.estimate for point in reference.cdf]
         axes.plot(before, estimates, color=INK, lw=1, ls="--", label=f"{plain(name, 30)}, for comparison")
-    axes.plot(places, [point.estimate for point in found.cdf], color=INK, lw=1.6, label="people at or below")
-    for quantile in found.quantiles:
-        ends = found.place(quantile.low), found.place(quantile.high)
+    axes.plot(places, [point.estimate for point in statistics.cdf], color=INK, lw=1.6, label="people at or below")
+    for quantile in statistics.quantiles:
+        ends = statistics.place(quantile.low), statistics.place(quantile.high)
         axes.hlines(quantile.p, *ends, color=INK, lw=2)
-        axes.plot(found.place(quantile.value), quantile.p, "o", ms=4.5, mfc="white", mec=INK, mew=1.4)
+        axes.plot(statistics.place(quantile.value), quantile.p, "o", ms=4.5, mfc="white", mec=INK, mew=1.4)
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
-    _finish(axes, found)
+    _finish(axes, statistics)

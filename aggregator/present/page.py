@@ -48,7 +48,7 @@ POLICY = f"default-src 'none'; img-src data:; style-src {source_hash(STYLE)}"
 
 
 def page(
-    found: Estimate,
+    estimate: Estimate,
     audit: Audit,
     tally: Tally,
     *,
@@ -72,43 +72,49 @@ def page(
     Raises:
         ValueError: estimate, audit and tally are not of the same campaign and reports.
     """
-    if audit.campaign != found.campaign or tally.reports != found.reports:
+    if audit.campaign != estimate.campaign or tally.reports != estimate.reports:
         raise ValueError("estimate, audit and tally differ: expected the same campaign and reports")
-    campaign, weighting = found.campaign, found.weighting
-    read = ordered or (summary(tally, found) if has_summary(campaign) else None)
+    campaign, weighting = estimate.campaign, estimate.weighting
+    statistics = ordered or (summary(tally, estimate) if has_summary(campaign) else None)
     sections = [
-        ("results", "Results", results_section(found, truth, read)),
-        ("values", "Numbers", _numbers(found, truth, read)),
+        ("results", "Results", results_section(estimate, truth, statistics)),
+        ("values", "Numbers", _numbers(estimate, truth, statistics)),
         *([] if course is None else [_course(course)]),
-        ("method", "How the numbers were made", method_section(found, _with_values(found, read))),
+        ("method", "How the numbers were made", method_section(estimate, _with_values(estimate, statistics))),
         ("promise", "What people were promised", promise_section(audit)),
-        ("refused", "Refused reports", refused_section(found.refused)),
-        ("forged", "What forged reports could do", forged_section(found)),
-        ("campaign", "The campaign", campaign_section(campaign, found.reports, period, closed_early, found.class_name)),
+        ("refused", "Refused reports", refused_section(estimate.refused)),
+        ("forged", "What forged reports could do", forged_section(estimate)),
+        (
+            "campaign",
+            "The campaign",
+            campaign_section(campaign, estimate.reports, period, closed_early, estimate.class_name),
+        ),
         (
             "source",
             "Where this page comes from",
-            source_section(found.campaign_id, f"{found.method}, ", found.confidence, tally, period, found.class_name),
+            source_section(
+                estimate.campaign_id, f"{estimate.method}, ", estimate.confidence, tally, period, estimate.class_name
+            ),
         ),
     ]
     facts = [
-        subtitle(found, found.size),
-        *([f"Only people of the group {found.class_name}."] if found.class_name is not None else []),
+        subtitle(estimate, estimate.size),
+        *([f"Only people of the group {estimate.class_name}."] if estimate.class_name is not None else []),
         *([] if weighting is None else [f"The shares are {weighting.description(counted_noun(campaign))}."]),
     ]
-    return html_page(campaign, facts, _warnings(found, truth, read), sections)
+    return html_page(campaign, facts, _warnings(estimate, truth, statistics), sections)
 
 
-def _numbers(found: Estimate, truth: Floats | None, read: OrderedStatistics | None) -> list[Html]:
+def _numbers(estimate: Estimate, truth: Floats | None, statistics: OrderedStatistics | None) -> list[Html]:
     """Return the tables of quantiles and ranges, and of single values if their shares are estimated."""
-    ranges = [] if read is None or not (read.bins or read.cdf) else numbers_section(read, truth)
-    return [*ranges, *(values_section(found, truth) if _with_values(found, read) else [])]
+    ranges = [] if statistics is None or not (statistics.bins or statistics.cdf) else numbers_section(statistics, truth)
+    return [*ranges, *(values_section(estimate, truth) if _with_values(estimate, statistics) else [])]
 
 
-def _with_values(found: Estimate, read: OrderedStatistics | None) -> bool:
+def _with_values(estimate: Estimate, statistics: OrderedStatistics | None) -> bool:
     """Return whether the page has the table of single values. For the wave mechanism, the table of ranges takes its
     place."""
-    return read is None or not (read.bins or read.cdf) or not is_wave(found.campaign)
+    return statistics is None or not (statistics.bins or statistics.cdf) or not is_wave(estimate.campaign)
 
 
 def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
@@ -152,7 +158,7 @@ def html_page(
     return html_document(f"{campaign.title} · {campaign.organisation}", tag("body", *body), STYLE, policy)
 
 
-def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | None = None) -> str:
+def digest(tally: Tally, campaign_id: bytes, period: int | None, class_name: str | None = None) -> str:
     """Return the SHA-256 in hex of the counts from which an estimate is computed.
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
@@ -185,37 +191,37 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
         inputs["declared"] = tally.declared.tolist()
     if isinstance(tally, TranscriptTally):
         inputs |= {"transcripts": tally.chains.tolist(), "lost": tally.lost}
-    if where is not None:
-        inputs["class"] = where
+    if class_name is not None:
+        inputs["class"] = class_name
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
 
 
 def _counts(tally: Tally) -> dict[str, Any]:
     """Return the counts of a tally without views, as objects of JSON."""
-    found = {"counts": tally.counts.tolist(), "reports": tally.reports}
+    counts = {"counts": tally.counts.tolist(), "reports": tally.reports}
     if (groups := tally.correlated) is not None:
         rows = np.stack([groups.group, groups.feature, groups.count], axis=1)
-        found["groups"] = {
+        counts["groups"] = {
             "counts": rows.tolist(),
             "devices": groups.devices,
             "most": groups.max_outputs,
             "reports": groups.reports.tolist(),
         }
-    return found
+    return counts
 
 
-def _warnings(found: Estimate, truth: Floats | None, read: OrderedStatistics | None) -> list[Html]:
-    boxes = warning_boxes(found.warnings if read is None else read.warnings)
+def _warnings(estimate: Estimate, truth: Floats | None, statistics: OrderedStatistics | None) -> list[Html]:
+    boxes = warning_boxes(estimate.warnings if statistics is None else statistics.warnings)
     if truth is not None:
         words = "This is a rehearsal with simulated reports: the true shares are known and shown beside the estimate."
-        if read is None:
-            words += f" {coverage_sentence(found, truth)}"
+        if statistics is None:
+            words += f" {coverage_sentence(estimate, truth)}"
         boxes.append(tag("p", words, class_="warning"))
     return boxes
 
 
 def source_section(
-    campaign_id: bytes, method: str, confidence: float, tally: Tally, period: int | None, where: str | None = None
+    campaign_id: bytes, method: str, confidence: float, tally: Tally, period: int | None, class_name: str | None = None
 ) -> list[Html]:
     """Return the section with the digest of the input.
 
@@ -226,7 +232,7 @@ def source_section(
         ("campaign", tag("code", campaign_id.hex()) if campaign_id else "not signed"),
         ("table version", "none" if tally.version is None else str(tally.version)),
         ("method, confidence", f"{method}{100 * confidence:.4g}%"),
-        ("inputs, SHA-256", tag("code", digest(tally, campaign_id, period, where))),
+        ("inputs, SHA-256", tag("code", digest(tally, campaign_id, period, class_name))),
     ]
     return [
         pairs(rows),

@@ -48,7 +48,7 @@ def course_section(trend: Trend) -> list[Html]:
         shown = foremost(change, ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
         parts[1:1] = [
-            *(_changed_districts(trend, each) for each in change.coarser),
+            *(_changed_districts(trend, districts) for districts in change.coarser),
             tag("p", f"{words}, by the simultaneous intervals for all values."),
             page_table(
                 f"Changes in percentage points; {basis(change)}",
@@ -68,19 +68,19 @@ def course_section(trend: Trend) -> list[Html]:
     return parts
 
 
-def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
+def _changed_districts(trend: Trend, districts: DistrictDifference) -> Html:
     """Return a table of the districts of one resolution with a significant change."""
-    latest, shown = trend.latest, each.significant[:ROWS]
-    places = places_of(each, shown)
-    name = district_name(latest.campaign.domain, each.resolution, len(each.labels))
-    words = f"{len(each.labels):,} {name}: {len(each.significant):,} with a significant change"
-    if len(shown) < len(each.significant):
+    latest, shown = trend.latest, districts.significant[:ROWS]
+    places = places_of(districts, shown)
+    name = district_name(latest.campaign.domain, districts.resolution, len(districts.labels))
+    words = f"{len(districts.labels):,} {name}: {len(districts.significant):,} with a significant change"
+    if len(shown) < len(districts.significant):
         words += f", the {len(shown)} largest changes"
     names = trend.change.names if trend.change is not None else ()
     rows = [
-        [each.labels[z], *(percent(float(side[z]), places) for side in (each.before, each.after)),
-         points(float(each.raw[z]), places),
-         between(float(each.simultaneous_low[z]), float(each.simultaneous_high[z]), places)]
+        [districts.labels[z], *(percent(float(side[z]), places) for side in (districts.before, districts.after)),
+         points(float(districts.raw[z]), places),
+         between(float(districts.simultaneous_low[z]), float(districts.simultaneous_high[z]), places)]
         for z in shown
     ]  # fmt: skip
     confidence = f"{100 * latest.confidence:.4g}% for all together"
@@ -100,18 +100,20 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
         parts.append(tag("figure", picture_of(course_figure(course), words)))
     confidence, unit = f"{100 * known[0][1].estimate.confidence:.4g}%", unit_of(course.domain)
     numbers = course.without_cdf()
-    cells = {side.name: side_cells(found) for side, found in numbers.known}
+    cells = {side.name: side_cells(statistics) for side, statistics in numbers.known}
     rows = [(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))]
     for name in next(iter(cells.values())):
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
-    each = "Each group of people" if course.by == "class" else "Each period"
-    words = f"{each}{f', in {unit}' if unit else ''}; in brackets"
+    subject = "Each group of people" if course.by == "class" else "Each period"
+    words = f"{subject}{f', in {unit}' if unit else ''}; in brackets"
     parts.append(
         page_table(f"{words} {confidence} intervals.", ("", *(side.name_in_text for side in course.sides)), rows)
     )
-    for one in numbers.differences:
-        sides = f"{one.after.name_in_text} less {one.before.name_in_text}"
+    for difference in numbers.differences:
+        sides = f"{difference.after.name_in_text} less {difference.before.name_in_text}"
         words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
-        shifts = [(statistic_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in one.shifts]
+        shifts = [
+            (statistic_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in difference.shifts
+        ]
         parts.append(page_table(words, ("", "difference", f"{confidence} interval"), shifts))
     return parts

@@ -40,54 +40,55 @@ PROJECTION_INSIDE = (
 """The meaning of projected shares in a campaign with views."""
 
 
-def method_section(found: Estimate, with_values: bool) -> list[Html]:
+def method_section(estimate: Estimate, with_values: bool) -> list[Html]:
     """Return the section that explains the columns and the method.
 
     Args:
         with_values: whether the page has the table of single values.
     """
-    shares = PROJECTION_INSIDE if found.resolutions and found.method == "projection" else SHARES[found.method]
-    entries = {"Share": f"{shares} (method {found.method}).", **_columns(found, with_values)}
-    added = prior_comparison(found)
+    shares = PROJECTION_INSIDE if estimate.resolutions and estimate.method == "projection" else SHARES[estimate.method]
+    entries = {"Share": f"{shares} (method {estimate.method}).", **_columns(estimate, with_values)}
+    added = prior_comparison(estimate)
     if added:
         entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
-    if found.devices not in (None, found.reports):
+    if estimate.devices not in (None, estimate.reports):
         entries["Devices"] = (
-            f"the {found.counted} come from {quantity(found.devices, 'device')}. Those of one device are correlated, "
-            "so the standard error is computed between devices: many of them from few devices are worth little."
+            f"the {estimate.counted} come from {quantity(estimate.devices, 'device')}. Those of one device are "
+            "correlated, so the standard error is computed between devices: many of them from few devices are worth "
+            "little."
         )
-    if isinstance(found.campaign.domain, Items):
+    if isinstance(estimate.campaign.domain, Items):
         entries["Sets"] = (
             "a share is the part of the people who have an item, so shares need not sum to 100%. Each device "
-            f"fills its set up to {found.campaign.domain.padding:,} with dummies and reports one of them, chosen at "
+            f"fills its set up to {estimate.campaign.domain.padding:,} with dummies and reports one of them, chosen at "
             "random. If a set has more items, each of them counts for less, so shares are too low if there are many "
             "such sets."
         )
-    if found.pool == "precision":
+    if estimate.pool == "precision":
         entries["Groups"] = (
             "the estimate of each group of people is weighted by its precision. That is valid if all groups have the "
             "same shares; a test found no difference."
         )
-    if found.weighting is not None:
+    if estimate.weighting is not None:
         entries["Weights"] = (
             "reports of groups that answered less often than their share of the population count for more, and those "
             "of other groups for less. This corrects for differences between these groups in who answered."
         )
-    if found.note is not None:
-        entries["Numbers"] = f"{found.note}."
+    if estimate.note is not None:
+        entries["Numbers"] = f"{estimate.note}."
     return [
         tag("p", INTRODUCTION),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in entries.items())),
-        *([] if found.weighting is None else weights_tables(found.weighting)),
+        *([] if estimate.weighting is None else weights_tables(estimate.weighting)),
         tag("p", "The intervals include the random noise and the random choice of people. They cannot show whether "
-        f"people who did not answer{'' if found.weighting is None else ', within each group,'} would have answered "
+        f"people who did not answer{'' if estimate.weighting is None else ', within each group,'} would have answered "
         "differently."),
     ]  # fmt: skip
 
 
-def _columns(found: Estimate, with_values: bool) -> dict[str, str]:
+def _columns(estimate: Estimate, with_values: bool) -> dict[str, str]:
     """Return the meaning of the columns beside the share, by name."""
-    confidence = f"{100 * found.confidence:.4g}%"
+    confidence = f"{100 * estimate.confidence:.4g}%"
     if not with_values:
         return {
             "Interval": f"the confidence interval: in about {confidence} of such surveys, or more, it contains the "
@@ -96,7 +97,7 @@ def _columns(found: Estimate, with_values: bool) -> dict[str, str]:
     return {
         "Unbiased": "the unbiased estimate: correct on average, with no assumption about the people. Use it for sums "
         "and comparisons. It may be below zero or above 100%.",
-        "Standard error": _standard_error(found),
+        "Standard error": _standard_error(estimate),
         "Interval": f"the confidence interval: in about {confidence} of such surveys, or more, it contains the true "
         "share of that value. It is computed from the unbiased estimate, and extended to the share if the share lies "
         "outside.",
@@ -112,20 +113,20 @@ def weights_tables(weighting: Weighting) -> list[Html]:
             f"Known shares of the population by {margin.by}{f' ({margin.source})' if margin.source else ''}",
             ("group", "of the population", "of the reports"),
             [
-                (name, percent(known, 2), percent(got, 2))
-                for name, known, got in zip(margin.names, margin.shares, shares, strict=True)
+                (name, percent(known, 2), percent(reported, 2))
+                for name, known, reported in zip(margin.names, margin.shares, shares, strict=True)
             ],
         )
         for margin, shares in zip(weighting.margins, weighting.group_shares, strict=True)
     ]
 
 
-def _standard_error(found: Estimate) -> str:
+def _standard_error(estimate: Estimate) -> str:
     words = "the typical distance between the unbiased estimate and the true share, estimated from these reports."
-    rough = 0 if found.rough is None else int(found.rough.sum())
+    rough = 0 if estimate.rough is None else int(estimate.rough.sum())
     if not rough:
         return words
     return (
-        f"{words} At {rough:,} of {found.size:,} values the estimate depends on few reports, so the standard error "
+        f"{words} At {rough:,} of {estimate.size:,} values the estimate depends on few reports, so the standard error "
         "is unreliable: use the interval there."
     )

@@ -35,60 +35,60 @@ ROWS = 200
 """Maximum number of values in the table."""
 
 
-def results_section(found: Estimate, truth: Floats | None, read: OrderedStatistics | None) -> list[Html]:
+def results_section(estimate: Estimate, truth: Floats | None, statistics: OrderedStatistics | None) -> list[Html]:
     """Return the section with the picture of an estimate, or with its table if only the mean is known."""
-    if read is not None and read.cdf:
+    if statistics is not None and statistics.cdf:
         from aggregator.present.ordered_plot import ordered_figure  # matplotlib takes a second to load
 
         words = (
             "The distribution function: for each value, the share of the people with this value or a lower one. It has "
             "its band, and the quantiles have their intervals."
         )
-        return [tag("figure", picture_of(ordered_figure(read), words))]
-    if read is not None and read.bins:
+        return [tag("figure", picture_of(ordered_figure(statistics), words))]
+    if statistics is not None and statistics.bins:
         from aggregator.present.ordered_plot import histogram_figure  # matplotlib takes a second to load
 
-        median = next(one for one in read.quantiles if one.p == 0.5)
+        median = next(quantile for quantile in statistics.quantiles if quantile.p == 0.5)
         words = f"Shares of ranges, and deciles. The median is {value_text(median.value)}."
-        return [tag("figure", picture_of(histogram_figure(read, truth), words))]
-    if read is not None:
-        return numbers_section(read, truth)
+        return [tag("figure", picture_of(histogram_figure(statistics, truth), words))]
+    if statistics is not None:
+        return numbers_section(statistics, truth)
     from aggregator.present.marks import marks
     from aggregator.present.plot import figure  # matplotlib takes a second to load
 
-    grid = found.campaign.domain
-    top = int(np.argmax(found.share))
-    share = percent(found.share[top], min(decimals(found, listed(found, ROWS)), 2))
+    grid = estimate.campaign.domain
+    top = int(np.argmax(estimate.share))
+    share = percent(estimate.share[top], min(decimals(estimate, listed(estimate, ROWS)), 2))
     kind = "Map" if isinstance(grid, Grid) else "Bar chart"
-    drawn = figure(found, truth)
-    picture = picture_of(drawn, f"{kind} of the shares. The largest is {found.label(top)} with {share}.")
+    drawn = figure(estimate, truth)
+    picture = picture_of(drawn, f"{kind} of the shares. The largest is {estimate.label(top)} with {share}.")
     if not isinstance(grid, Grid):
         return [tag("figure", picture)]
-    marked, words = marks(found, grid, drawn)
+    marked, words = marks(estimate, grid, drawn)
     return [tag("figure", tag("div", picture, *marked, class_="map"), tag("figcaption", words, class_="soft"))]
 
 
-def coverage_sentence(found: Estimate, truth: Floats) -> str:
+def coverage_sentence(estimate: Estimate, truth: Floats) -> str:
     """Return a sentence that states how many intervals contain the true share of a rehearsal, and the distance of the
     estimate from the true shares."""
-    known = ~np.isnan(found.low)
-    inside = int(((found.low <= truth) & (truth <= found.high))[known].sum())
+    known = ~np.isnan(estimate.low)
+    inside = int(((estimate.low <= truth) & (truth <= estimate.high))[known].sum())
     within = f"{inside:,} of {int(known.sum()):,} intervals contain the true share"
-    return f"{within}; {distance(found, truth)}."
+    return f"{within}; {distance(estimate, truth)}."
 
 
-def numbers_section(read: OrderedStatistics, truth: Floats | None) -> list[Html]:
+def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list[Html]:
     """Return the tables of the mean, the quantiles and the shares of ranges; those that were not requested are left
     out."""
-    confidence = f"{100 * read.estimate.confidence:.4g}% interval"
-    domain = read.estimate.campaign.domain
+    confidence = f"{100 * statistics.estimate.confidence:.4g}% interval"
+    domain = statistics.estimate.campaign.domain
     of_unit = f", in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else ""
-    true = None if truth is None else TrueOrdered(read, truth)
+    true = None if truth is None else TrueOrdered(statistics, truth)
     names = ("truth", confidence) if true else (confidence,)
     parts = []
-    if read.mean is not None:
-        estimate, _, low, high = query_texts(read.mean)
-        truths = [true.mean(read.mean)] if true else []
+    if statistics.mean is not None:
+        estimate, _, low, high = query_texts(statistics.mean)
+        truths = [true.mean(statistics.mean)] if true else []
         parts.append(
             page_table(
                 "The mean of all days." if isinstance(domain, Dates) else "The mean of all numbers.",
@@ -96,86 +96,90 @@ def numbers_section(read: OrderedStatistics, truth: Floats | None) -> list[Html]
                 [("mean", estimate, *truths, f"{low} to {high}")],
             )
         )
-    if read.quantiles:
+    if statistics.quantiles:
         quantiles = [
-            (f"{100 * one.p:.10g}%", value_text(one.value), *([value_text(true.quantile(one.p))] if true else []),
-             f"{value_text(one.low)} to {value_text(one.high)}")
-            for one in read.quantiles
+            (f"{100 * quantile.p:.10g}%", value_text(quantile.value),
+             *([value_text(true.quantile(quantile.p))] if true else []),
+             f"{value_text(quantile.low)} to {value_text(quantile.high)}")
+            for quantile in statistics.quantiles
         ]  # fmt: skip
-        name = "Deciles" if tuple(one.p for one in read.quantiles) == DECILES else "Quantiles"
-        what, lower = ("day", "an earlier") if isinstance(domain, Dates) else ("value", "a lower")
-        words = f"{name}{of_unit}. At least this share of the people have the {what} in the row, or {lower} one."
+        name = "Deciles" if tuple(quantile.p for quantile in statistics.quantiles) == DECILES else "Quantiles"
+        noun, lower = ("day", "an earlier") if isinstance(domain, Dates) else ("value", "a lower")
+        words = f"{name}{of_unit}. At least this share of the people have the {noun} in the row, or {lower} one."
         parts.append(page_table(words, ("people", "value", *names), quantiles))
-    ranges = [(range_text(one), one) for one in (*read.bins, *filter(None, [read.between]))]
-    ranges += [(above_text(one), one) for one in filter(None, [read.above])]
+    ranges = [
+        (range_text(range_share), range_share)
+        for range_share in (*statistics.bins, *filter(None, [statistics.between]))
+    ]
+    ranges += [(above_text(range_share), range_share) for range_share in filter(None, [statistics.above])]
     if ranges:
         shares = [
-            (name, percent(one.estimate, 1), *([percent(true.share_of(one), 1)] if true else []),
-             interval_text(one.low, one.high, 1))
-            for name, one in ranges
+            (name, percent(range_share.estimate, 1), *([percent(true.share_of(range_share), 1)] if true else []),
+             interval_text(range_share.low, range_share.high, 1))
+            for name, range_share in ranges
         ]  # fmt: skip
         parts.append(page_table(f"Shares of ranges{of_unit}, including both ends.", ("range", "share", *names), shares))
     return parts
 
 
-def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
+def values_section(estimate: Estimate, truth: Floats | None) -> list[Html]:
     """Return the section with tables of the values and of coarser districts."""
-    shown = listed(found, ROWS, ROWS)
-    places = decimals(found, shown)
-    confidence = f"{100 * found.confidence:.4g}%"
+    shown = listed(estimate, ROWS, ROWS)
+    places = decimals(estimate, shown)
+    confidence = f"{100 * estimate.confidence:.4g}%"
     names = ["value", "share", "unbiased", "standard error", f"{confidence} interval", f"{confidence} for all together"]
-    columns = [found.share, found.raw, found.se]
+    columns = [estimate.share, estimate.raw, estimate.se]
     if truth is not None:
         names.insert(2, "truth")
         columns.insert(1, truth)
-    if found.prior is not None:
+    if estimate.prior is not None:
         names.insert(2, "prior")
-        columns.insert(1, found.prior)
+        columns.insert(1, estimate.prior)
     rows = [
         tag(
             "tr",
-            tag("th", label(found.label(x)), *_doubtful(found, x, len(shown)), scope="row", dir="auto"),
+            tag("th", label(estimate.label(x)), *_doubtful(estimate, x, len(shown)), scope="row", dir="auto"),
             *(tag("td", percent(column[x], places)) for column in columns),
-            tag("td", interval_text(found.low[x], found.high[x], places)),
-            tag("td", interval_text(found.simultaneous_low[x], found.simultaneous_high[x], places)),
+            tag("td", interval_text(estimate.low[x], estimate.high[x], places)),
+            tag("td", interval_text(estimate.simultaneous_low[x], estimate.simultaneous_high[x], places)),
         )
         for x in shown
     ]
-    words = f"All {found.size:,} values." if len(shown) == found.size else _picked(found, len(shown))
-    parts = [_districts(found, each, truth) for each in found.resolutions[:-1]]
+    words = f"All {estimate.size:,} values." if len(shown) == estimate.size else _picked(estimate, len(shown))
+    parts = [_districts(estimate, resolution, truth) for resolution in estimate.resolutions[:-1]]
     parts.append(scrolled(words, names, rows, class_="numbers"))
-    if np.isnan(np.stack([found.raw, found.se])[:, shown]).any():
+    if np.isnan(np.stack([estimate.raw, estimate.se])[:, shown]).any():
         parts.append(tag("p", "A dash means that the number is not known; see the warning above.", class_="soft"))
     return parts
 
 
-def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
+def _districts(estimate: Estimate, resolution: Resolution, truth: Floats | None) -> Html:
     """Return a table of the districts of one resolution whose shares are significantly above zero."""
-    shown = significant_districts(each)
-    places = decimals(each, shown)
-    names = ["district", "share", "unbiased", "standard error", f"{100 * found.confidence:.4g}% for all together"]
-    columns = [each.share, each.raw, each.se]
+    shown = significant_districts(resolution)
+    places = decimals(resolution, shown)
+    names = ["district", "share", "unbiased", "standard error", f"{100 * estimate.confidence:.4g}% for all together"]
+    columns = [resolution.share, resolution.raw, resolution.se]
     if truth is not None:
         names.insert(2, "truth")
-        columns.insert(1, np.bincount(each.districts, truth, each.size).astype(np.float64))
+        columns.insert(1, np.bincount(resolution.districts, truth, resolution.size).astype(np.float64))
     rows = [
-        [each.label(z), *(percent(float(column[z]), places) for column in columns),
-         interval_text(each.simultaneous_low[z], each.simultaneous_high[z], places)]
+        [resolution.label(z), *(percent(float(column[z]), places) for column in columns),
+         interval_text(resolution.simultaneous_low[z], resolution.simultaneous_high[z], places)]
         for z in shown
     ]  # fmt: skip
-    counted = counted_text(each.reports, found.campaign)
-    more = f", the {len(shown)} largest" if len(shown) < int(each.above_zero.sum()) else ""
-    return page_table(f"{district_words(found, each)}{more}. {counted} of this resolution.", names, rows)
+    counted = counted_text(resolution.reports, estimate.campaign)
+    more = f", the {len(shown)} largest" if len(shown) < int(resolution.above_zero.sum()) else ""
+    return page_table(f"{district_words(estimate, resolution)}{more}. {counted} of this resolution.", names, rows)
 
 
-def _picked(found: Estimate, shown: int) -> str:
-    words = selection(found, shown)
+def _picked(estimate: Estimate, shown: int) -> str:
+    words = selection(estimate, shown)
     return (
         f"{words[0].upper()}{words[1:]}. Use the intervals for all values together. The study's CSV export has "
         "every value."
     )
 
 
-def _doubtful(found: Estimate, x: int, shown: int) -> list[Html]:
+def _doubtful(estimate: Estimate, x: int, shown: int) -> list[Html]:
     """Return the mark for a selected value whose share may be zero; empty for other values."""
-    return [tag("span", f" {MAY_BE_ZERO}", class_="soft")] if may_be_zero(found, x, shown) else []
+    return [tag("span", f" {MAY_BE_ZERO}", class_="soft")] if may_be_zero(estimate, x, shown) else []

@@ -42,10 +42,10 @@ def promise_section(audit: Audit) -> list[Html]:
     """Return the section with the promise, its levels, and the best tests of a report."""
     campaign = audit.campaign
     notion = campaign.notion
-    parts, most = [], campaign.answers_per_period
+    parts, outputs = [], campaign.answers_per_period
     if isinstance(notion, Classes):
         parts.append(tag("p", "Each person belongs to a group, which is public. The promise to each group:"))
-        kept = enumerate(zip(campaign.classes, campaign.certificates, strict=True))
+        certificates = enumerate(zip(campaign.classes, campaign.certificates, strict=True))
         parts.append(
             tag(
                 "ul",
@@ -53,15 +53,15 @@ def promise_section(audit: Audit) -> list[Html]:
                     tag(
                         "li",
                         tag("strong", name, dir="auto"),
-                        f": {Promise.of(notion, certificate, place, outputs=most).text()} {_audited(certificate)}",
+                        f": {Promise.of(notion, certificate, place, outputs=outputs).text()} {_audited(certificate)}",
                     )
-                    for place, (name, certificate) in kept
+                    for place, (name, certificate) in certificates
                 ),
             )
         )
     else:
         parts.append(tag("p", "Devices show this promise before a person, or the owner of a sensor, agrees:"))
-        parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate, outputs=most).text())))
+        parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate, outputs=outputs).text())))
     if isinstance(notion, DeclaredPrior):
         parts.append(
             tag("p", "Each device computes its channel, the probabilities of its reports for each answer, from its "
@@ -99,15 +99,15 @@ def _tests(campaign: Campaign) -> list[Html]:
     """Return a chart of the best tests of one report; empty if each class has a channel of its own, or a channel is too
     large."""
     try:
-        found = trade_offs(campaign)
+        curves = trade_offs(campaign)
     except (NoTradeOff, TooLarge):
         return []
-    rows, bounded = [], any(None not in one.bounds for one in found)
-    for one in found:
-        promised = one.promised(FALSE_ALARM)
+    rows, bounded = [], any(None not in curve.bounds for curve in curves)
+    for curve in curves:
+        promised = curve.promised(FALSE_ALARM)
         rows.append((
-            f"{one.answer} or {one.other}",
-            _below(one.missed(FALSE_ALARM)),
+            f"{curve.answer} or {curve.other}",
+            _below(curve.missed(FALSE_ALARM)),
             "-" if promised is None else f"at least {_below(promised)}",
         ))  # fmt: skip
     return [
@@ -123,7 +123,7 @@ def _tests(campaign: Campaign) -> list[Html]:
                 else ""
             ),
         ),
-        tag("figure", trade_off_chart(found)),
+        tag("figure", trade_off_chart(curves)),
         page_table(
             f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "missed detections", "promised"), rows
         ),
@@ -149,9 +149,9 @@ def _odds(campaign: Campaign) -> str:
         f"to at most {_larger(level)}"
     )
     if campaign.most_draws > 1 and not campaign.certificate.adds:
-        most = _larger(campaign.worst_case)
-        words += f", and all reports of one device raise it to at most {most}"
-        words += ", so they may reveal the answer" if most == "100%" else ""
+        bound = _larger(campaign.worst_case)
+        words += f", and all reports of one device raise it to at most {bound}"
+        words += ", so they may reveal the answer" if bound == "100%" else ""
     return f"{words}."
 
 
@@ -169,8 +169,8 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         near = f"LIP for every prior within {radius} of the campaign's"
         rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))
     rows += levels_of(audit).values()
-    most = quantity(draws, "output")
-    worst = f"{exact.in_nats(campaign.worst_case)} over the whole campaign: a device draws at most {most}"
+    worst = f"{exact.in_nats(campaign.worst_case)} over the whole campaign"
+    worst += f": a device draws at most {quantity(draws, 'output')}"
     if draws > 1 and not certificate.adds:
         worst += ", one for each different answer of a person"
     reserved = "When the person consents, the device reserves at most this."

@@ -53,17 +53,17 @@ def refused_section(refused: Mapping[str, int]) -> list[Html]:
     ]
 
 
-def forged_section(found: Estimate) -> list[Html]:
+def forged_section(estimate: Estimate) -> list[Html]:
     """Return the section with a table of the largest effect of forged reports."""
-    weight = found.influence.people_per_report
+    weight = estimate.influence.people_per_report
     if math.isnan(weight):
         return [tag("p", "Not known, because there is no unbiased estimate.")]
-    noun = estimated_noun(found.campaign)
-    most = found.campaign.answers_per_period
-    bundled = "" if most == 1 else f"A report may have up to {most:,} perturbed answers, its outputs. "
+    noun = estimated_noun(estimate.campaign)
+    outputs = estimate.campaign.answers_per_period
+    bundled = "" if outputs == 1 else f"A report may have up to {outputs:,} perturbed answers, its outputs. "
     rows = [
         (f"{forged['reports']:,}", f"{forged['people']:,.1f}", f"{100 * forged['share']:.3f}")
-        for forged in found.influence.as_json()["forged"]
+        for forged in estimate.influence.as_json()["forged"]
     ]
     return [
         tag("p", f"{bundled}A forged {noun}, from somebody with a valid key, changes the unbiased estimate of a value "
@@ -76,7 +76,7 @@ def forged_section(found: Estimate) -> list[Html]:
 
 
 def campaign_section(
-    campaign: Campaign, reports: int, period: int | None, closed_early: int | None, where: str | None = None
+    campaign: Campaign, reports: int, period: int | None, closed_early: int | None, class_name: str | None = None
 ) -> list[Html]:
     """Return the section with a list of the campaign's settings.
 
@@ -84,26 +84,28 @@ def campaign_section(
         reports: the number of counted reports.
         period: the period; None for each device's latest period.
         closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
-        where: the class of people; None for everybody.
+        class_name: the class of people; None for everybody.
     """
     answers = "one answer" if campaign.answers_per_period == 1 else f"{campaign.answers_per_period:,} answers"
-    each = f"{answers} per device"
+    per_device = f"{answers} per device"
     ends = campaign.closes if closed_early is None else closed_early
     closes, periods = time_text(ends), campaign.periods_until(ends)
     if closed_early is not None:
         closes += f", closed early by its author (planned: {time_text(campaign.closes)})"
     if campaign.periods == 1:
-        schedule, counted = f"one, with {each}", "all answers"
+        schedule, counted = f"one, with {per_device}", "all answers"
     else:
-        schedule = f"{periods:,} of {length_text(campaign.period_seconds)} each, with {each} and period"
+        schedule = f"{periods:,} of {length_text(campaign.period_seconds)} each, with {per_device} and period"
         counted = "the latest period of each device"
     if period is not None:
         start = campaign.opens + period * campaign.period_seconds
         end = min(start + campaign.period_seconds, campaign.closes)
         counted = f"period {period}, from {time_text(start)} to {time_text(end)}"
-    of_class = "" if where is None else f", of the group {where}"
+    of_class = "" if class_name is None else f", of the group {class_name}"
     bits = quantity(campaign.output_bits, "bit")
-    who = "devices whose keys were enrolled" if campaign.enrolment == "enrolled" else "any device (open enrolment)"
+    participants = (
+        "devices whose keys were enrolled" if campaign.enrolment == "enrolled" else "any device (open enrolment)"
+    )
     return [
         pairs([
             ("asked by", campaign.organisation),
@@ -111,7 +113,7 @@ def campaign_section(
             ("closes", closes),
             ("periods", schedule),
             ("counted", f"{quantity(reports, estimated_noun(campaign))}: {counted}{of_class}"),
-            ("open to", who),
+            ("open to", participants),
             ("minimum", f"{quantity(campaign.minimum_devices, 'device')}; with fewer, nothing is estimated"),
             ("answers", _answers(campaign.domain)),
             ("mechanism", f"{campaign.mechanism}, {bits} per {counted_noun(campaign)}"),
@@ -126,8 +128,8 @@ def _answers(domain: Domain) -> str:
             "side; a cell is named by the latitude and the longitude of its middle"
         )
     if isinstance(domain, Line):
-        what = "day" if isinstance(domain, Dates) else "number"
-        return f"a {what} from {domain.span}, rounded to one of {domain.size:,}"
+        noun = "day" if isinstance(domain, Dates) else "number"
+        return f"a {noun} from {domain.span}, rounded to one of {domain.size:,}"
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
         return (

@@ -44,6 +44,6 @@ def save(figure: Figure, path: Path) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def plain(text: str, most: int) -> str:
-    """Return text of at most ``most`` characters that matplotlib does not read as a formula."""
-    return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
+def plain(text: str, maximum: int) -> str:
+    """Return text of at most ``maximum`` characters that matplotlib does not read as a formula."""
+    return (text if len(text) <= maximum else text[: maximum - 1] + "…").replace("$", r"\$")

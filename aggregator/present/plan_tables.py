@@ -30,38 +30,38 @@ if TYPE_CHECKING:
     from aggregator.planner.plan import PlanRow
 
 
-def goals_table(goals: Sequence[GoalPlan], whole: PlannedQuestion) -> Table:
+def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
     """Return a table with a row for each goal: the number of people needed, the mechanism, and the expected errors.
 
     Args:
-        goals: the goals of the question ``whole``; at least one.
+        goals: the goals of ``question``; at least one.
     """
-    domain = whole.domain
+    domain = question.domain
     span = domain.span if isinstance(domain, Line) else f"{domain.size:,} ordered values"
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"How many people does it take? {span}, {whole.notion.name} at {exact.in_nats(whole.notion.level)}",
+        title=f"How many people does it take? {span}, {question.notion.name} at {exact.in_nats(question.notion.level)}",
         title_justify="left",
         caption_justify="left",
     )
-    means = any(one.errors.mean is not None for one in goals)
+    means = any(plan.errors.mean is not None for plan in goals)
     table.add_column("goal")
     table.add_column("people", justify="right")
     table.add_column("for")
     for name in ("decile", *(["mean"] if means else []), "range"):
         table.add_column(name, justify="right")
     table.add_column("auto chooses")
-    of = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}
-    for one in goals:
-        people = ["-" if number is None else f"{number:,}" for number in one.people_for.values()]
-        wanted = [f"{error:.4g}" if one.goal != "ranges" else percent(error, 1) for error in one.people_for]
-        found = one.errors
-        numbers = [found.decile, *([found.mean] if means else [])]
+    nouns = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}
+    for plan in goals:
+        people = ["-" if number is None else f"{number:,}" for number in plan.people_for.values()]
+        error_texts = [f"{error:.4g}" if plan.goal != "ranges" else percent(error, 1) for error in plan.people_for]
+        errors = plan.errors
+        numbers = [errors.decile, *([errors.mean] if means else [])]
         cells = ["-" if number is None else rounded(number, 2) for number in numbers]
-        cells.append("-" if found.in_range is None else percent(found.in_range, 1))
-        lines = [f"{of[one.goal]} \u00b1 {error}" for error in wanted]
-        table.add_row(*map(Text, [one.goal, "\n".join(people), "\n".join(lines), *cells, _chosen(one)]))
+        cells.append("-" if errors.in_range is None else percent(errors.in_range, 1))
+        lines = [f"{nouns[plan.goal]} \u00b1 {error}" for error in error_texts]
+        table.add_row(*map(Text, [plan.goal, "\n".join(people), "\n".join(lines), *cells, _chosen(plan)]))
     unit = f", in {goals[0].unit}" if goals[0].unit else ""
     table.caption = Text(
         f"The errors are for {quantity(goals[0].reports, 'person', 'people')}: decile is the mean absolute error of "
@@ -88,63 +88,64 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
         plans: the plan of each class; the last plan is that for everybody.
         question: the question to one class.
     """
-    domain, whole, goal = question.domain, plans[-1], question.goal
+    domain, everybody, goal = question.domain, plans[-1], question.goal
     span = domain.span if isinstance(domain, Line) else f"{domain.size:,} values"
     table = Table(
         box=None, pad_edge=False, title=f"{span}, {len(plans) - 1} classes of people", title_justify="left",
         caption_justify="left",
     )  # fmt: skip
-    of = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}.get(goal, "a share")
-    in_shares = of in ("a range", "a share")
+    noun = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}.get(goal, "a share")
+    in_shares = noun in ("a range", "a share")
     columns = [("class", "left"), ("nats", "right"), ("reports", "right")]
-    rows = [[one.name or "everybody", f"{exact.nats(one.level):g}", f"{one.reports:,}"] for one in plans]
+    rows = [[plan.name or "everybody", f"{exact.nats(plan.level):g}", f"{plan.reports:,}"] for plan in plans]
     rows[-1][1] = ""
     meanings: dict[str, str] = {}
     for name, words in ERRORS.items():
-        numbers = [None if one.errors is None else one.errors.as_json()[name] for one in plans]
+        numbers = [None if plan.errors is None else plan.errors.as_json()[name] for plan in plans]
         if any(number is not None for number in numbers):
             columns.append((name, "right"))
             meanings[name] = words
             for row, number in zip(rows, numbers, strict=True):
                 in_range = name == "range"
                 row.append("-" if number is None else percent(number, 1) if in_range else rounded(number, 2))
-    if any(one.se is not None for one in plans):
+    if any(plan.se is not None for plan in plans):
         columns.append(("standard error", "right"))
-        for row, one in zip(rows, plans, strict=True):
-            row.append("-" if one.se is None else f"{one.se:.3g}")
-    for wanted in whole.people_for:
-        columns.append((f"people for {of} \u00b1 {percent(wanted, 1) if in_shares else f'{wanted:.4g}'}", "right"))
-        for row, one in zip(rows, plans, strict=True):
-            row.append("-" if one.people_for[wanted] is None else f"{one.people_for[wanted]:,}")
+        for row, plan in zip(rows, plans, strict=True):
+            row.append("-" if plan.se is None else f"{plan.se:.3g}")
+    for target in everybody.people_for:
+        error_text = percent(target, 1) if in_shares else f"{target:.4g}"
+        columns.append((f"people for {noun} \u00b1 {error_text}", "right"))
+        for row, plan in zip(rows, plans, strict=True):
+            row.append("-" if plan.people_for[target] is None else f"{plan.people_for[target]:,}")
     columns.append(("mechanism", "left"))
-    for row, one in zip(rows, plans, strict=True):
-        row.append(one.mechanism)
+    for row, plan in zip(rows, plans, strict=True):
+        row.append(plan.mechanism)
     for heading, side in columns:
         table.add_column(heading, justify="left" if side == "left" else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     words = "Classes are assumed to be of equal size. For everybody, each report has the same weight."
-    if whole.people_for:
+    if everybody.people_for:
         error = "mean absolute error" if goal in ("distribution", "ranges") else "standard error"
-        words += f" People for {of} \u00b1 E: the people needed for the {error} E."
+        words += f" People for {noun} \u00b1 E: the people needed for the {error} E."
     if meanings:
-        unit = f", in {whole.unit}" if whole.unit else ""
-        errors = (f"{name} is {what}{'' if name == 'range' else unit}" for name, what in meanings.items())
+        unit = f", in {everybody.unit}" if everybody.unit else ""
+        errors = (f"{name} is {meaning}{'' if name == 'range' else unit}" for name, meaning in meanings.items())
         words += f" The errors: {'; '.join(errors)}."
-    if whole.se_precision is not None:
+    if everybody.se_precision is not None:
         words += (
             f" With `estimate --pool precision`, which is for classes that have the same shares, everybody's standard "
-            f"error is {whole.se_precision:.3g}."
+            f"error is {everybody.se_precision:.3g}."
         )
     table.caption = Text(words)
     return table
 
 
-def _chosen(one: GoalPlan) -> str:
-    domain = one.question.domain
+def _chosen(plan: GoalPlan) -> str:
+    domain = plan.question.domain
     few = isinstance(domain, Line) and domain.rounds_randomly and domain.size <= FEW
     values = f"{domain.size:,} {'numbers, rounded at random' if few else 'values'}"
-    return f"{one.choice.mechanism.name}, {values}"
+    return f"{plan.choice.mechanism.name}, {values}"
 
 
 def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int, *, unsuited: bool = False) -> Table:
@@ -156,8 +157,8 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
     """
     noun = noun_if(bundled=question.bundled)
     lip = isinstance(question.notion, Lip)
-    wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
-    people = [f"people for {error:g}" for error in wanted]
+    errors = sorted({error for row in rows for error in row.people_for}, reverse=True)
+    people = [f"people for {error:g}" for error in errors]
     numbers = any(row.mean_se is not None for row in rows)
     bits = any(row.candidate is not None and row.candidate.report_mae is not None for row in rows)
     headings = ["mechanism", "bits", "standard error", *(["error of the mean"] if numbers else []), *people]
@@ -178,19 +179,23 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
     for name in headings:
         table.add_column(name, justify="left" if name in ("mechanism", "why") else "right", overflow="fold")
     for row in rows:
-        one = row.candidate
-        if one is None:
+        candidate = row.candidate
+        if candidate is None:
             continue
-        cells = [row.mechanism, f"{one.channel.output_bits:,}"]
+        cells = [row.mechanism, f"{candidate.channel.output_bits:,}"]
         cells.append("-" if math.isnan(row.se) else f"{row.se:.3g}")
         if numbers:
             cells.append("-" if row.mean_se is None or math.isnan(row.mean_se) else f"{row.mean_se:.3g}")
-        cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in wanted]
+        cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in errors]
         if lip:
-            cells.append("-" if one.person_mse is None or math.isnan(one.person_mse) else f"{one.person_mse:.5f}")
+            cells.append(
+                "-"
+                if candidate.person_mse is None or math.isnan(candidate.person_mse)
+                else f"{candidate.person_mse:.5f}"
+            )
         if bits:
-            cells.append("-" if one.report_mae is None else f"{one.report_mae:.5f}")
-        cells.append("-" if math.isnan(one.people_per_report) else rounded(one.people_per_report, 3))
+            cells.append("-" if candidate.report_mae is None else f"{candidate.report_mae:.5f}")
+        cells.append("-" if math.isnan(candidate.people_per_report) else rounded(candidate.people_per_report, 3))
         table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
     return table
 
@@ -263,19 +268,24 @@ def plan_views_table(views: Sequence[Mapping[str, Any]], *, bundled: bool) -> Ta
     return table
 
 
-def form_tables(found: FormPlan) -> list[Table]:
+def form_tables(plan: FormPlan) -> list[Table]:
     """Return tables of the expected errors for each question of a form and for each pair."""
-    people = quantity(found.reports, "person", "people")
+    people = quantity(plan.reports, "person", "people")
     questions = Table(
-        box=None, pad_edge=False, title=f"{people} at {exact.in_nats(found.level)}: each question",
+        box=None, pad_edge=False, title=f"{people} at {exact.in_nats(plan.level)}: each question",
         title_justify="left",
     )  # fmt: skip
-    wanted = sorted({error for question in found.questions for error in question.people_for}, reverse=True)
-    for name in ("question", "values", "reports", "standard error", *(f"people for {error:g}" for error in wanted)):
+    errors = sorted({error for question in plan.questions for error in question.people_for}, reverse=True)
+    for name in ("question", "values", "reports", "standard error", *(f"people for {error:g}" for error in errors)):
         questions.add_column(name, justify="left" if name == "question" else "right")
-    for one in found.questions:
-        cells = [one.name, f"{one.values:,}", f"{one.reports:,.0f}", "-" if one.se is None else f"{one.se:.3g}"]
-        cells += [f"{one.people_for[error]:,}" if error in one.people_for else "-" for error in wanted]
+    for question in plan.questions:
+        cells = [
+            question.name,
+            f"{question.values:,}",
+            f"{question.reports:,.0f}",
+            "-" if question.se is None else f"{question.se:.3g}",
+        ]
+        cells += [f"{question.people_for[error]:,}" if error in question.people_for else "-" for error in errors]
         questions.add_row(*map(Text, cells))
     tables = Table(
         box=None, pad_edge=False, title="\nAssociations, the easiest to find first", title_justify="left",
@@ -288,8 +298,8 @@ def form_tables(found: FormPlan) -> list[Table]:
     )  # fmt: skip
     for name in ("questions", "cells", "reports", "error of a cell", "V", "people"):
         tables.add_column(name, justify="left" if name == "questions" else "right")
-    for pair in found.tables:
+    for pair in plan.tables:
         strength = f"{pair.detectable:.2f}" if pair.detectable <= 1 else "above 1"
         cells = [", ".join(pair.names), f"{pair.cells:,}", f"{pair.reports:,.0f}", f"{pair.se:.3g}", strength]
         tables.add_row(*map(Text, [*cells, f"{pair.people:,}"]))
-    return [questions, tables] if found.tables else [questions]
+    return [questions, tables] if plan.tables else [questions]

@@ -59,44 +59,46 @@ KILOMETRES = 111.2
 """Length of a degree of latitude, and of a degree of longitude at the equator."""
 
 
-def draw(found: Estimate, path: Path, truth: Floats | None = None) -> None:
+def draw(estimate: Estimate, path: Path, truth: Floats | None = None) -> None:
     """Draw an estimate to a PNG file; see ``figure``."""
-    save(figure(found, truth), path)
+    save(figure(estimate, truth), path)
 
 
-def figure(found: Estimate, truth: Floats | None = None) -> Figure:
+def figure(estimate: Estimate, truth: Floats | None = None) -> Figure:
     """Return a figure of an estimate: bars, or a map for a grid.
 
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
-    grid = found.campaign.domain
-    return _map(found, grid, truth) if isinstance(grid, Grid) else _bars(found, truth)
+    grid = estimate.campaign.domain
+    return _map(estimate, grid, truth) if isinstance(grid, Grid) else _bars(estimate, truth)
 
 
-def _bars(found: Estimate, truth: Floats | None) -> Figure:
-    shown = listed(found, BARS)
-    pale = [may_be_zero(found, x, len(shown)) for x in shown]
-    note = f"\n{selection(found, len(shown))}{' (pale)' if any(pale) else ''}" if len(shown) < found.size else ""
+def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
+    shown = listed(estimate, BARS)
+    pale = [may_be_zero(estimate, x, len(shown)) for x in shown]
+    note = f"\n{selection(estimate, len(shown))}{' (pale)' if any(pale) else ''}" if len(shown) < estimate.size else ""
     figure = Figure(figsize=(8.0, 1.9 + 0.27 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     places = np.arange(len(shown))
-    share = found.share[shown]
+    share = estimate.share[shown]
     bars = axes.barh(places, share, height=0.72, color=SHARE, label="share")
     for drawn, doubtful in zip(bars, pale, strict=True):
         drawn.set_alpha(FADED if doubtful else 1.0)
-    low, high = (limit[shown] for limit in ends(found, len(shown)))
-    raw = found.raw[shown]
+    low, high = (limit[shown] for limit in ends(estimate, len(shown)))
+    raw = estimate.raw[shown]
     known = ~np.isnan(low)
     if known.any():
-        axes.hlines(places[known], low[known], high[known], color=INK, lw=1.3, label=interval_name(found, len(shown)))
+        axes.hlines(
+            places[known], low[known], high[known], color=INK, lw=1.3, label=interval_name(estimate, len(shown))
+        )
         for limit in (low, high):
             axes.vlines(limit[known], places[known] - 0.16, places[known] + 0.16, color=INK, lw=1.3)
         axes.plot(raw[known], places[known], "o", ms=3, color=INK, label="unbiased estimate")
     if truth is not None:
         axes.plot(truth[shown], places, "D", ms=5.5, mfc="none", mec=TRUTH, mew=1.5, ls="none", label="truth")
-    _write_shares(axes, found, shown, truth)
-    axes.set_yticks(places, [plain(found.label(x), LABEL) for x in shown])
+    _write_shares(axes, estimate, shown, truth)
+    axes.set_yticks(places, [plain(estimate.label(x), LABEL) for x in shown])
     axes.invert_yaxis()
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.axvline(0, color=INK, lw=0.8)
@@ -108,30 +110,30 @@ def _bars(found: Estimate, truth: Floats | None) -> Figure:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8.5)
-    _entitle(figure, found, len(shown), note)
+    _entitle(figure, estimate, len(shown), note)
     return figure
 
 
-def _write_shares(axes: Axes, found: Estimate, shown: list[int], truth: Floats | None) -> None:
+def _write_shares(axes: Axes, estimate: Estimate, shown: list[int], truth: Floats | None) -> None:
     """Write each share as a number, to the right of everything drawn in its row."""
-    places = min(decimals(found, shown), 2)
-    rows = [found.share, ends(found, len(shown))[1], found.raw] + ([] if truth is None else [truth])
+    places = min(decimals(estimate, shown), 2)
+    rows = [estimate.share, ends(estimate, len(shown))[1], estimate.raw] + ([] if truth is None else [truth])
     right = np.nanmax([row[shown] for row in rows], axis=0)
-    left = float(np.nanmin([0.0, *found.raw[shown]]))
+    left = float(np.nanmin([0.0, *estimate.raw[shown]]))
     span = float(right.max()) - left or 1.0
     gap = (0.012 if truth is None else 0.018) * span  # a diamond takes more room than the end of an interval
     for place, x in enumerate(shown):
-        axes.text(right[place] + gap, place, percent(found.share[x], places), va="center", size=8.5, color=INK)
+        axes.text(right[place] + gap, place, percent(estimate.share[x], places), va="center", size=8.5, color=INK)
     axes.set_xlim(left - 0.02 * span, right.max() + 0.11 * span)
 
 
-def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
-    cut = regions(found)
+def _map(estimate: Estimate, grid: Grid, truth: Floats | None) -> Figure:
+    cut = regions(estimate)
     panels = [("share", cut.density, "GnBu")]
     if truth is not None:
         panels.append(("truth", truth, "GnBu"))
-    half = quantile((1 - found.confidence) / found.size) * found.se
-    if not found.resolutions and half.max() > UNEVEN * half.min():
+    half = quantile((1 - estimate.confidence) / estimate.size) * estimate.se
+    if not estimate.resolutions and half.max() > UNEVEN * half.min():
         panels.append(("half the width of the simultaneous interval", half, "Greys"))
     stretch = 1 / max(math.cos(math.radians((grid.south + grid.north) / 2 / MICRODEGREES)), 0.05)
     # A degree of longitude is shorter than one of latitude, so the picture is stretched.
@@ -142,12 +144,12 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
     figure = Figure(figsize=(width, min(height, 18.0)), dpi=DOTS_PER_INCH, layout="compressed")
     shape = (len(panels), 1) if stacked else (1, len(panels))
     top = float(max(cut.density.max(), 0.0 if truth is None else truth.max())) or 1.0
-    doubtful = ~cut.significant[cut.of]
+    doubtful = ~cut.significant[cut.region_of]
     shades: Normalize = PowerNorm(0.5, 0, top)
-    if found.resolutions and cut.significant.any():
+    if estimate.resolutions and cut.significant.any():
         # Shares per cell may differ by a factor of hundreds between regions, so the scale is logarithmic.
-        least = float(cut.density[~doubtful].min())
-        shades = LogNorm(max(least, top / LOG_RANGE) / 3, top, clip=True) if 0 < least < top else shades
+        smallest = float(cut.density[~doubtful].min())
+        shades = LogNorm(max(smallest, top / LOG_RANGE) / 3, top, clip=True) if 0 < smallest < top else shades
     for axes, (name, numbers, colours) in zip(figure.subplots(*shape, squeeze=False).flat, panels, strict=True):
         image = _panel(axes, grid, numbers, colours, doubtful if name == "share" else np.zeros_like(doubtful), stretch)
         if name in ("share", "truth"):
@@ -157,18 +159,18 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
         )
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=8)
-        text = textwrap.fill(_drawn_how(found, cut, int(doubtful.sum())), 100 if stacked else 48)
+        text = textwrap.fill(_drawn_how(estimate, cut, int(doubtful.sum())), 100 if stacked else 48)
         axes.set_title(text if name == "share" else name, size=9.5, loc="left", color=INK)
-        if name == "share" and found.resolutions:
-            axes.add_collection(LineCollection(_edges(grid, cut.of), colors=INK, linewidths=0.35, alpha=0.35))
+        if name == "share" and estimate.resolutions:
+            axes.add_collection(LineCollection(_edges(grid, cut.region_of), colors=INK, linewidths=0.35, alpha=0.35))
         axes.tick_params(labelsize=8)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if stacked else 3))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda degrees, place: f"{degrees:g}°"))
-    list_largest(figure.axes[0], found, 100 if stacked else 52)
-    _entitle(figure, found, 0, "")
-    write_names(figure, figure.axes[0], found, grid)
+    list_largest(figure.axes[0], estimate, 100 if stacked else 52)
+    _entitle(figure, estimate, 0, "")
+    write_names(figure, figure.axes[0], estimate, grid)
     return figure
 
 
@@ -208,29 +210,29 @@ def _round_below(number: float) -> float:
     return max(step * power for step in (1, 2, 5) if step * power <= number)
 
 
-def _edges(grid: Grid, of: Integers) -> list[list[tuple[float, float]]]:
+def _edges(grid: Grid, region_of: Integers) -> list[list[tuple[float, float]]]:
     """Return the line segments between cells of different regions, in degrees."""
-    cells = of.reshape(grid.rows, grid.columns)
+    cells = region_of.reshape(grid.rows, grid.columns)
     west, south, step = (degrees / MICRODEGREES for degrees in (grid.west, grid.south, grid.step))
-    found = []
+    segments = []
     for row, column in np.argwhere(cells[:, 1:] != cells[:, :-1]).tolist():
         x, y = west + (column + 1) * step, south + row * step
-        found.append([(x, y), (x, y + step)])
+        segments.append([(x, y), (x, y + step)])
     for row, column in np.argwhere(cells[1:] != cells[:-1]).tolist():
         x, y = west + column * step, south + (row + 1) * step
-        found.append([(x, y), (x + step, y)])
-    return found
+        segments.append([(x, y), (x + step, y)])
+    return segments
 
 
-def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
+def _drawn_how(estimate: Estimate, cut: Regions, doubtful: int) -> str:
     """Return a text that explains the colours of the map."""
-    pale = f"pale: {doubtful:,} of {found.size:,} cells that may be empty"
-    if not found.resolutions:
+    pale = f"pale: {doubtful:,} of {estimate.size:,} cells that may be empty"
+    if not estimate.resolutions:
         return f"share; {pale}"
-    known = np.bincount(cut.resolutions[cut.significant], minlength=len(found.resolutions))[::-1].tolist()
+    known = np.bincount(cut.resolutions[cut.significant], minlength=len(estimate.resolutions))[::-1].tolist()
     parts = [
-        f"{count:,} {district_name(found.campaign.domain, each.name, count)}"
-        for count, each in zip(known, reversed(found.resolutions), strict=True)
+        f"{count:,} {district_name(estimate.campaign.domain, resolution.name, count)}"
+        for count, resolution in zip(known, reversed(estimate.resolutions), strict=True)
         if count
     ]
     if not parts:
@@ -241,10 +243,10 @@ def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
     )
 
 
-def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:
-    title = textwrap.fill(found.campaign.title, 80).replace("$", r"\$")
-    rounded = "" if found.note is None else "\n" + textwrap.fill(found.note, 90)
-    figure.suptitle(f"{title}\n{subtitle(found, shown)}{note}{rounded}", size=11, x=0.01, ha="left", color=INK)
+def _entitle(figure: Figure, estimate: Estimate, shown: int, note: str) -> None:
+    title = textwrap.fill(estimate.campaign.title, 80).replace("$", r"\$")
+    rounded = "" if estimate.note is None else "\n" + textwrap.fill(estimate.note, 90)
+    figure.suptitle(f"{title}\n{subtitle(estimate, shown)}{note}{rounded}", size=11, x=0.01, ha="left", color=INK)
 
 
 def _percent_tick(share: float, place: int | None) -> str:

@@ -21,7 +21,7 @@ class Regions:
     """A map cut into regions.
 
     Attributes:
-        of: (k,) the region of each cell.
+        region_of: (k,) the region of each cell.
         resolutions: (r,) index of each region's resolution in the estimate.
         districts: (r,) number of each region's district in that resolution.
         share: (r,) share of the people in each region's district but in no finer region inside it.
@@ -29,7 +29,7 @@ class Regions:
             resolution may be empty.
     """
 
-    of: Integers
+    region_of: Integers
     resolutions: Integers
     districts: Integers
     share: Floats
@@ -38,31 +38,33 @@ class Regions:
     @property
     def density(self) -> Floats:
         """Share of each cell, (k,), with the share of a region spread evenly over its cells."""
-        density: Floats = (self.share / np.maximum(np.bincount(self.of, minlength=len(self.share)), 1))[self.of]
+        density: Floats = (self.share / np.maximum(np.bincount(self.region_of, minlength=len(self.share)), 1))[
+            self.region_of
+        ]
         return density
 
 
-def regions(found: Estimate) -> Regions:
+def regions(estimate: Estimate) -> Regions:
     """Return the regions of an estimate; without views, each cell is a region.
 
     A district that crosses a district of a coarser resolution does not become a region.
     """
-    if not found.resolutions:
-        cells = np.arange(found.size)
-        return Regions(cells, np.zeros_like(cells), cells, found.share, found.above_zero)
-    first = found.resolutions[0]
-    of, share = first.districts.copy(), first.share.tolist()
-    where = [(0, z) for z in range(first.size)]
+    if not estimate.resolutions:
+        cells = np.arange(estimate.size)
+        return Regions(cells, np.zeros_like(cells), cells, estimate.share, estimate.above_zero)
+    first = estimate.resolutions[0]
+    region_of, share = first.districts.copy(), first.share.tolist()
+    district_ids = [(0, z) for z in range(first.size)]
     significant = first.above_zero.tolist()
-    for place, each in enumerate(found.resolutions[1:], 1):
-        for z in np.flatnonzero(each.above_zero).tolist():
-            cells = np.flatnonzero(each.districts == z)
-            around = of[cells[0]]
-            if (of[cells] == around).all():
-                of[cells] = len(share)
-                share[around] = max(share[around] - float(each.share[z]), 0.0)
-                share.append(float(each.share[z]))
-                where.append((place, z))
+    for place, resolution in enumerate(estimate.resolutions[1:], 1):
+        for z in np.flatnonzero(resolution.above_zero).tolist():
+            cells = np.flatnonzero(resolution.districts == z)
+            around = region_of[cells[0]]
+            if (region_of[cells] == around).all():
+                region_of[cells] = len(share)
+                share[around] = max(share[around] - float(resolution.share[z]), 0.0)
+                share.append(float(resolution.share[z]))
+                district_ids.append((place, z))
                 significant.append(True)
-    resolutions, districts = np.array(where, dtype=np.int64).T
-    return Regions(of, resolutions, districts, np.array(share), np.array(significant, dtype=np.bool_))
+    resolutions, districts = np.array(district_ids, dtype=np.int64).T
+    return Regions(region_of, resolutions, districts, np.array(share), np.array(significant, dtype=np.bool_))

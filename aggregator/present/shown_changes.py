@@ -24,93 +24,98 @@ MINUS = "\N{MINUS SIGN}"
 BY_RESOLUTION = "intervals are for all districts of a resolution together"
 
 
-def entitled(found: Estimate) -> str:
+def entitled(estimate: Estimate) -> str:
     """Return the campaign's title, with the class of people if only one class is estimated."""
-    return found.campaign.title + ("" if found.class_name is None else f", class {found.class_name}")
+    return estimate.campaign.title + ("" if estimate.class_name is None else f", class {estimate.class_name}")
 
 
-def heading(found: Difference) -> str:
+def heading(difference: Difference) -> str:
     """Return the title of a comparison: two classes or periods of a campaign, or two campaigns."""
-    sides = " and ".join(found.names)
-    return f"{found.after.campaign.title}: {sides}" if found.before.campaign_id == found.after.campaign_id else sides
+    sides = " and ".join(difference.names)
+    return (
+        f"{difference.after.campaign.title}: {sides}"
+        if difference.before.campaign_id == difference.after.campaign_id
+        else sides
+    )
 
 
-def foremost(found: Difference, rows: int) -> list[int]:
+def foremost(difference: Difference, rows: int) -> list[int]:
     """Return the values to show: all in domain order, or at most ``rows``, the most significant first.
 
     A selection has the values that differ significantly; if these are fewer than ``FEW``, it also has the next most
     significant values.
     """
-    if len(found.raw) <= rows:
-        return list(range(len(found.raw)))
-    order = np.argsort(-found.evidence, kind="stable")
-    return [int(x) for x in order[: min(rows, max(FEW, len(found.significant)))]]
+    if len(difference.raw) <= rows:
+        return list(range(len(difference.raw)))
+    order = np.argsort(-difference.evidence, kind="stable")
+    return [int(x) for x in order[: min(rows, max(FEW, len(difference.significant)))]]
 
 
-def significant_regions(found: Difference) -> list[Region]:
+def significant_regions(difference: Difference) -> list[Region]:
     """Return the districts and values that differ significantly at their resolution, the coarsest first."""
-    return [Region(each.resolution, z) for each in found.resolutions for z in each.significant]
+    return [Region(districts.resolution, z) for districts in difference.resolutions for z in districts.significant]
 
 
-def foremost_regions(found: Difference, rows: int) -> list[Region]:
+def foremost_regions(difference: Difference, rows: int) -> list[Region]:
     """Return the values to draw; with views, the districts and values that differ significantly.
 
     At most ``rows`` are returned: the most significant ones, in order from the coarsest resolution. If none differs
     significantly, the most significant ones of the coarsest resolution are returned. Without views, see ``foremost``.
     """
-    if not found.coarser:
-        return [Region(FINEST, x) for x in foremost(found, rows)]
-    significant = significant_regions(found)
+    if not difference.coarser:
+        return [Region(FINEST, x) for x in foremost(difference, rows)]
+    significant = significant_regions(difference)
     if not significant:
-        coarsest = found.coarser[0]
+        coarsest = difference.coarser[0]
         order = np.argsort(-coarsest.evidence, kind="stable")[: min(FEW, rows)]
         return [Region(coarsest.resolution, int(z)) for z in order]
-    strength = np.array([found.at(region.resolution).evidence[region.number] for region in significant])
-    kept = np.argsort(-strength, kind="stable")[:rows]
-    return [significant[at] for at in sorted(kept.tolist())]
+    strength = np.array([difference.at(region.resolution).evidence[region.number] for region in significant])
+    strongest = np.argsort(-strength, kind="stable")[:rows]
+    return [significant[index] for index in sorted(strongest.tolist())]
 
 
-def selection_of_regions(found: Difference, shown: int) -> str:
+def selection_of_regions(difference: Difference, shown: int) -> str:
     """Return a description of the selection of ``foremost_regions``."""
-    if not found.coarser:
-        return selection(found, shown) if shown < len(found.raw) else ""
-    count, what = len(significant_regions(found)), "changes" if found.paired else "differences"
+    if not difference.coarser:
+        return selection(difference, shown) if shown < len(difference.raw) else ""
+    count, noun = len(significant_regions(difference)), "changes" if difference.paired else "differences"
     if not count:
         return (
-            f"no {what[:-1]} is significant at any resolution; the picture shows the {shown} districts of the coarsest "
-            f"resolution with the strongest evidence of a {what[:-1]}"
+            f"no {noun[:-1]} is significant at any resolution; the picture shows the {shown} districts of the coarsest "
+            f"resolution with the strongest evidence of a {noun[:-1]}"
         )
     words = f"the {shown} most significant of {count:,}" if shown < count else f"the {count:,}"
-    return f"{words} significant {what}; {BY_RESOLUTION}"
+    return f"{words} significant {noun}; {BY_RESOLUTION}"
 
 
-def selection(found: Difference, shown: int) -> str:
+def selection(difference: Difference, shown: int) -> str:
     """Return a description of the selection of ``foremost``."""
-    count, what = len(found.significant), "changes" if found.paired else "differences"
-    if count >= shown:
-        return f"the {shown} most significant {what} of {len(found.raw):,} values"
+    count, noun = len(difference.significant), "changes" if difference.paired else "differences"
+    words = f"the {shown} most significant {noun} of {len(difference.raw):,} values"
+    return words if count >= shown else f"{words}; {shown - count} of these {noun} may be zero"
+
+
+def ends(difference: Difference, shown: int) -> tuple[Floats, Floats]:
+    """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
     return (
-        f"the {shown} most significant {what} of {len(found.raw):,} values; {shown - count} of these {what} may be zero"
+        (difference.low, difference.high)
+        if shown == len(difference.raw)
+        else (difference.simultaneous_low, difference.simultaneous_high)
     )
 
 
-def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
-    """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
-    return (found.low, found.high) if shown == len(found.raw) else (found.simultaneous_low, found.simultaneous_high)
-
-
-def interval_name(found: Difference, shown: int) -> str:
+def interval_name(difference: Difference, shown: int) -> str:
     """Return the name of the intervals that ``ends`` returns."""
-    return f"{'' if shown == len(found.raw) else 'simultaneous '}{100 * found.confidence:.4g}% interval"
+    return f"{'' if shown == len(difference.raw) else 'simultaneous '}{100 * difference.confidence:.4g}% interval"
 
 
-def places_of(found: Difference | DistrictDifference, shown: Iterable[int]) -> int:
+def places_of(difference: Difference | DistrictDifference, shown: Iterable[int]) -> int:
     """Return the decimal places of percentages, 1 to 4: enough for two digits of a quarter of the narrowest interval
     shown.
 
     The standard error is not used, because it is zero where no device has changed.
     """
-    widths = [float(found.high[x] - found.low[x]) / 4 for x in shown]
+    widths = [float(difference.high[x] - difference.low[x]) / 4 for x in shown]
     errors = [width for width in widths if width > 0]
     return min(max(1, 1 - math.floor(math.log10(100 * min(errors)))), 4) if errors else 1
 
@@ -140,8 +145,8 @@ def moment(seconds: int, period: int) -> str:
     return minute_text(seconds) if seconds % 86_400 or period % 86_400 else day_text(seconds)
 
 
-def basis(found: Difference) -> str:
+def basis(difference: Difference) -> str:
     """Return a phrase that explains how the two sides were compared."""
-    if found.paired:
+    if difference.paired:
         return "devices that answered on both sides were compared with themselves"
     return "the two sides were taken to be independent"

@@ -42,18 +42,18 @@ ROUNDING = 1e-7
 """Standard errors of at most this part of a number are float rounding, and zero in fact."""
 
 
-def significant_districts(each: Resolution) -> list[int]:
+def significant_districts(resolution: Resolution) -> list[int]:
     """Return the districts of a resolution whose shares are significantly above zero: at most ``MOST_DISTRICTS``, the
     largest first."""
-    order = np.argsort(-each.share, kind="stable")
-    return [int(z) for z in order[each.above_zero[order]][:MOST_DISTRICTS]]
+    order = np.argsort(-resolution.share, kind="stable")
+    return [int(z) for z in order[resolution.above_zero[order]][:MOST_DISTRICTS]]
 
 
-def district_words(found: Estimate, each: Resolution) -> str:
+def district_words(estimate: Estimate, resolution: Resolution) -> str:
     """Return a phrase that describes the districts of a resolution: their size, their number, and the number of them
     with a share significantly above zero."""
-    name = district_name(found.campaign.domain, each.name, each.size)
-    return f"{each.size:,} {name}: {int(each.above_zero.sum()):,} above zero"
+    name = district_name(estimate.campaign.domain, resolution.name, resolution.size)
+    return f"{resolution.size:,} {name}: {int(resolution.above_zero.sum()):,} above zero"
 
 
 def district_name(domain: Domain, resolution: str, number: int) -> str:
@@ -85,12 +85,12 @@ def in_result_units(result: QueryResult, numbers: Sequence[float]) -> list[str]:
     return [text if text == "-" else f"{text}%" for text in texts]
 
 
-def away(found: Estimate, truth: Floats) -> float:
+def away(estimate: Estimate, truth: Floats) -> float:
     """Return the distance between the shares and the truth of a rehearsal, in the measure of ``distance_name``."""
     # These shares are not a distribution, because people have several items or none.
-    if isinstance(found.campaign.domain, Items):
-        return float(np.abs(found.share - truth).mean())
-    return total_variation(found.share, truth)
+    if isinstance(estimate.campaign.domain, Items):
+        return float(np.abs(estimate.share - truth).mean())
+    return total_variation(estimate.share, truth)
 
 
 def distance_name(domain: Domain) -> str:
@@ -98,64 +98,70 @@ def distance_name(domain: Domain) -> str:
     return "mean absolute difference" if isinstance(domain, Items) else "total variation distance"
 
 
-def distance(found: Estimate, truth: Floats) -> str:
+def distance(estimate: Estimate, truth: Floats) -> str:
     """Return a phrase that states the distance of an estimate from the true shares."""
-    far = percent(away(found, truth), 2)
-    if isinstance(found.campaign.domain, Items):
-        return f"{distance_name(found.campaign.domain)} of an item's share from the truth: {far}"
+    far = percent(away(estimate, truth), 2)
+    if isinstance(estimate.campaign.domain, Items):
+        return f"{distance_name(estimate.campaign.domain)} of an item's share from the truth: {far}"
     return f"distance from the truth{HALF_THE_SUM}: {far}"
 
 
-def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
+def listed(estimate: Estimate, rows: int, fewest: int = FEW) -> list[int]:
     """Return the values to show: all in domain order, or a selection.
 
     A selection has at most ``rows`` values whose shares are significantly above zero, in order of share. If these are
     fewer than ``fewest``, it also has other values, up to ``fewest`` in total. If no intervals are known, it has the
     ``rows`` values with the largest shares.
     """
-    if found.size <= rows:
-        return list(range(found.size))
-    order = np.lexsort((-np.nan_to_num(found.raw), -found.share, ~found.above_zero))
-    most = rows if np.isnan(found.simultaneous_low).all() else min(rows, max(fewest, int(found.above_zero.sum())))
-    return [int(x) for x in order[:most]]
+    if estimate.size <= rows:
+        return list(range(estimate.size))
+    order = np.lexsort((-np.nan_to_num(estimate.raw), -estimate.share, ~estimate.above_zero))
+    limit = (
+        rows if np.isnan(estimate.simultaneous_low).all() else min(rows, max(fewest, int(estimate.above_zero.sum())))
+    )
+    return [int(x) for x in order[:limit]]
 
 
-def selection(found: Estimate, shown: int) -> str:
+def selection(estimate: Estimate, shown: int) -> str:
     """Return a description of the values that ``listed`` selects."""
-    if np.isnan(found.simultaneous_low).all():
-        return f"the {shown:,} largest of {found.size:,} values"
-    count = int(found.above_zero.sum())
-    confidence = f"{100 * found.confidence:.4g}%"
+    if np.isnan(estimate.simultaneous_low).all():
+        return f"the {shown:,} largest of {estimate.size:,} values"
+    count = int(estimate.above_zero.sum())
+    confidence = f"{100 * estimate.confidence:.4g}%"
     are = "is" if count == 1 else "are"
-    words = f"{count:,} of {found.size:,} values {are} significantly above zero, by the {confidence} intervals"
+    words = f"{count:,} of {estimate.size:,} values {are} significantly above zero, by the {confidence} intervals"
     words += " for all together"
     if count > shown:
         return f"{words}: the {shown:,} largest of them"
     return words if count == shown else f"{words}; {shown - count:,} more are shown that may be zero"
 
 
-def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
+def may_be_zero(estimate: Estimate, x: int, shown: int) -> bool:
     """Return whether a value's share may be zero, by its simultaneous interval; False if all values are shown."""
-    return shown < found.size and not found.above_zero[x] and not math.isnan(found.simultaneous_low[x])
+    return shown < estimate.size and not estimate.above_zero[x] and not math.isnan(estimate.simultaneous_low[x])
 
 
-def ends(found: Estimate, shown: int) -> tuple[Floats, Floats]:
+def ends(estimate: Estimate, shown: int) -> tuple[Floats, Floats]:
     """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
-    return (found.low, found.high) if shown == found.size else (found.simultaneous_low, found.simultaneous_high)
+    return (
+        (estimate.low, estimate.high)
+        if shown == estimate.size
+        else (estimate.simultaneous_low, estimate.simultaneous_high)
+    )
 
 
-def interval_name(found: Estimate, shown: int) -> str:
+def interval_name(estimate: Estimate, shown: int) -> str:
     """Return the name of the intervals that ``ends`` returns."""
-    kind = "" if shown == found.size else "simultaneous "
-    return f"{kind}{100 * found.confidence:.4g}% interval"
+    kind = "" if shown == estimate.size else "simultaneous "
+    return f"{kind}{100 * estimate.confidence:.4g}% interval"
 
 
-def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:
+def decimals(estimate: Estimate | Resolution, shown: Iterable[int]) -> int:
     """Return the decimal places of percentages, 1 to 4: enough for two digits of the smallest standard error shown.
 
     A standard error that is zero up to float rounding, because all reports are equal, does not count.
     """
-    errors = [float(found.se[x]) for x in shown if found.se[x] > ROUNDING]
+    errors = [float(estimate.se[x]) for x in shown if estimate.se[x] > ROUNDING]
     if not errors:
         return 1
     return min(max(1, 1 - math.floor(math.log10(100 * min(errors)))), 4)
@@ -179,32 +185,32 @@ def significant(numbers: Sequence[float], error: float) -> list[str]:
     return ["-" if math.isnan(number) else f"{number:,.{min(places, 9)}f}" for number in numbers]
 
 
-def level_text(found: Estimate) -> str:
+def level_text(estimate: Estimate) -> str:
     """Return the privacy level of an estimate's campaign, with its notion; the largest level for people of several
     classes."""
-    notion = found.campaign.notion
+    notion = estimate.campaign.notion
     if isinstance(notion, Classes):
-        return f"epsilon up to {found.epsilon:g} (by class)"
-    return f"epsilon {found.epsilon:g} ({notion.name})"
+        return f"epsilon up to {estimate.epsilon:g} (by class)"
+    return f"epsilon {estimate.epsilon:g} ({notion.name})"
 
 
-def subtitle(found: Estimate, shown: int) -> str:
+def subtitle(estimate: Estimate, shown: int) -> str:
     """Return the subtitle of an estimate: number of outputs, privacy level, confidence."""
-    devices = "" if found.devices in (None, found.reports) else f" of {quantity(found.devices, 'device')}"
-    numbered = numbering(found.campaign.domain)
+    devices = "" if estimate.devices in (None, estimate.reports) else f" of {quantity(estimate.devices, 'device')}"
+    numbered = numbering(estimate.campaign.domain)
     items = f" · items {numbered}" if numbered else ""
-    weighted = "" if found.weighting is None else f" · weighted by {found.weighting.by}"
-    intervals = f"{interval_name(found, shown)}s"
-    return f"{found.counted}{devices} · {level_text(found)} · {intervals}{items}{weighted}"
+    weighted = "" if estimate.weighting is None else f" · weighted by {estimate.weighting.by}"
+    intervals = f"{interval_name(estimate, shown)}s"
+    return f"{estimate.counted}{devices} · {level_text(estimate)} · {intervals}{items}{weighted}"
 
 
-def prior_comparison(found: Estimate) -> str:
+def prior_comparison(estimate: Estimate) -> str:
     """Return a text on how far the estimate is from the prior, and whether the reports contradict the prior; empty
     without a prior."""
-    if found.distance_from_prior is None:
+    if estimate.distance_from_prior is None:
         return ""
-    words = f"distance from the prior{HALF_THE_SUM}: {percent(found.distance_from_prior, 2)}"
-    if found.prior_test is None:
+    words = f"distance from the prior{HALF_THE_SUM}: {percent(estimate.distance_from_prior, 2)}"
+    if estimate.prior_test is None:
         return words
-    contradict = "contradict" if found.prior_test.rejected else "do not contradict"
-    return f"{words}; the reports {contradict} the prior (p-value {found.prior_test.p_value:.2g})"
+    contradict = "contradict" if estimate.prior_test.rejected else "do not contradict"
+    return f"{words}; the reports {contradict} the prior (p-value {estimate.prior_test.p_value:.2g})"

@@ -55,51 +55,53 @@ def new_table(title: str, caption: TextType | None = None) -> Table:
     return table
 
 
-def estimate_table(found: Estimate, truth: Floats | None = None) -> Table:
+def estimate_table(estimate: Estimate, truth: Floats | None = None) -> Table:
     """Return a table with a row for each value: share, interval and bar.
 
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
-    shown = listed(found, ROWS)
-    table = new_table(found.campaign.title, _caption(found, len(shown), truth))
-    table.add_column("value" if found.note is None else "rounded to", overflow="ellipsis", no_wrap=True, max_width=40)
+    shown = listed(estimate, ROWS)
+    table = new_table(estimate.campaign.title, _caption(estimate, len(shown), truth))
+    table.add_column(
+        "value" if estimate.note is None else "rounded to", overflow="ellipsis", no_wrap=True, max_width=40
+    )
     table.add_column("share", justify="right")
-    table.add_column(interval_name(found, len(shown)))
-    if found.prior is not None:
+    table.add_column(interval_name(estimate, len(shown)))
+    if estimate.prior is not None:
         table.add_column("prior", justify="right")
     if truth is not None:
         table.add_column("truth", justify="right")
     table.add_column("")
-    widest = max((float(found.share[x]) for x in shown), default=0.0)
-    places = decimals(found, shown)
-    low, high = ends(found, len(shown))
-    for each in found.resolutions[:-1]:
-        _add_districts(table, found, each, truth)
-    if found.resolutions:
-        table.add_row(Text(district_words(found, found.resolutions[-1]), style="bold"))
+    widest = max((float(estimate.share[x]) for x in shown), default=0.0)
+    places = decimals(estimate, shown)
+    low, high = ends(estimate, len(shown))
+    for resolution in estimate.resolutions[:-1]:
+        _add_districts(table, estimate, resolution, truth)
+    if estimate.resolutions:
+        table.add_row(Text(district_words(estimate, estimate.resolutions[-1]), style="bold"))
     for x in shown:
-        cells = [found.label(x), percent(found.share[x], places), interval_text(low[x], high[x], places)]
-        if found.prior is not None:
-            cells.append(percent(found.prior[x], places))
+        cells = [estimate.label(x), percent(estimate.share[x], places), interval_text(low[x], high[x], places)]
+        if estimate.prior is not None:
+            cells.append(percent(estimate.prior[x], places))
         if truth is not None:
             cells.append(percent(truth[x], places))
-        drawn = ShareBar(float(found.share[x]) / widest if widest > 0 else 0.0)
-        table.add_row(*map(Text, cells), Text(MAY_BE_ZERO) if may_be_zero(found, x, len(shown)) else drawn)
+        drawn = ShareBar(float(estimate.share[x]) / widest if widest > 0 else 0.0)
+        table.add_row(*map(Text, cells), Text(MAY_BE_ZERO) if may_be_zero(estimate, x, len(shown)) else drawn)
     return table
 
 
-def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Floats | None) -> None:
+def _add_districts(table: Table, estimate: Estimate, resolution: Resolution, truth: Floats | None) -> None:
     """Add a section with the districts of one resolution whose shares are significantly above zero."""
-    shown = significant_districts(each)
-    table.add_row(Text(district_words(found, each), style="bold"))
-    places = decimals(each, shown)
+    shown = significant_districts(resolution)
+    table.add_row(Text(district_words(estimate, resolution), style="bold"))
+    places = decimals(resolution, shown)
     for z in shown:
-        interval = interval_text(each.simultaneous_low[z], each.simultaneous_high[z], places)
-        cells = [each.label(z), percent(each.share[z], places), interval]
+        interval = interval_text(resolution.simultaneous_low[z], resolution.simultaneous_high[z], places)
+        cells = [resolution.label(z), percent(resolution.share[z], places), interval]
         if truth is not None:
-            cells.append(percent(float(truth[each.districts == z].sum()), places))
-        table.add_row(*map(Text, cells), ShareBar(float(each.share[z]) / float(each.share.max())))
+            cells.append(percent(float(truth[resolution.districts == z].sum()), places))
+        table.add_row(*map(Text, cells), ShareBar(float(resolution.share[z]) / float(resolution.share.max())))
     table.add_section()
 
 
@@ -144,36 +146,36 @@ class ShareBar:
         yield Text(self.text(min(BAR, options.max_width)))
 
 
-def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
-    lines = [f"{subtitle(found, shown)} · method {found.method}"]
-    if found.class_name is not None:
-        lines.insert(0, f"the class {found.class_name} only")
-    if found.pool == "precision":
+def _caption(estimate: Estimate, shown: int, truth: Floats | None) -> Text:
+    lines = [f"{subtitle(estimate, shown)} · method {estimate.method}"]
+    if estimate.class_name is not None:
+        lines.insert(0, f"the class {estimate.class_name} only")
+    if estimate.pool == "precision":
         lines.append("classes are weighted by precision: their shares are assumed to be the same")
-    if found.weighting is not None:
-        lines.append(found.weighting.description(counted_noun(found.campaign)))
+    if estimate.weighting is not None:
+        lines.append(estimate.weighting.description(counted_noun(estimate.campaign)))
     if truth is not None:
-        lines.append(distance(found, truth))
-    added = prior_comparison(found)
+        lines.append(distance(estimate, truth))
+    added = prior_comparison(estimate)
     if added:
         lines.append(added)
-    if shown < found.size:
-        lines.append(f"{selection(found, shown)}; --format csv has all")
-    if isinstance(found.campaign.domain, Items):
-        lines.append(f"shares of people who have an item, of {found.size:,} items; they need not sum to 100%")
-    if found.note is not None:
-        lines.append(found.note)
-    refused = sum(found.refused.values())
+    if shown < estimate.size:
+        lines.append(f"{selection(estimate, shown)}; --format csv has all")
+    if isinstance(estimate.campaign.domain, Items):
+        lines.append(f"shares of people who have an item, of {estimate.size:,} items; they need not sum to 100%")
+    if estimate.note is not None:
+        lines.append(estimate.note)
+    refused = sum(estimate.refused.values())
     if refused:
-        reasons = ", ".join(f"{count:,} {name}" for name, count in sorted(found.refused.items()) if count)
+        reasons = ", ".join(f"{count:,} {name}" for name, count in sorted(estimate.refused.items()) if count)
         lines.append(f"{refused:,} refused: {reasons}")
-    weight = found.influence.people_per_report
+    weight = estimate.influence.people_per_report
     if not math.isnan(weight):
-        noun = estimated_noun(found.campaign)
-        forged = found.influence.forged or math.ceil(found.reports / 100)
+        noun = estimated_noun(estimate.campaign)
+        forged = estimate.influence.forged or math.ceil(estimate.reports / 100)
         lines.append(
             f"one forged {noun} counts for up to {weight:.1f} people; {quantity(forged, f'forged {noun}')}, "
-            f"{percent(forged / found.reports, 1)} of the {noun}s, could move an unbiased share by "
-            f"{100 * found.influence.share_of(forged):.1f} percentage points"
+            f"{percent(forged / estimate.reports, 1)} of the {noun}s, could move an unbiased share by "
+            f"{100 * estimate.influence.share_of(forged):.1f} percentage points"
         )
     return Text("\n".join(lines))

@@ -33,9 +33,9 @@ WRITERS: Mapping[str, Callable[[pa.Table, IO[bytes]], None]] = {
 
 def _without_formulas(table: pa.Table) -> pa.Table:
     """Return the table with its texts escaped, so that no spreadsheet reads them as formulas; see ``document.cell``."""
-    for at, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            table = table.set_column(at, field, pa.array(map(cell, table.column(at).to_pylist()), pa.string()))
+            table = table.set_column(index, field, pa.array(map(cell, table.column(index).to_pylist()), pa.string()))
     return table
 
 
@@ -86,32 +86,33 @@ def tallies_table(signed: SignedCampaign, counted: Counts, tallies: Mapping[int,
     """
     campaign = signed.campaign
     place, first = _places(campaign, counted)
-    cells, which = np.unique(np.stack([counted.period, counted.view, place]), axis=1, return_inverse=True)
+    cells, cell_of_row = np.unique(np.stack([counted.period, counted.view, place]), axis=1, return_inverse=True)
     if campaign.classes:
-        reports = np.bincount(which, weights=counted.count, minlength=cells.shape[1]).astype(np.int64)
+        reports = np.bincount(cell_of_row, weights=counted.count, minlength=cells.shape[1]).astype(np.int64)
     else:
         reports = np.array([counted.reports[period, view] for period, view, _ in cells.T.tolist()], dtype=np.int64)
     devices = reports
     if tallies:
         devices = np.array([_devices(campaign, tallies[period], *cell) for period, *cell in cells.T.tolist()])
     enough = devices >= campaign.minimum_devices
-    whole = sum(counted.reports.values())
+    total = sum(counted.reports.values())
     if not enough.any():
         parts = ["period", *["class"] * bool(campaign.classes), *["view"] * (len(campaign.views) > 1)]
         raise none_enough(campaign, "period" if len(parts) == 1 else f"combination of {' and '.join(parts)}")
-    kept = enough[which]
-    columns: dict[str, Any] = {"period": counted.period[kept]}
+    included = enough[cell_of_row]
+    columns: dict[str, Any] = {"period": counted.period[included]}
     if campaign.classes:
-        columns["class"] = np.array(campaign.classes, dtype=object)[place[kept]]
+        columns["class"] = np.array(campaign.classes, dtype=object)[place[included]]
     if len(campaign.views) > 1:
-        columns["view"] = counted.view[kept]
+        columns["view"] = counted.view[included]
     kinds = {view.channel.unary for view in campaign.views}
-    columns["feature" if len(kinds) > 1 else "bit" if kinds == {True} else "output"] = (counted.feature - first)[kept]
-    columns |= {"count": counted.count[kept], "reports": reports[which][kept]}
+    outputs = (counted.feature - first)[included]
+    columns["feature" if len(kinds) > 1 else "bit" if kinds == {True} else "output"] = outputs
+    columns |= {"count": counted.count[included], "reports": reports[cell_of_row][included]}
     about = {"campaign": campaign.title, "campaign_id": signed.id.hex(), "table_version": counted.version}
     table = pa.table(columns).replace_schema_metadata({"halftruth": json.dumps(about)})
     inside = int(reports[enough].sum())
-    return Exported(table, inside, len(np.unique(cells[0][enough])), whole - inside, counted.version)
+    return Exported(table, inside, len(np.unique(cells[0][enough])), total - inside, counted.version)
 
 
 def _devices(campaign: Campaign, tally: Tally, view: int, place: int) -> int:

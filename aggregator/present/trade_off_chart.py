@@ -19,7 +19,7 @@ LONGEST = 34
 """Maximum characters in a line of the legend."""
 
 
-def trade_off_chart(found: Sequence[TradeOff]) -> Html:
+def trade_off_chart(curves: Sequence[TradeOff]) -> Html:
     """Return the lines of the best tests of each pair (solid) and the promised bounds (dashed)."""
     bottom, right = TOP + SIDE, LEFT + SIDE
     parts = [
@@ -33,12 +33,12 @@ def trade_off_chart(found: Sequence[TradeOff]) -> Html:
             text_anchor="middle"),
     ]  # fmt: skip
     legend = [("nothing", "no information")]
-    for place, one in enumerate(found):
-        parts.append(_line(f"pair{place}", one.points))
-        legend.append((f"pair{place}", f"{_short(one.answer)} or {_short(one.other)}"))
-        if one.promised(0) is not None:
-            parts.append(_line(f"pair{place} promise", one.promises))
-            legend.append((f"pair{place} promise", f"promised: {_levels(one.bounds)}"))
+    for place, curve in enumerate(curves):
+        parts.append(_line(f"pair{place}", curve.points))
+        legend.append((f"pair{place}", f"{_short(curve.answer)} or {_short(curve.other)}"))
+        if curve.promised(0) is not None:
+            parts.append(_line(f"pair{place} promise", curve.promises))
+            legend.append((f"pair{place} promise", f"promised: {_levels(curve.bounds)}"))
     for row, (name, words) in enumerate(legend):
         y = TOP + 14 + 22 * row
         parts.append(tag("path", d=f"M{right + 24} {y - 4}h30", class_=name))
@@ -63,5 +63,5 @@ def _levels(levels: tuple[float | None, float | None]) -> str:
 
 
 def _short(label: str) -> str:
-    most = LONGEST // 2
-    return label if len(label) <= most else f"{label[: most - 1]}…"
+    maximum = LONGEST // 2
+    return label if len(label) <= maximum else f"{label[: maximum - 1]}…"

@@ -20,7 +20,7 @@ LONGEST = 40
 """Maximum characters in a label."""
 
 
-def draw_trade_offs(found: Sequence[TradeOff], title: str, path: Path) -> None:
+def draw_trade_offs(curves: Sequence[TradeOff], title: str, path: Path) -> None:
     """Draw the tests of pairs of answers to a PNG file.
 
     Raises:
@@ -29,15 +29,17 @@ def draw_trade_offs(found: Sequence[TradeOff], title: str, path: Path) -> None:
     figure = Figure(figsize=(8.5, 5.5), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     axes.plot((0, 1), (1, 0), color="0.7", linewidth=1, label="no information")
-    for place, one in enumerate(found):
+    for place, curve in enumerate(curves):
         colour = f"C{place}"
-        name = f"{_short(one.answer)} or {_short(one.other)}"
-        axes.plot(*zip(*one.points, strict=True), color=colour, linewidth=2, label=f"{name}: {_levels(one.levels)}")
-        if None not in one.bounds:
+        name = f"{_short(curve.answer)} or {_short(curve.other)}"
+        axes.plot(*zip(*curve.points, strict=True), color=colour, linewidth=2, label=f"{name}: {_levels(curve.levels)}")
+        if None not in curve.bounds:
             false = np.linspace(0, 1, 401)
-            forth, back = (float(bound or 0) for bound in one.bounds)
-            least = np.maximum(1 - np.exp(forth) * false, np.exp(-back) * (1 - false))
-            axes.plot(false, least, color=colour, linewidth=1, linestyle="--", label=f"promised: {_levels(one.bounds)}")
+            forth, back = (float(bound or 0) for bound in curve.bounds)
+            promised = np.maximum(1 - np.exp(forth) * false, np.exp(-back) * (1 - false))
+            axes.plot(
+                false, promised, color=colour, linewidth=1, linestyle="--", label=f"promised: {_levels(curve.bounds)}"
+            )
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")

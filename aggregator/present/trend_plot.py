@@ -51,15 +51,19 @@ def trend_figure(trend: Trend) -> Figure:
     elif trend.change is not None:
         shown = foremost_regions(trend.change, PANELS)
     else:
-        districts = [Region(each.name, z) for each in latest.resolutions[:-1] for z in significant_districts(each)]
+        districts = [
+            Region(resolution.name, z)
+            for resolution in latest.resolutions[:-1]
+            for z in significant_districts(resolution)
+        ]
         shown = districts[:PANELS] or [Region(FINEST, x) for x in listed(latest, PANELS)]
     across = min(ACROSS, len(shown))
     down = -(-len(shown) // across)
     figure = Figure(figsize=(max(3.1 * across, 6.5), 1.3 + 2.0 * down), dpi=DOTS_PER_INCH, layout="constrained")
     panels = figure.subplots(down, across, squeeze=False).ravel()
-    own = trend.only is not None or (not latest.resolutions and len(shown) == latest.size)
+    pointwise = trend.only is not None or (not latest.resolutions and len(shown) == latest.size)
     for axes, region in zip(panels, shown, strict=False):
-        _course(axes, trend, region, own)
+        _course(axes, trend, region, pointwise)
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
     parts = [f"unbiased shares, {100 * latest.confidence:.4g}% intervals of each period"]
@@ -68,7 +72,7 @@ def trend_figure(trend: Trend) -> Figure:
     if trend.change is not None:
         parts.append(
             f"changes from {trend.change.names[0]} to {trend.change.names[1]} in percentage points, "
-            f"{'' if own else 'simultaneous '}{100 * latest.confidence:.4g}% intervals"
+            f"{'' if pointwise else 'simultaneous '}{100 * latest.confidence:.4g}% intervals"
         )
     if trend.only is None and trend.change is not None:
         parts.append(selection_of_regions(trend.change, len(shown)))
@@ -77,38 +81,40 @@ def trend_figure(trend: Trend) -> Figure:
     return figure
 
 
-def _course(axes: Axes, trend: Trend, region: Region, own: bool) -> None:
+def _course(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> None:
     """Draw the shares of one value or district over the periods in a panel, with their change.
 
     Args:
-        own: whether the change is drawn with its pointwise interval; if not, with its simultaneous interval.
+        pointwise: whether the change is drawn with its pointwise interval; if not, with its simultaneous interval.
     """
     known, x = trend.known, region.number
-    at = np.array([(span.first + span.last) / 2 for span, _ in known])
-    sides = [one.at(region.resolution) for _, one in known]
-    share = np.array([one.unbiased()[x] for one in sides])
-    raw, low, high = (np.array([getattr(one, name)[x] for one in sides]) for name in ("raw", "low", "high"))
-    axes.plot(at, share, color=SHARE, lw=2, label="share")
+    middles = np.array([(span.first + span.last) / 2 for span, _ in known])
+    sides = [estimate.at(region.resolution) for _, estimate in known]
+    share = np.array([resolution.unbiased()[x] for resolution in sides])
+    raw, low, high = (
+        np.array([getattr(resolution, name)[x] for resolution in sides]) for name in ("raw", "low", "high")
+    )
+    axes.plot(middles, share, color=SHARE, lw=2, label="share")
     true = np.array([
         np.nan if point.truth is None else true_shares(point.estimate, region.resolution, point.truth)[x]
         for point in trend.points
         if point.estimate is not None
     ])  # fmt: skip
-    axes.plot(at, true, "D", ms=4.5, mfc="none", mec=TRUTH, mew=1.2)
+    axes.plot(middles, true, "D", ms=4.5, mfc="none", mec=TRUTH, mew=1.2)
     finite = ~np.isnan(low)
-    axes.vlines(at[finite], low[finite], high[finite], color=INK, lw=1.1)
-    axes.plot(at[finite], raw[finite], "o", ms=2.6, color=INK)
+    axes.vlines(middles[finite], low[finite], high[finite], color=INK, lw=1.1)
+    axes.plot(middles[finite], raw[finite], "o", ms=2.6, color=INK)
     top = float(np.nanmax([*share, *high, *raw, *true]))
-    least = float(np.nanmin([0.0, *raw]))
-    room = 0.06 * (top - least) or 1.0
-    axes.set_ylim(least - room if least < 0 else 0.0, top + room)
+    lowest = float(np.nanmin([0.0, *raw]))
+    room = 0.06 * (top - lowest) or 1.0
+    axes.set_ylim(lowest - room if lowest < 0 else 0.0, top + room)
     for number, (span, _) in enumerate(known):
         axes.hlines(share[number], span.first, span.last, color=SHARE, lw=2)
     axes.set_title(plain(trend.latest.at(region.resolution).label(x), LABEL), size=9.5, loc="left", color=INK, pad=16)
     if trend.change is not None:
         change = trend.change.at(region.resolution)
         places = places_of(change, [x] if trend.change.coarser else range(len(change.raw)))
-        near, far = (change.low, change.high) if own else (change.simultaneous_low, change.simultaneous_high)
+        near, far = (change.low, change.high) if pointwise else (change.simultaneous_low, change.simultaneous_high)
         words = f"{points(change.raw[x], places)}  ({between(near[x], far[x], places)})"
         colour = TRUTH if x in change.significant else INK
         axes.annotate(
@@ -127,33 +133,35 @@ def _course(axes: Axes, trend: Trend, region: Region, own: bool) -> None:
         axes.spines[side].set_visible(False)
 
 
-def draw_difference(found: Difference, path: Path) -> None:
+def draw_difference(difference: Difference, path: Path) -> None:
     """Draw the shares of two sides, and their differences, to a PNG file."""
-    shown = foremost_regions(found, BARS)
-    own = not found.coarser and len(shown) == len(found.raw)
-    cells = [(found.at(region.resolution), region.number) for region in shown]
+    shown = foremost_regions(difference, BARS)
+    pointwise = not difference.coarser and len(shown) == len(difference.raw)
+    cells = [(difference.at(region.resolution), region.number) for region in shown]
     places = np.arange(len(shown))
     figure = Figure(figsize=(10.0, 2.1 + 0.34 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.05))
-    names = ("low", "high") if own else ("simultaneous_low", "simultaneous_high")
+    names = ("low", "high") if pointwise else ("simultaneous_low", "simultaneous_high")
     for shift, side, name, colour in (
-        (-0.2, found.before, found.names[0], SHARE),
-        (0.2, found.after, found.names[1], LATER),
+        (-0.2, difference.before, difference.names[0], SHARE),
+        (0.2, difference.after, difference.names[1], LATER),
     ):
         of_side = [(side.at(region.resolution), region.number) for region in shown]
-        lengths = [float(one.unbiased()[x]) for one, x in of_side]
+        lengths = [float(resolution.unbiased()[x]) for resolution, x in of_side]
         left.barh(places + shift, lengths, height=0.36, color=colour, label=plain(name, LABEL))
-        low, high = (np.array([getattr(one, end)[x] for one, x in of_side]) for end in names)
+        low, high = (np.array([getattr(resolution, end)[x] for resolution, x in of_side]) for end in names)
         known = ~np.isnan(low)
         left.hlines((places + shift)[known], low[known], high[known], color=INK, lw=1.0)
-    left.set_yticks(places, [plain(each.labels[x], LABEL) for each, x in cells])
+    left.set_yticks(places, [plain(districts.labels[x], LABEL) for districts, x in cells])
     left.set_ylim(len(shown) - 0.4, -0.6)
     left.axvline(0, color=INK, lw=0.9)
     left.set_title("unbiased shares", size=9.5, loc="left", color=INK)
     left.xaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.4g}%"))
-    raw, low, high = (np.array([getattr(each, end)[x] for each, x in cells]) for end in ("raw", *names))
+    raw, low, high = (np.array([getattr(districts, end)[x] for districts, x in cells]) for end in ("raw", *names))
     known = ~np.isnan(low)
-    significant = np.array([each.simultaneous_low[x] > 0 or each.simultaneous_high[x] < 0 for each, x in cells])
+    significant = np.array(
+        [districts.simultaneous_low[x] > 0 or districts.simultaneous_high[x] < 0 for districts, x in cells]
+    )
     for chosen, colour in ((~significant & known, INK), (significant & known, TRUTH)):
         right.hlines(places[chosen], low[chosen], high[chosen], color=colour, lw=1.5)
         for limit in (low, high):
@@ -161,13 +169,15 @@ def draw_difference(found: Difference, path: Path) -> None:
         right.plot(raw[chosen], places[chosen], "o", ms=4.5, color=colour)
     right.axvline(0, color=INK, lw=0.9)
     digits = (
-        max(places_of(each, [x]) for each, x in cells) if found.coarser else places_of(found, [x for _, x in cells])
+        max(places_of(districts, [x]) for districts, x in cells)
+        if difference.coarser
+        else places_of(difference, [x for _, x in cells])
     )
     far = float(np.nanmax(np.abs([*low, *high, 1e-9])))
     right.set_xlim(-1.1 * far, 1.1 * far)
     beside = right.get_yaxis_transform()
-    for place, difference in enumerate(raw):
-        words = points(difference, digits)
+    for place, number in enumerate(raw):
+        words = points(number, digits)
         right.text(1.1, place, words, transform=beside, va="center", ha="right", size=8.5, color=INK)
     right.set_title("difference, percentage points", size=9.5, loc="left", color=INK)
     right.xaxis.set_major_formatter(FuncFormatter(lambda part, _: points(part, 0 if far > 0.1 else 1)))
@@ -181,10 +191,11 @@ def draw_difference(found: Difference, path: Path) -> None:
             axes.spines[side_of].set_visible(False)
     figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8.5)
     parts = [
-        f"{'' if own else 'simultaneous '}{100 * found.confidence:.4g}% intervals; orange: significant differences"
+        f"{'' if pointwise else 'simultaneous '}{100 * difference.confidence:.4g}% intervals; orange: significant "
+        "differences",
+        selection_of_regions(difference, len(shown)),
     ]
-    parts.append(selection_of_regions(found, len(shown)))
-    _entitle(figure, heading(found), f"{found.before.reports:,} and {found.after.counted}", *parts)
+    _entitle(figure, heading(difference), f"{difference.before.reports:,} and {difference.after.counted}", *parts)
     save(figure, path)
 
 

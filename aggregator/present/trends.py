@@ -79,53 +79,56 @@ def spans_table(trend: Trend) -> Table:
     return table
 
 
-def change_table(found: Difference, trend: Trend | None = None) -> Table:
+def change_table(difference: Difference, trend: Trend | None = None) -> Table:
     """Return a table with a row for each value: the shares of both sides and their difference.
 
     Args:
         trend: the trend to which the change belongs; the shares over time are drawn in a few characters.
     """
-    shown = foremost(found, ROWS)
-    title = entitled(found.after) if trend is not None else heading(found)
+    shown = foremost(difference, ROWS)
+    title = entitled(difference.after) if trend is not None else heading(difference)
     truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
-    table = new_table(title, _caption(found, len(shown)))
+    table = new_table(title, _caption(difference, len(shown)))
     table.add_column("value", overflow="ellipsis", max_width=36)
     if trend is not None:
         table.add_column("course", no_wrap=True, min_width=6)
-    for name in found.names:
+    for name in difference.names:
         table.add_column(Text(name), justify="right", overflow="fold", max_width=24)
     table.add_column("change" if trend is not None else "difference", justify="right")
-    table.add_column(Text(interval_name(found, len(shown))), min_width=14)
+    table.add_column(Text(interval_name(difference, len(shown))), min_width=14)
     if truths is not None and truths[0] is not None:
         table.add_column("true change", justify="right")
     table.add_column("")
-    places, significant = places_of(found, shown), set(found.significant)
-    low, high = ends(found, len(shown))
-    for each in found.coarser:
-        _add_districts(table, found, each, trend is not None)
+    places, significant = places_of(difference, shown), set(difference.significant)
+    low, high = ends(difference, len(shown))
+    for districts in difference.coarser:
+        _add_districts(table, difference, districts, trend is not None)
     for x in shown:
-        cells = [found.after.label(x)]
+        cells = [difference.after.label(x)]
         if trend is not None:
             cells.append(course([float(known.unbiased()[x]) for _, known in trend.known]))
-        cells += [percent(side.unbiased()[x], places) for side in (found.before, found.after)]
-        cells += [points(found.raw[x], places), between(low[x], high[x], places)]
+        cells += [percent(side.unbiased()[x], places) for side in (difference.before, difference.after)]
+        cells += [points(difference.raw[x], places), between(low[x], high[x], places)]
         if truths is not None and truths[0] is not None and truths[1] is not None:
             cells.append(points(float(truths[1][x] - truths[0][x]), places))
         table.add_row(*map(Text, [*cells, "*" if x in significant else ""]))
     return table
 
 
-def _add_districts(table: Table, found: Difference, each: DistrictDifference, in_course: bool) -> None:
+def _add_districts(table: Table, difference: Difference, districts: DistrictDifference, in_course: bool) -> None:
     """Add a section with the districts of one resolution that differ significantly."""
-    name = district_name(found.after.campaign.domain, each.resolution, len(each.labels))
-    count = len(each.significant)
-    words = f"{len(each.labels):,} {name}: {count:,} {'differs' if count == 1 else 'differ'}"
+    name = district_name(difference.after.campaign.domain, districts.resolution, len(districts.labels))
+    count = len(districts.significant)
+    words = f"{len(districts.labels):,} {name}: {count:,} {'differs' if count == 1 else 'differ'}"
     table.add_row(Text(words, style="bold"))
-    for z in each.significant[:MOST_DISTRICTS]:
-        places = places_of(each, [z])
-        cells = [each.labels[z], *([""] if in_course else [])]
-        cells += [percent(side[z], places) for side in (each.before, each.after)]
-        cells += [points(each.raw[z], places), between(each.simultaneous_low[z], each.simultaneous_high[z], places)]
+    for z in districts.significant[:MOST_DISTRICTS]:
+        places = places_of(districts, [z])
+        cells = [districts.labels[z], *([""] if in_course else [])]
+        cells += [percent(side[z], places) for side in (districts.before, districts.after)]
+        cells += [
+            points(districts.raw[z], places),
+            between(districts.simultaneous_low[z], districts.simultaneous_high[z], places),
+        ]
         cells += [""] * (len(table.columns) - len(cells) - 1)
         table.add_row(*map(Text, [*cells, "*"]))
     table.add_section()
@@ -135,39 +138,39 @@ def steps_table(trend: Trend) -> Table | Text:
     """Return a table of the significant changes from each span to the next: the value or district, and the change; a
     sentence if no change is significant."""
     confidence = f"{100 * trend.latest.confidence:.4g}%"
-    found = [
+    changes = [
         (step, region) for step in trend.steps for region in significant_regions(step) if trend.only in (None, region)
     ]
-    if not found:
+    if not changes:
         return Text(
             f"No change from one span to the next is significant, by {confidence} intervals for all steps together."
         )
-    found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
-    kept = {(id(step), region) for step, region in found[:ROWS]}
+    changes.sort(key=lambda change: -float(change[0].at(change[1].resolution).evidence[change[1].number]))
+    shown = {(id(step), region) for step, region in changes[:ROWS]}
     table = new_table(entitled(trend.latest))
     for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
     for step in trend.steps:
         for region in significant_regions(step):
-            if (id(step), region) not in kept:
+            if (id(step), region) not in shown:
                 continue
-            each, z = step.at(region.resolution), region.number
-            places = places_of(each, [z])
+            difference, z = step.at(region.resolution), region.number
+            places = places_of(difference, [z])
             cells = [
                 *step.names,
-                each.labels[z],
-                *(percent(float(side[z]), places) for side in (each.before, each.after)),
+                difference.labels[z],
+                *(percent(float(side[z]), places) for side in (difference.before, difference.after)),
             ]
             cells += [
-                points(float(each.raw[z]), places),
-                between(each.simultaneous_low[z], each.simultaneous_high[z], places),
+                points(float(difference.raw[z]), places),
+                between(difference.simultaneous_low[z], difference.simultaneous_high[z], places),
             ]
             table.add_row(*map(Text, cells))
-    lines = [f"significant changes between spans: {len(found):,}, by {confidence} intervals for all steps together"]
+    lines = [f"significant changes between spans: {len(changes):,}, by {confidence} intervals for all steps together"]
     if any(step.coarser for step in trend.steps):
         lines.append(BY_RESOLUTION)
-    if len(kept) < len(found):
-        lines.append(f"the {len(kept)} most significant are shown; --json has all")
+    if len(shown) < len(changes):
+        lines.append(f"the {len(shown)} most significant are shown; --json has all")
     table.caption = Text("\n".join(lines))
     return table
 
@@ -222,36 +225,39 @@ def trend_csv(trend: Trend) -> str:
     return csv_text(["campaign", "class", "periods", "reports", *COLUMNS, *resolution, *truth], rows)
 
 
-def change_csv(found: Difference) -> str:
+def change_csv(difference: Difference) -> str:
     """Return CSV with a row for each value, then for each coarser district: both sides and their difference.
 
     If there are districts, there is a column ``resolution``, as in ``estimate_rows``.
     """
-    numbers, sides = found.as_json(), (found.before.as_json(), found.after.as_json())
+    numbers, sides = difference.as_json(), (difference.before.as_json(), difference.after.as_json())
     sections = [(FINEST, numbers["values"], *(side["values"] for side in sides))]
-    for each in reversed(numbers["resolutions"]):
-        name = each["resolution"]
-        of_sides = (next(one["values"] for one in side["resolutions"] if one["resolution"] == name) for side in sides)
-        sections.append((name, each["values"], *of_sides))
+    for resolution in reversed(numbers["resolutions"]):
+        name = resolution["resolution"]
+        of_sides = (
+            next(districts["values"] for districts in side["resolutions"] if districts["resolution"] == name)
+            for side in sides
+        )
+        sections.append((name, resolution["values"], *of_sides))
     rows = [
         {"value": row["value"]}
-        | ({"resolution": name} if found.coarser else {})
-        | {f"{side}_{key}": one[key] for side, one in zip(("from", "to"), pair, strict=True) for key in _SIDE}
+        | ({"resolution": name} if difference.coarser else {})
+        | {f"{side}_{key}": side_row[key] for side, side_row in zip(("from", "to"), pair, strict=True) for key in _SIDE}
         | {key: row[key] for key in _CHANGE}
         for name, *columns in sections
         for row, *pair in zip(*columns, strict=True)
     ]
-    names = ["value", *(["resolution"] if found.coarser else [])]
+    names = ["value", *(["resolution"] if difference.coarser else [])]
     return csv_text([*names, *(f"{side}_{key}" for side in ("from", "to") for key in _SIDE), *_CHANGE], rows)
 
 
 def _sections(
-    found: Estimate, values: list[dict[str, Any]], coarser: list[dict[str, Any]]
+    estimate: Estimate, values: list[dict[str, Any]], coarser: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, str], list[dict[str, Any]]]]:
     """Yield for each resolution, the finest first, the columns common to all its rows, and the rows."""
-    yield {"value_kind": found.value_kind} | ({"resolution": FINEST} if found.resolutions else {}), values
-    for each in reversed(coarser):
-        yield {"value_kind": "district", "resolution": each["resolution"]}, each["values"]
+    yield {"value_kind": estimate.value_kind} | ({"resolution": FINEST} if estimate.resolutions else {}), values
+    for resolution in reversed(coarser):
+        yield {"value_kind": "district", "resolution": resolution["resolution"]}, resolution["values"]
 
 
 _SIDE = ("estimate", "raw", "se")
@@ -261,27 +267,27 @@ _CHANGE = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_
 def course(shares: list[float]) -> str:
     """Return a line of at most ``LETTERS`` block characters that shows shares, scaled to the largest share."""
     if len(shares) > LETTERS:
-        shares = [shares[round(at * (len(shares) - 1) / (LETTERS - 1))] for at in range(LETTERS)]
-    most = max(shares)
+        shares = [shares[round(letter * (len(shares) - 1) / (LETTERS - 1))] for letter in range(LETTERS)]
+    largest = max(shares)
     return "".join(
-        STEPS[round(max(share, 0.0) / most * (len(STEPS) - 1))] if most > 0 else STEPS[0] for share in shares
+        STEPS[round(max(share, 0.0) / largest * (len(STEPS) - 1))] if largest > 0 else STEPS[0] for share in shares
     )
 
 
-def _caption(found: Difference, shown: int) -> Text:
-    after = found.after
-    what = "changes" if found.paired else "differences"
-    levels = " and ".join(dict.fromkeys(map(level_text, (found.before, after))))
+def _caption(difference: Difference, shown: int) -> Text:
+    after = difference.after
+    noun = "changes" if difference.paired else "differences"
+    levels = " and ".join(dict.fromkeys(map(level_text, (difference.before, after))))
     lines = [
-        f"{found.before.reports:,} and {after.counted} · {levels} · {what} in percentage points, "
-        f"{interval_name(found, shown)}s",
-        f"{basis(found)}; shares and {what} are the unbiased estimates",
+        f"{difference.before.reports:,} and {after.counted} · {levels} · {noun} in percentage points, "
+        f"{interval_name(difference, shown)}s",
+        f"{basis(difference)}; shares and {noun} are the unbiased estimates",
     ]
-    if found.coarser:
+    if difference.coarser:
         lines.append(f"districts are shown if they differ significantly; {BY_RESOLUTION}")
-    if shown < len(found.raw):
-        lines.append(f"{selection(found, shown)}; --json has all")
-    count = len(found.significant)
-    who = f"* significant {what}: {count:,} of {len(found.raw):,}" if count else f"no significant {what}"
-    lines.append(f"{who}, by the {100 * found.confidence:.4g}% intervals for all together")
+    if shown < len(difference.raw):
+        lines.append(f"{selection(difference, shown)}; --json has all")
+    count = len(difference.significant)
+    count_text = f"* significant {noun}: {count:,} of {len(difference.raw):,}" if count else f"no significant {noun}"
+    lines.append(f"{count_text}, by the {100 * difference.confidence:.4g}% intervals for all together")
     return Text("\n".join(lines))

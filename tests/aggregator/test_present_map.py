@@ -43,9 +43,9 @@ def test_a_cell_is_drawn_at_its_finest_significant_resolution(n):
     for x in range(77):
         known = [place for place, each in enumerate(one.resolutions) if each.above_zero[each.districts[x]]]
         finest = max(known, default=0)
-        assert cut.resolutions[cut.of[x]] == finest
-        assert cut.districts[cut.of[x]] == one.resolutions[finest].districts[x]
-        assert cut.significant[cut.of[x]] == bool(known)
+        assert cut.resolutions[cut.region_of[x]] == finest
+        assert cut.districts[cut.region_of[x]] == one.resolutions[finest].districts[x]
+        assert cut.significant[cut.region_of[x]] == bool(known)
     assert cut.density.sum() == pytest.approx(1, abs=1e-9)
     if n == 100_000:
         assert cut.density[[12, 60]] == pytest.approx(one.share[[12, 60]])
@@ -55,7 +55,7 @@ def test_every_cell_has_one_region_if_districts_cross_squares():
     """With districts that cross squares every cell has one region, and the shares of the cells sum to one."""
     one = found(100_000, Coarse(3), CROSSING, Identity())
     cut = regions(one)
-    assert set(cut.of.tolist()) <= set(range(len(cut.share)))
+    assert set(cut.region_of.tolist()) <= set(range(len(cut.share)))
     assert cut.density.sum() == pytest.approx(1, abs=1e-6)
 
 

@@ -85,8 +85,8 @@ def test_every_region_has_one_mark_with_its_figures(name):
     for read in marked:
         inside = cells(read, GRID)
         seen[inside] += 1
-        (region,) = set(cut.of[inside].tolist())
-        assert (cut.of == region).sum() == len(inside)
+        (region,) = set(cut.region_of[inside].tolist())
+        assert (cut.region_of == region).sum() == len(inside)
         title, shown = read.texts
         assert title == shown
         assert read.seen["div"]["tabindex"] == "0"
@@ -116,7 +116,7 @@ def test_a_mark_lies_where_its_region_is_drawn(truth):
     for read in marked:
         x, y, across, down = map(float, read.seen["svg"]["viewbox"].split())
         inside = cells(read, GRID)
-        if not cut.significant[cut.of[inside[0]]]:
+        if not cut.significant[cut.region_of[inside[0]]]:
             continue
         row, column = divmod(int(inside[0]), 11)
         # The pixel is not in the middle of the cell, so that neither a coast nor the scale bar covers it.
