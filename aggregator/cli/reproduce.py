@@ -58,7 +58,7 @@ def reproduce(
     then names the source of each data set and ends with exit code 75. Results from a part of a data set are marked.
     """
     from aggregator.reproduce.data import DataFolder
-    from aggregator.reproduce.document import run
+    from aggregator.reproduce.document import run_experiments
     from aggregator.reproduce.draw import draw  # matplotlib takes a second to load
     from aggregator.reproduce.experiment import STEPS
     from aggregator.reproduce.page import part
@@ -79,13 +79,13 @@ def reproduce(
             ) from None
 
     with shell.progress(paper, STEPS * len(only or names)) as advance:
-        document = run(paper, DataFolder(data), seed, quick=quick, only=only, begun=begun, advance=advance)
+        document = run_experiments(paper, DataFolder(data), seed, quick=quick, only=only, begun=begun, advance=advance)
     if document.runs:
         (out / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
         (out / f"{paper}.md").write_text(part(document, ".") + "\n", encoding="utf-8")
-        for experiment in document.runs:
-            if experiment.figure:
-                draw(experiment, out / f"{paper}-{experiment.name}.png")
+        for run in document.runs:
+            if run.figure:
+                draw(run, out / f"{paper}-{run.name}.png")
     if as_json:
         shell.print_json(document.as_json())
     else:
@@ -102,7 +102,7 @@ def _table(document: Document) -> Table:
     table.add_column("experiment", no_wrap=True)
     for name in ("the paper says", "we get", "why they differ"):
         table.add_column(name, ratio=1)
-    for experiment in document.runs:
-        for place, finding in enumerate(experiment.outcome.findings):
-            table.add_row(*map(Text, (experiment.name if not place else "", finding.paper, finding.ours, finding.why)))
+    for run in document.runs:
+        for place, finding in enumerate(run.outcome.findings):
+            table.add_row(*map(Text, (run.name if not place else "", finding.paper, finding.ours, finding.why)))
     return table

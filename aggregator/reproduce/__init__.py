@@ -46,5 +46,5 @@ PAPERS = {
 
 def experiments(paper: str) -> tuple[Experiment, ...]:
     """Return the experiments of a paper, in the paper's order."""
-    found: tuple[Experiment, ...] = import_module(f"aggregator.reproduce.{paper}").EXPERIMENTS
-    return found
+    paper_experiments: tuple[Experiment, ...] = import_module(f"aggregator.reproduce.{paper}").EXPERIMENTS
+    return paper_experiments

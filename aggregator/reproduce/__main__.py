@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aggregator.reproduce import PAPERS
 from aggregator.reproduce.data import DataFolder
-from aggregator.reproduce.document import run
+from aggregator.reproduce.document import run_experiments
 from aggregator.reproduce.draw import draw
 from aggregator.reproduce.page import written
 
@@ -30,14 +30,14 @@ def main() -> None:
     figures, page = DOCS / "results", DOCS / "RESULTS.md"
     papers, data, start = sys.argv[2:] or list(PAPERS), DataFolder(Path(sys.argv[1])), time.monotonic()
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        running = [pool.submit(run, paper, data, SEED, quick=True) for paper in papers]
-        for paper, document in ((paper, one.result()) for paper, one in zip(papers, running, strict=True)):
+        running = [pool.submit(run_experiments, paper, data, SEED, quick=True) for paper in papers]
+        for paper, document in ((paper, future.result()) for paper, future in zip(papers, running, strict=True)):
             if document.missing:
                 sys.exit("\n".join(document.missing.values()))
             (figures / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
-            for found in document.runs:
-                if found.figure:
-                    draw(found, figures / f"{paper}-{found.name}.png")
+            for run in document.runs:
+                if run.figure:
+                    draw(run, figures / f"{paper}-{run.name}.png")
             page.write_text(written(page.read_text(encoding="utf-8"), document, figures.name), encoding="utf-8")
             print(f"{paper}: {len(document.runs)} experiments, {time.monotonic() - start:.0f} s", flush=True)
 

@@ -96,13 +96,13 @@ class Baskets:
         offsets: (users + 1,) the ends of the lists: list i is ``items[offsets[i]:offsets[i + 1]]``.
         items: all lists, one after another, as item ids from 0; some ids may not occur.
         label: the name and the size of the data that were read.
-        whole: whether the whole data set was read.
+        complete: whether the whole data set was read.
     """
 
     offsets: Integers
     items: Integers
     label: str
-    whole: bool
+    complete: bool
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -119,12 +119,12 @@ class CheckIns:
 
     Attributes:
         counts: (43,750,) the number of check-ins in each cell, with rows from the south and columns from the west.
-        label, whole: see ``Baskets``.
+        label, complete: see ``Baskets``.
     """
 
     counts: Integers
     label: str
-    whole: bool
+    complete: bool
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class LastCheckIns:
         last: (users,) the district of each user's last check-in.
         owner, district, count: the number ``count`` of earlier check-ins of user ``owner`` in ``district``, with one
             row for each pair of user and district.
-        label, whole: see ``Baskets``.
+        label, complete: see ``Baskets``.
     """
 
     last: Integers
@@ -143,14 +143,14 @@ class LastCheckIns:
     district: Integers
     count: Integers
     label: str
-    whole: bool
+    complete: bool
 
     @property
     def earlier(self) -> Integers:
         """Number of earlier check-ins of all users in each district, shape (1296,)."""
-        found = np.zeros(DISTRICTS**2, dtype=np.int64)
-        np.add.at(found, self.district, self.count)
-        return found
+        counts = np.zeros(DISTRICTS**2, dtype=np.int64)
+        np.add.at(counts, self.district, self.count)
+        return counts
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,9 @@ class DataFolder:
         source = SOURCES[name]
         names = (*source.originals, source.compact)
         if self.path is not None:
-            for each in names:
-                if (self.path / each).is_file():
-                    return self.path / each
+            for file_name in names:
+                if (self.path / file_name).is_file():
+                    return self.path / file_name
         lacking = "no folder of data sets was named"
         if self.path is not None:
             lacking = f"{self.path} contains no file of this data set ({', '.join(names)})"
@@ -205,9 +205,9 @@ class DataFolder:
         order = np.argsort(user[rated], kind="stable")
         _, sizes = np.unique(user[rated], return_counts=True)
         source = SOURCES["clothing"]
-        whole = len(user) == source.records
-        label = f"{_part(source.title, whole)}, {int(rated.sum()):,} rated rentals by {len(sizes):,} people"
-        return Baskets(np.append(0, np.cumsum(sizes)), item[rated][order].astype(np.int64), label, whole)
+        complete = len(user) == source.records
+        label = f"{_part(source.title, complete)}, {int(rated.sum()):,} rated rentals by {len(sizes):,} people"
+        return Baskets(np.append(0, np.cumsum(sizes)), item[rated][order].astype(np.int64), label, complete)
 
     def check_ins_on_grid(self) -> CheckIns:
         """Return the number of check-ins in each cell of the grid over the United States (Cho, Myers, Leskovec
@@ -222,9 +222,9 @@ class DataFolder:
             counts = np.bincount(cell, minlength=GRID_ROWS * GRID_COLUMNS)
         else:
             counts = grid_check_ins(path, GRID_ROWS, GRID_COLUMNS)
-        whole = int(counts.sum()) == SOURCES["gowalla-grid"].records
+        complete = int(counts.sum()) == SOURCES["gowalla-grid"].records
         return CheckIns(
-            counts, f"{_part('Gowalla', whole)}, {int(counts.sum()):,} check-ins in the United States", whole
+            counts, f"{_part('Gowalla', complete)}, {int(counts.sum()):,} check-ins in the United States", complete
         )
 
     def last_check_ins(self) -> LastCheckIns:
@@ -232,7 +232,7 @@ class DataFolder:
         path = self.file("gowalla-last")
         if path.suffix == ".npz":
             arrays = compact(path, "last_district", "early_offsets", "early_district", "early_count")
-            last, whole = arrays["last_district"].astype(np.int64), False
+            last, complete = arrays["last_district"].astype(np.int64), False
             ends = arrays["early_offsets"].astype(np.int64)
             owner = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
             district, count = (arrays[key].astype(np.int64) for key in ("early_district", "early_count"))
@@ -246,9 +246,9 @@ class DataFolder:
             user, seconds, latitude, longitude = check_ins(path)
             last, owner, district, count = _by_user(user, seconds, _districts(latitude, longitude))
             records = len(user)
-            whole = records == SOURCES["gowalla-last"].records
-        label = f"{_part('Gowalla', whole)}, {len(last):,} users with {records:,} check-ins"
-        return LastCheckIns(last, owner, district, count, label, whole)
+            complete = records == SOURCES["gowalla-last"].records
+        label = f"{_part('Gowalla', complete)}, {len(last):,} users with {records:,} check-ins"
+        return LastCheckIns(last, owner, district, count, label, complete)
 
     def _baskets(self, name: str) -> Baskets:
         path, source = self.file(name), SOURCES[name]
@@ -259,13 +259,13 @@ class DataFolder:
                 raise UnreadableData(f"{path.name}: its offsets must rise from 0 to {len(items)}, the number of items")
         else:
             offsets, items = lists(path)
-        whole = len(items) == source.records
-        label = f"{_part(source.title, whole)}, {len(offsets) - 1:,} baskets with {len(items):,} items in them"
-        return Baskets(offsets, items, label, whole)
+        complete = len(items) == source.records
+        label = f"{_part(source.title, complete)}, {len(offsets) - 1:,} baskets with {len(items):,} items in them"
+        return Baskets(offsets, items, label, complete)
 
 
-def _part(title: str, whole: bool) -> str:
-    return f"{title}, whole" if whole else f"{title}, a part of it"
+def _part(title: str, complete: bool) -> str:
+    return f"{title}, whole" if complete else f"{title}, a part of it"
 
 
 def _districts(latitude: Floats, longitude: Floats) -> Integers:

@@ -65,18 +65,18 @@ class Document:
             "paper": self.paper,
             "quick": self.quick,
             "seed": self.seed,
-            "experiments": [_plain(asdict(each)) for each in self.runs],
+            "experiments": [_plain(asdict(run)) for run in self.runs],
             "missing": dict(self.missing),
         }
 
     def as_text(self) -> str:
         """Return the machine-readable form as text, with one line for each experiment."""
         head = {key: value for key, value in self.as_json().items() if key != "experiments"}
-        lines = ",\n".join(json.dumps(_plain(asdict(each)), ensure_ascii=False) for each in self.runs)
+        lines = ",\n".join(json.dumps(_plain(asdict(run)), ensure_ascii=False) for run in self.runs)
         return f'{json.dumps(head)[:-1]}, "experiments": [\n{lines}\n]}}\n'
 
 
-def run(
+def run_experiments(
     paper: str,
     data: DataFolder,
     seed: int,
@@ -99,35 +99,33 @@ def run(
         UnreadableData: a file does not contain the data set that its name indicates.
     """
     offered = experiments(paper)
-    unknown = sorted(set(only) - {each.name for each in offered})
+    names = [experiment.name for experiment in offered]
+    unknown = sorted(set(only) - set(names))
     if unknown:
-        raise ValueError(
-            f"{paper} has no experiment {unknown[0]!r}: expected {', '.join(each.name for each in offered)}"
-        )
+        raise ValueError(f"{paper} has no experiment {unknown[0]!r}: expected {', '.join(names)}")
     runs, missing = [], {}
-    for each in offered:
-        if only and each.name not in only:
+    for experiment in offered:
+        if only and experiment.name not in only:
             continue
         try:
-            for need in each.needs:
+            for need in experiment.needs:
                 data.file(need)
         except MissingData as reason:
-            missing[each.name] = str(reason)
+            missing[experiment.name] = str(reason)
             continue
-        begun(each)
-        outcome = each.outcome(data, seed, quick=quick, advance=advance)
-        runs.append(
-            ExperimentRun(each.name, each.row, each.title, each.quick_repeats if quick else each.repeats, outcome)
-        )
+        begun(experiment)
+        outcome = experiment.outcome(data, seed, quick=quick, advance=advance)
+        repeats = experiment.quick_repeats if quick else experiment.repeats
+        runs.append(ExperimentRun(experiment.name, experiment.row, experiment.title, repeats, outcome))
     return Document(paper, quick, seed, tuple(runs), missing)
 
 
 def _plain(value: Any) -> Any:
     """Return a value in a form for JSON: floats are rounded to ``DIGITS`` digits, and NaN and infinity become None."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(element) for element in value]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
     return value

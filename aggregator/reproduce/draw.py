@@ -52,9 +52,9 @@ COLOURS = 255
 MARKS = ("o", "s", "^", "D", "v")
 
 
-def draw(found: ExperimentRun, path: Path) -> None:
+def draw(run: ExperimentRun, path: Path) -> None:
     """Plot the figure of an experiment to a PNG file."""
-    panels = found.outcome.panels
+    panels = run.outcome.panels
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(max(WIDTH * columns, 6.2), HEIGHT * rows + 0.9), dpi=DOTS_PER_INCH, layout="constrained")
@@ -66,7 +66,7 @@ def draw(found: ExperimentRun, path: Path) -> None:
             named.setdefault(name, line)
     for axes in every[len(panels) :]:
         axes.set_visible(False)
-    figure.suptitle(found.title, size=11, x=0.01, ha="left", color=INK)
+    figure.suptitle(run.title, size=11, x=0.01, ha="left", color=INK)
     figure.legend(
         list(named.values()),
         list(named),

@@ -127,10 +127,10 @@ class Setting:
 
     def track(self, parts: Iterable[Item]) -> Iterator[Item]:
         """Yield the parts of the work, and advance the progress bar after each part."""
-        whole = list(parts)
-        for place, part in enumerate(whole):
+        all_parts = list(parts)
+        for place, part in enumerate(all_parts):
             yield part
-            self.advance(STEPS * (place + 1) // len(whole) - STEPS * place // len(whole))
+            self.advance(STEPS * (place + 1) // len(all_parts) - STEPS * place // len(all_parts))
 
 
 @dataclass(frozen=True)
@@ -171,15 +171,15 @@ class Experiment:
 def parted(name: str, x: Sequence[float], y: Sequence[float], valid: Sequence[bool], notion: str) -> tuple[Curve, ...]:
     """Return a published curve as two curves: the part that satisfies the claimed level, and the part that does not,
     with "not" and the notion in its name."""
-    kept = tuple(value if holds else math.nan for value, holds in zip(y, valid, strict=True))
+    valid_y = tuple(value if holds else math.nan for value, holds in zip(y, valid, strict=True))
     # The invalid part extends to the next valid point on either side, so that the line has no gap.
     near = [any(not holds for holds in valid[max(place - 1, 0) : place + 2]) for place in range(len(x))]
     broken = tuple(value if close else math.nan for value, close in zip(y, near, strict=True))
     both = (
-        (Curve(name, tuple(x), kept, "published"), any(valid)),
+        (Curve(name, tuple(x), valid_y, "published"), any(valid)),
         (Curve(f"{name}, not {notion} here", tuple(x), broken, "invalid"), not all(valid)),
     )
-    return tuple(curve for curve, wanted in both if wanted)
+    return tuple(curve for curve, has_points in both if has_points)
 
 
 def by_level(texts: Iterable[str], levels: Iterable[float]) -> str:
@@ -188,11 +188,11 @@ def by_level(texts: Iterable[str], levels: Iterable[float]) -> str:
     parts = []
     for text, places in groupby(zip(texts, levels, strict=True), key=lambda place: place[0]):
         *rest, last = (f"{eps:g}" for _, eps in places)
-        at = f"{', '.join(rest)} and {last}" if rest else last
-        parts.append(f"{text} at {at} {'nat' if at == '1' else 'nats'}")
+        nats = f"{', '.join(rest)} and {last}" if rest else last
+        parts.append(f"{text} at {nats} {'nat' if nats == '1' else 'nats'}")
     return ", ".join(parts)
 
 
-def series(found: Sequence[Mapping[Key, Numeric]]) -> dict[Key, list[Numeric]]:
+def series(points: Sequence[Mapping[Key, Numeric]]) -> dict[Key, list[Numeric]]:
     """Return a list of numbers for each name, from one mapping of names to numbers for each point."""
-    return {name: [each[name] for each in found] for name in found[0]}
+    return {name: [point[name] for point in points] for name in points[0]}

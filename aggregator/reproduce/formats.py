@@ -128,10 +128,10 @@ def _columns(rows: list[list[str]], path: Path, part: int) -> CheckInRows:
     try:
         user, time, latitude, longitude, _ = zip(*rows, strict=True)
         stamps = np.array([stamp.removesuffix("Z") for stamp in time], dtype="datetime64[s]")
-        where = np.array([latitude, longitude], dtype=np.float64)
-        if not np.isfinite(where).all():
+        coordinates = np.array([latitude, longitude], dtype=np.float64)
+        if not np.isfinite(coordinates).all():
             raise ValueError("a latitude or longitude is not a finite number")
-        return np.array(user, dtype=np.int64), stamps.astype(np.int64), where[0], where[1]
+        return np.array(user, dtype=np.int64), stamps.astype(np.int64), coordinates[0], coordinates[1]
     except ValueError:
         first = part * _LINES + 1
         raise UnreadableData(

@@ -25,31 +25,31 @@ def part(document: Document, figures: str) -> str:
         + f"{'A quick run' if document.quick else 'A full run'}: `{command}`, "
         + "with `--data DIR` for the experiments that name data.",
         "",
-        *(f"- **{found.title}.** {found.outcome.verdict}" for found in document.runs),
+        *(f"- **{run.title}.** {run.outcome.verdict}" for run in document.runs),
     ]
-    for found in document.runs:
-        lines += ["", f"### {document.paper} {found.name}: {found.title}", "", *_section(document, found, figures)]
+    for run in document.runs:
+        lines += ["", f"### {document.paper} {run.name}: {run.title}", "", *_section(document, run, figures)]
     lines += [f"\nNot run: `{name}`. {reason[0].upper()}{reason[1:]}." for name, reason in document.missing.items()]
     return "\n".join(lines)
 
 
-def _section(document: Document, found: ExperimentRun, figures: str) -> Iterable[str]:
-    if found.figure:
-        yield f"![{found.title}]({figures}/{document.paper}-{found.name}.png)"
+def _section(document: Document, run: ExperimentRun, figures: str) -> Iterable[str]:
+    if run.figure:
+        yield f"![{run.title}]({figures}/{document.paper}-{run.name}.png)"
         yield ""
-    first, *others = found.row.split(", ")
+    first, *others = run.row.split(", ")
     row = f"Rows {' and '.join((first, *others))}" if others else f"Row {first}"
-    facts = [row, f"`halftruth reproduce {document.paper} --only {found.name}`"]
-    if found.outcome.data:
-        facts.append(f"data: {found.outcome.data}")
-    if found.repeats > 1:
-        facts.append(f"random parts repeated {found.repeats:,} times")
+    facts = [row, f"`halftruth reproduce {document.paper} --only {run.name}`"]
+    if run.outcome.data:
+        facts.append(f"data: {run.outcome.data}")
+    if run.repeats > 1:
+        facts.append(f"random parts repeated {run.repeats:,} times")
     yield "; ".join(facts) + "."
     yield ""
     yield "| the paper says | we get | why they differ |"
     yield "|---|---|---|"
-    for each in found.outcome.findings:
-        yield f"| {_cell(each.paper)} | {_cell(each.ours)} | {_cell(each.why)} |"
+    for finding in run.outcome.findings:
+        yield f"| {_cell(finding.paper)} | {_cell(finding.ours)} | {_cell(finding.why)} |"
 
 
 def _cell(text: str) -> str:
@@ -67,4 +67,4 @@ def written(page: str, document: Document, figures: str) -> str:
         raise ValueError(
             f"the page has no place for {document.paper}: expected <!-- computed: {document.paper} --> and <!-- end -->"
         )
-    return place.sub(lambda found: found[1] + part(document, figures) + "\n" + found[2], page)
+    return place.sub(lambda match: match[1] + part(document, figures) + "\n" + match[2], page)

@@ -54,14 +54,14 @@ def campaign(domain: Domain, notion: Notion, mechanism: str, sensitive_share: fl
     )
 
 
-def tally(channel: Channel, held: Sequence[int] | Integers, generator: np.random.Generator) -> Tally:
+def tally(channel: Channel, population: Sequence[int] | Integers, generator: np.random.Generator) -> Tally:
     """Return the tally of one simulated report of each person.
 
     Args:
-        held: (k,) the number of people who have each value.
+        population: (k,) the number of people who have each value.
         generator: the random generator of the experiment; devices use the operating system's random source.
     """
-    people = np.asarray(held, dtype=np.int64)
+    people = np.asarray(population, dtype=np.int64)
     if people.shape != (channel.inputs,):
         raise ValueError(f"the numbers of people have shape {people.shape}, but must have shape ({channel.inputs},)")
     if people.min() < 0:
@@ -70,16 +70,18 @@ def tally(channel: Channel, held: Sequence[int] | Integers, generator: np.random
 
 
 def simulated_variation(
-    campaign: Campaign, held: Sequence[int] | Integers, method: str, generator: np.random.Generator, surveys: int
+    campaign: Campaign, population: Sequence[int] | Integers, method: str, generator: np.random.Generator, surveys: int
 ) -> float:
-    """Return the mean total variation distance between the shares of ``held`` and their estimates in simulated surveys.
+    """Return the mean total variation distance between the true shares and their estimates in simulated surveys.
 
     Args:
+        population: (k,) the number of people who have each value.
         method: the estimation method, one of ``estimate.names.METHODS``.
     """
-    truth = np.asarray(held) / np.sum(held)
-    found = (estimate(campaign, tally(campaign.channel, held, generator), method=method) for _ in range(surveys))
-    return float(np.mean([total_variation(each.share, truth) for each in found]))
+    truth = np.asarray(population) / np.sum(population)
+    tallies = (tally(campaign.channel, population, generator) for _ in range(surveys))
+    shares = (estimate(campaign, counts, method=method).share for counts in tallies)
+    return float(np.mean([total_variation(share, truth) for share in shares]))
 
 
 def _counts(channel: Channel, people: Integers, generator: np.random.Generator) -> Integers:
@@ -110,8 +112,8 @@ def _responses(channel: RandomizedResponse, people: Integers, generator: np.rand
 def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> Integers:
     """Return random counts of set bits; people who have the value of a bit set it with probability a, others with b."""
     class_of = np.asarray(channel.class_of, dtype=np.int64)
-    own, other = (np.array(weights)[class_of] / S for weights in (channel.own_weights, channel.other_weights))
-    counts: Integers = generator.binomial(people, own) + generator.binomial(people.sum() - people, other)
+    a, b = (np.array(weights)[class_of] / S for weights in (channel.own_weights, channel.other_weights))
+    counts: Integers = generator.binomial(people, a) + generator.binomial(people.sum() - people, b)
     return counts
 
 
@@ -121,8 +123,8 @@ def _blocks(channel: Blocks, people: Integers, generator: np.random.Generator) -
     counts = np.zeros(channel.outputs, dtype=np.int64)
     for block, inner in enumerate(channel.channels, 1):
         start = channel.offsets[block]
-        held = people[list(channel.members[block])]
-        counts[start : start + inner.outputs] = _counts(inner, held, generator) if inner.outputs > 1 else held.sum()
+        inside = people[list(channel.members[block])]
+        counts[start : start + inner.outputs] = _counts(inner, inside, generator) if inner.outputs > 1 else inside.sum()
     reported = people[list(channel.members[0])]
     if channel.cover:
         hidden = generator.binomial(reported, channel.hidden / 2**channel.scale)

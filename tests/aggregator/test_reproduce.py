@@ -142,7 +142,7 @@ def test_lists_keep_order_and_repeated_items(tmp_path):
     plain = DataFolder(tmp_path).kosarak()
     assert (plain.offsets.tolist(), plain.items.tolist()) == ([0, 3, 4, 7], [1, 2, 3, 7, 2, 2, 9])
     assert plain.occurrences.tolist() == [0, 1, 3, 1, 0, 0, 0, 1, 0, 1]
-    assert (len(plain), plain.whole) == (3, False)
+    assert (len(plain), plain.complete) == (3, False)
     assert plain.label == "Kosarak, a part of it, 3 baskets with 7 items in them"
     packed, compact = tmp_path / "packed", tmp_path / "compact"
     packed.mkdir()
@@ -158,7 +158,7 @@ def test_a_complete_data_set_is_labelled_as_complete(tmp_path, monkeypatch):
     """A data set with the published number of records is labelled as whole."""
     monkeypatch.setitem(SOURCES, "retail", SOURCES["retail"].__class__("Retail", ("retail.dat",), "x", "there", 3))
     (tmp_path / "retail.dat").write_text("0 5\n5\n", encoding="ascii")
-    assert DataFolder(tmp_path).retail().whole
+    assert DataFolder(tmp_path).retail().complete
     assert DataFolder(tmp_path).retail().label.startswith("Retail, whole,")
 
 
@@ -359,14 +359,18 @@ def test_the_steps_of_an_experiment_fill_the_progress_bar():
 
 def test_the_seed_determines_the_document(made):
     """The same seed gives the same document, whatever other experiments run; another seed gives a different one."""
-    whole = document.run("made", DataFolder(None), 1, quick=True)
-    alone = document.run("made", DataFolder(None), 1, quick=True, only=["second"])
-    assert whole.as_json() == document.run("made", DataFolder(None), 1, quick=True).as_json()
+    whole = document.run_experiments("made", DataFolder(None), 1, quick=True)
+    alone = document.run_experiments("made", DataFolder(None), 1, quick=True, only=["second"])
+    assert whole.as_json() == document.run_experiments("made", DataFolder(None), 1, quick=True).as_json()
     assert alone.runs[0].outcome.verdict == whole.runs[1].outcome.verdict != whole.runs[0].outcome.verdict
     assert (
-        document.run("made", DataFolder(None), 2, quick=True).runs[0].outcome.verdict != whole.runs[0].outcome.verdict
+        document.run_experiments("made", DataFolder(None), 2, quick=True).runs[0].outcome.verdict
+        != whole.runs[0].outcome.verdict
     )
-    assert (whole.runs[0].repeats, document.run("made", DataFolder(None), 1, quick=False).runs[0].repeats) == (2, 7)
+    assert (
+        whole.runs[0].repeats,
+        document.run_experiments("made", DataFolder(None), 1, quick=False).runs[0].repeats,
+    ) == (2, 7)
 
 
 def test_an_experiment_without_data_is_left_out_and_named(made):
@@ -374,16 +378,16 @@ def test_an_experiment_without_data_is_left_out_and_named(made):
 
     An unknown experiment is a ValueError.
     """
-    found = document.run("made", DataFolder(None), 1, quick=True)
+    found = document.run_experiments("made", DataFolder(None), 1, quick=True)
     assert [each.name for each in found.runs] == ["first", "second"]
     assert "Kosarak" in found.missing["third"]
     with pytest.raises(ValueError, match="no experiment 'fourth'"):
-        document.run("made", DataFolder(None), 1, quick=True, only=["fourth"])
+        document.run_experiments("made", DataFolder(None), 1, quick=True, only=["fourth"])
 
 
 def test_a_document_is_unchanged_after_json(made):
     """A document, with gaps in curves, is unchanged after JSON and back."""
-    found = document.run("made", DataFolder(None), 1, quick=True)
+    found = document.run_experiments("made", DataFolder(None), 1, quick=True)
     kept = json.loads(json.dumps(found.as_json(), allow_nan=False))
     again = document_of(kept)
     assert again.as_json() == kept == json.loads(found.as_text())
@@ -393,7 +397,7 @@ def test_a_document_is_unchanged_after_json(made):
 def test_a_page_is_rewritten_between_its_comments(made):
     """The part of one paper is replaced and the rest of the page is unchanged; vertical bars in a text do not break
     the table."""
-    found = document.run("made", DataFolder(None), 1, quick=True)
+    found = document.run_experiments("made", DataFolder(None), 1, quick=True)
     frame = "before\n<!-- computed: made -->\nstale\n<!-- end -->\nafter\n<!-- computed: lip -->\nother\n<!-- end -->\n"
     written = page.written(frame, found, "results")
     assert written.startswith("before\n")
@@ -411,7 +415,7 @@ def test_a_page_is_rewritten_between_its_comments(made):
 
 def test_a_figure_is_a_small_picture(made, tmp_path):
     """The figure of an experiment with several panels is a PNG of less than 60 KB."""
-    found = document.run("made", DataFolder(None), 1, quick=True).runs[0]
+    found = document.run_experiments("made", DataFolder(None), 1, quick=True).runs[0]
     panels = found.outcome.panels * 5
     wide = document.ExperimentRun("wide", "A9", "Wide", 1, ExperimentResult(panels, found.outcome.findings, "", None))
     for each in (found, wide):
@@ -423,7 +427,7 @@ def test_a_figure_is_a_small_picture(made, tmp_path):
 
 def test_four_panels_are_drawn_as_a_square(made, tmp_path):
     """Four panels are drawn as two rows of two."""
-    found = document.run("made", DataFolder(None), 1, quick=True).runs[0]
+    found = document.run_experiments("made", DataFolder(None), 1, quick=True).runs[0]
     four = (found.outcome.panels * 4)[:4]
     draw(
         document.ExperimentRun("four", "A9", "Four", 1, ExperimentResult(four, found.outcome.findings, "", None)),

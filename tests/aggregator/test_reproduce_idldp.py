@@ -178,7 +178,7 @@ def test_a_survey_at_a_large_level_is_near_the_true_counts(length):
     """
     people = ItemHolders.of(baskets([[x] for x in range(9) for _ in range(100 * (x + 1))]))
     campaign = surveys.campaign(people.size, length, 9.0, "idue")
-    each = surveys.survey(people, length, campaign, np.random.default_rng(1))
+    each = surveys.simulated_survey(people, length, campaign, np.random.default_rng(1))
     slack = 0.1 if length == 0 else 0.4
     for counts in (each.raw, each.shrunk, each.projected):
         assert counts == pytest.approx(people.counts, rel=slack, abs=60)
@@ -189,7 +189,7 @@ def test_counts_equal_the_estimates_of_the_product():
     """Raw, projected and empirical Bayes counts equal those of ``estimate`` from the same tally."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(3), 3000, 30, 3)))
     campaign = surveys.campaign(people.size, 2, 2.0, "idue")
-    each = surveys.survey(people, 2, campaign, np.random.default_rng(1))
+    each = surveys.simulated_survey(people, 2, campaign, np.random.default_rng(1))
     for method, counts in (("linear", each.raw), ("projection", each.projected), ("empirical-bayes", each.shrunk)):
         share = estimate(campaign, each.linear.tally, method=method).share
         assert counts[each.order] == pytest.approx(share * len(people))

@@ -10,7 +10,7 @@ import pytest
 
 from aggregator.reproduce import PAPERS, experiments
 from aggregator.reproduce.data import DataFolder
-from aggregator.reproduce.document import run
+from aggregator.reproduce.document import run_experiments
 from aggregator.reproduce.page import written
 from tests.aggregator.stored_run import document_of
 
@@ -55,7 +55,7 @@ def test_the_stored_numbers_equal_those_of_a_new_run(paper, name):
     """A quick run of an experiment without data gives the stored sentences, and the stored curves to six digits."""
     before = kept(paper)
     (old,) = (each for each in before["experiments"] if each["name"] == name)
-    document = run(paper, DataFolder(None), before["seed"], quick=True, only=[name])
+    document = run_experiments(paper, DataFolder(None), before["seed"], quick=True, only=[name])
     (new,) = json.loads(json.dumps(document.as_json()))["experiments"]
     assert new["outcome"]["verdict"] == old["outcome"]["verdict"]
     assert new["outcome"]["findings"] == old["outcome"]["findings"]

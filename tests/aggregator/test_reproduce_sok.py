@@ -70,7 +70,7 @@ def test_a_row_of_the_table_equals_brute_force(name):
     found = audited(campaign)
     by_name = {row.name: row for row in ROWS}
     for row, number in expected.items():
-        assert float(by_name[row].found(found)) == pytest.approx(number, abs=6e-4), row
+        assert float(by_name[row].level_of(found)) == pytest.approx(number, abs=6e-4), row
 
 
 def test_every_kind_of_promise_has_a_certified_campaign():
@@ -81,7 +81,7 @@ def test_every_kind_of_promise_has_a_certified_campaign():
     assert {campaign.domain for campaign in campaigns.values()} == {DOMAIN}
     rows = {row.name: row for row in ROWS}
     unbounded = {name for name, campaign in campaigns.items()
-                 if rows["eps-LDP (Def. 1)"].found(audited(campaign)) == "infinite"}  # fmt: skip
+                 if rows["eps-LDP (Def. 1)"].level_of(audited(campaign)) == "infinite"}  # fmt: skip
     assert unbounded == {"high-low", "blocks", "truth once in 100"}
 
 

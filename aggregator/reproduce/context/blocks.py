@@ -56,10 +56,10 @@ def figure_2(setting: Setting) -> ExperimentResult:
         (f"{BLOCKS[-1]} blocks, auto, empirical Bayes", "ours", auto, "empirical-bayes"),
     ]
     everything = distributions(setting.generator)
-    found: dict[str, list[list[float]]] = {shape: [] for shape in everything}
+    distances: dict[str, list[list[float]]] = {shape: [] for shape in everything}
     for shape, (_, _, reader, method) in setting.track([(shape, line) for shape in everything for line in lines]):
         truth = everything[shape]
-        found[shape].append([
+        distances[shape].append([
             float(np.mean([
                 total_variation(reader.shares(reader.drawn(truth, people, setting.generator), method), truth)
                 for _ in range(setting.repeats)
@@ -73,14 +73,14 @@ def figure_2(setting: Setting) -> ExperimentResult:
             tuple(Curve(name, x, tuple(far), role) for (name, role, _, _), far in zip(lines, by_line, strict=True)),
             log_x=True,
         )
-        for shape, by_line in found.items()
+        for shape, by_line in distances.items()
     )  # fmt: skip
     ratios = [expected_mse(plain.campaign.channel) / expected_mse(inside[m].campaign.channel) for m in BLOCKS]
     last = {
         shape: _DistancesAtMostPeople(ldp[-1], hadamard[-1], bayes[-1])
-        for shape, (ldp, *_, hadamard, _, bayes) in found.items()
+        for shape, (ldp, *_, hadamard, _, bayes) in distances.items()
     }
-    findings = _findings(found, last, ratios)
+    findings = _findings(distances, last, ratios)
     zipf = last[list(everything)[1]]
     verdict = (
         f"If the block may be known, use notion `block`. With {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} values, 1 "
@@ -92,17 +92,17 @@ def figure_2(setting: Setting) -> ExperimentResult:
 
 
 def _findings(
-    found: dict[str, list[list[float]]], last: dict[str, _DistancesAtMostPeople], ratios: list[float]
+    distances: dict[str, list[list[float]]], last: dict[str, _DistancesAtMostPeople], ratios: list[float]
 ) -> tuple[Finding, ...]:
     """Return the findings of fig. 2.
 
     Args:
-        found: the distances by distribution, line of the figure, and number of people.
+        distances: the distances by distribution, line of the figure, and number of people.
         last: the distances with the most people.
         ratios: the ratio of the errors of LDP and of each number of blocks.
     """
     better, steps, behind = [], [], []
-    for ldp, *inside, projected, bayes in found.values():
+    for ldp, *inside, projected, bayes in distances.values():
         better += [ours < theirs for line in inside for theirs, ours in zip(ldp, line, strict=True)]
         steps += [more < fewer for two in pairwise(inside) for fewer, more in zip(*two, strict=True)]
         behind += [ours - theirs for theirs, ours in zip(projected, bayes, strict=True)]
@@ -113,10 +113,10 @@ def _findings(
         Finding(
             "with blocks, accuracy is consistently better than under LDP",
             f"true at {sum(better)} of {len(better)} points plotted ({len(PEOPLE)} numbers of people, "
-            f"{len(BLOCKS)} numbers of blocks, {len(found)} distributions). Distances with {PEOPLE[-1]:,} people: "
+            f"{len(BLOCKS)} numbers of blocks, {len(distances)} distributions). Distances with {PEOPLE[-1]:,} people: "
             + "; ".join(
-                f"{one.ldp:.3f} under LDP and {one.hadamard:.3f} with {BLOCKS[-1]} blocks ({shape})"
-                for shape, one in last.items()
+                f"{far.ldp:.3f} under LDP and {far.hadamard:.3f} with {BLOCKS[-1]} blocks ({shape})"
+                for shape, far in last.items()
             ),
             "no difference. Reports reveal the blocks, so the two promises are not the same",
         ),
@@ -150,7 +150,7 @@ def _findings(
             "(the paper does not state how the unbiased estimates become a distribution)",
             f"they are projected on the simplex here. With {BLOCKS[-1]} blocks, the channel of `auto` and "
             f"empirical Bayes, the distance with {PEOPLE[-1]:,} people is "
-            + "; ".join(f"{one.bayes:.3f} instead of {one.hadamard:.3f} ({shape})" for shape, one in last.items()),
+            + "; ".join(f"{far.bayes:.3f} instead of {far.hadamard:.3f} ({shape})" for shape, far in last.items()),
             "these are two gains: the channel improves every unbiased estimate, and the estimator uses the shape of "
             "the distribution. Empirical Bayes is nearer to the truth than the projection at "
             f"{len(behind) - len(farther)} of {len(behind)} points"
@@ -174,10 +174,10 @@ def block_gains(setting: Setting) -> ExperimentResult:
                 bits[m, name] = max(bits.get((m, name), 0), reader.campaign.channel.output_bits)
                 if name == "hadamard" and eps <= 1:
                     squares = m * (VALUES / m) ** 2
-                    needed = people_needed(reader, even, 0.1)
-                    constants.append(needed * 0.1**2 * eps**2 / squares)
+                    people = people_needed(reader, even, 0.1)
+                    constants.append(people * 0.1**2 * eps**2 / squares)
                     odds = math.exp(eps)
-                    bounded.append(0.1 / (2 * (odds + 1) / (odds - 1) * math.sqrt(3 * squares / needed)))
+                    bounded.append(0.1 / (2 * (odds + 1) / (odds - 1) * math.sqrt(3 * squares / people)))
     names = {1: "LDP", **{m: f"{m} blocks" for m in BLOCKS}}
 
     def curve(m: int, name: str) -> tuple[float, ...]:
@@ -272,8 +272,8 @@ def _findings_of_gains(
             "a factor of m is saved in the number of people",
             "with the channels that `auto` chooses for LDP and for blocks, the factor is "
             + "; ".join(
-                ", ".join(f"{ratio:.1f} for {m} blocks" for m, ratio in factors.items()) + f" at {at}"
-                for at, factors in zip(("1 nat", "4 nats"), saved, strict=True)
+                ", ".join(f"{ratio:.1f} for {m} blocks" for m, ratio in factors.items()) + f" at {nats}"
+                for nats, factors in zip(("1 nat", "4 nats"), saved, strict=True)
             ),
             "at 1 nat the factor is larger than m, since there are better channels for small blocks than for large "
             "blocks. At 4 nats it is smaller than m for many blocks, which do not reduce the sampling error",

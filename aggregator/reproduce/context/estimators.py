@@ -34,20 +34,20 @@ def estimators(setting: Setting) -> ExperimentResult:
     zipf = list(everything)[1]
     work = [(shape, people, name) for shape in everything for people in (sizes if shape == zipf else (PEOPLE,))
             for name in channels]  # fmt: skip
-    found: dict[tuple[str, int, str, str], float] = {}
+    distances: dict[tuple[str, int, str, str], float] = {}
     for shape, people, name in setting.track(work):
         reader, truth = channels[name], everything[shape]
         tallies = [reader.drawn(truth, people, setting.generator) for _ in range(setting.repeats)]
         for method in METHODS:
             away = [total_variation(reader.shares(tally, method), truth) for tally in tallies]
-            found[shape, people, name, method] = float(np.mean(away))
+            distances[shape, people, name, method] = float(np.mean(away))
     roles = {"clip": "free", "projection": "published", "empirical-bayes": "ours", "map": "alone"}
     x = tuple(float(people) for people in sizes)
     panels = tuple(
         Panel(
             f"{name}, {zipf}", "people", TV,
             tuple(
-                Curve(title, x, tuple(found[zipf, people, name, method] for people in sizes), roles[method])
+                Curve(title, x, tuple(distances[zipf, people, name, method] for people in sizes), roles[method])
                 for method, title in METHODS.items()
             ),
             log_x=True,
@@ -57,16 +57,16 @@ def estimators(setting: Setting) -> ExperimentResult:
 
     def row(shape: str, name: str) -> str:
         return ", ".join(
-            f"{words.removesuffix(', uniform prior')} {found[shape, PEOPLE, name, method]:.3f}"
+            f"{words.removesuffix(', uniform prior')} {distances[shape, PEOPLE, name, method]:.3f}"
             for method, words in METHODS.items()
         )
 
     won = [
-        found[shape, people, name, "empirical-bayes"] < found[shape, people, name, "projection"]
+        distances[shape, people, name, "empirical-bayes"] < distances[shape, people, name, "projection"]
         for shape, people, name in work
     ]
     mode = [
-        found[shape, people, name, "map"] < found[shape, people, name, "empirical-bayes"]
+        distances[shape, people, name, "map"] < distances[shape, people, name, "empirical-bayes"]
         for shape, people, name in work
     ]
     findings = (
@@ -87,7 +87,7 @@ def estimators(setting: Setting) -> ExperimentResult:
             "halftruth offers no posterior mode",
         ),
     )
-    pairs = {name: (found[zipf, PEOPLE, name, "projection"], found[zipf, PEOPLE, name, "empirical-bayes"])
+    pairs = {name: (distances[zipf, PEOPLE, name, "projection"], distances[zipf, PEOPLE, name, "empirical-bayes"])
             for name in channels}  # fmt: skip
     verdict = (
         f"Use empirical Bayes, the default for many values. For {PEOPLE:,} people, 1 nat and a Zipf distribution, the "

@@ -41,8 +41,8 @@ def grid_blocks(rows: int, columns: int) -> list[int]:
     """Return the block of each cell of the grid, with ``rows`` parts of latitude and ``columns`` parts of longitude."""
     down = np.arange(GRID_ROWS) * rows // GRID_ROWS
     across = np.arange(GRID_COLUMNS) * columns // GRID_COLUMNS
-    found: list[int] = (down[:, None] * columns + across).ravel().tolist()
-    return found
+    blocks: list[int] = (down[:, None] * columns + across).ravel().tolist()
+    return blocks
 
 
 def _on_grid(domain: Domain, grid: tuple[int, int], mechanism: str) -> CampaignReader:
@@ -76,8 +76,8 @@ class _GridErrors:
 
 def table_1(setting: Setting) -> ExperimentResult:
     places = setting.data.check_ins_on_grid()
-    found = _on_grids(places, setting)
-    curve = found.curve
+    errors = _on_grids(places, setting)
+    curve = errors.curve
     x = tuple(float(rows * columns) for rows, columns in GRIDS)
 
     panel = Panel(
@@ -87,21 +87,21 @@ def table_1(setting: Setting) -> ExperimentResult:
             Curve("auto, projected", x, curve("auto", "projection"), "optimum"),
             Curve("Hadamard, empirical Bayes", x, curve("hadamard", "empirical-bayes"), "ours"),
             Curve("auto, empirical Bayes", x, curve("auto", "empirical-bayes"), "ours"),
-            Curve(f"Hadamard, projected, {WHOLE:,} check-ins (drawn)", x, tuple(found.distance_of_many), "other",
+            Curve(f"Hadamard, projected, {WHOLE:,} check-ins (drawn)", x, tuple(errors.distance_of_many), "other",
                   marks=True),
         ),
         log_x=True, log_y=True,
     )  # fmt: skip
-    low, high = (curve("hadamard", "projection")[at] for at in (0, -1))
+    low, high = (curve("hadamard", "projection")[place] for place in (0, -1))
     ours = curve("auto", "empirical-bayes")[-1]
     verdict = (
         f"If everybody may know the district ({GRIDS[-1][0]} x {GRIDS[-1][1]} of them) and only the cell within it is "
         f"private, the distance of the estimated map of check-ins from the truth at 1 nat is {high:.3f}, and under LDP "
         f"{low:.3f} (a part of Gowalla). With the channel of `auto` and empirical Bayes it is {ours:.3f}."
     )
-    if places.whole:
+    if places.complete:
         verdict = verdict.replace("a part of Gowalla", "all of Gowalla")
-    return ExperimentResult((panel,), _findings(places, found), verdict, places.label)
+    return ExperimentResult((panel,), _findings(places, errors), verdict, places.label)
 
 
 def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
@@ -127,10 +127,10 @@ def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
     return _GridErrors(distance, error, distance_of_many)
 
 
-def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
-    distance, error, drawn, curve = found.distance, found.error, found.distance_of_many, found.curve
+def _findings(places: CheckIns, errors: _GridErrors) -> tuple[Finding, ...]:
+    distance, error, drawn, curve = errors.distance, errors.error, errors.distance_of_many, errors.curve
 
-    def said(numbers: Sequence[float]) -> str:
+    def by_grid(numbers: Sequence[float]) -> str:
         return ", ".join(f"{number:.3f} ({_named(grid)})" for grid, number in zip(GRIDS, numbers, strict=True))
 
     def ratios(numbers: Sequence[float]) -> str:
@@ -142,31 +142,31 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
     mode = [(grid, distance[grid, "hadamard", "map"]) for grid in GRIDS if (grid, "hadamard", "map") in distance]
     theirs = (
         "the same data"
-        if places.whole
+        if places.complete
         else "the data have other people and fewer places, so the numbers cannot be compared with the paper's"
     )
     return (
         Finding(
-            f"distances with {WHOLE:,} check-ins: {said(PAPERS_TV)}",
+            f"distances with {WHOLE:,} check-ins: {by_grid(PAPERS_TV)}",
             f"distances with {int(places.counts.sum()):,} check-ins in {used:,} cells: "
-            f"{said(curve('hadamard', 'projection'))}",
+            f"{by_grid(curve('hadamard', 'projection'))}",
             theirs,
         ),
         Finding(
             "distance of LDP divided by that with blocks: " + ratios(PAPERS_TV),
             ratios(curve("hadamard", "projection")),
             "the same data"
-            if places.whole
+            if places.complete
             else f"the data have fewer check-ins; with {WHOLE:,}, drawn from our distribution: {ratios(drawn)}",
         ),
         Finding(
             f"with {WHOLE:,} check-ins",
-            said(drawn) if places.whole else f"distances with as many drawn from our distribution: {said(drawn)}",
+            ("" if places.complete else "distances with as many drawn from our distribution: ") + by_grid(drawn),
             f"our distribution has people in {used:,} cells; the distance grows with the number of cells in use",
         ),
         Finding(
             "(Hadamard response throughout)",
-            f"distances of the channel of `auto`, projected: {said(curve('auto', 'projection'))}. Its exact squared "
+            f"distances of the channel of `auto`, projected: {by_grid(curve('auto', 'projection'))}. Its exact squared "
             "error as a percentage of Hadamard's: "
             + ", ".join(f"{error[grid, 'auto'] / error[grid, 'hadamard']:.0%} ({_named(grid)})" for grid in GRIDS),
             "`auto` takes projective response for LDP, and in each block the best of three channels: projective, "
@@ -174,8 +174,8 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
         ),
         Finding(
             "(the paper does not state how the estimates become a distribution)",
-            f"distances of empirical Bayes: {said(curve('hadamard', 'empirical-bayes'))} with Hadamard; "
-            f"{said(curve('auto', 'empirical-bayes'))} with `auto`. Distances of the posterior mode under a uniform "
+            f"distances of empirical Bayes: {by_grid(curve('hadamard', 'empirical-bayes'))} with Hadamard; "
+            f"{by_grid(curve('auto', 'empirical-bayes'))} with `auto`. Distances of the posterior mode under a uniform "
             "prior, with Hadamard: " + ", ".join(f"{away:.3f} ({_named(grid)})" for grid, away in mode),
             f"a uniform prior puts people into empty cells; its search is stopped after {MAP_STEPS} steps",
         ),
@@ -196,19 +196,19 @@ def figure_3(setting: Setting) -> ExperimentResult:
     )
     top = np.argsort(-truth, kind="stable")[:100]
     hits = [int(np.isin(np.argsort(-share, kind="stable")[:100], top).sum()) for share in list(shown.values())[1:]]
-    seen = [int(np.count_nonzero(share >= BANDS[2][0])) for share in shown.values()]
+    large_cells = [int(np.count_nonzero(share >= BANDS[2][0])) for share in shown.values()]
     findings = (
         Finding(
             "a map of the check-ins; most are along the coasts and in the large cities",
             f"{int(np.count_nonzero(places.counts)):,} of {len(places.counts):,} cells are in use; the most popular "
             f"has {truth.max():.1%} of the check-ins, the 100 most popular {truth[top].sum():.0%}",
-            "the paper's map shows all of Gowalla" if not places.whole else "the same data",
+            "the paper's map shows all of Gowalla" if not places.complete else "the same data",
         ),
         Finding(
             "(no map of the estimates)",
             f"of the 100 most popular cells, {hits[0]} are among the 100 largest estimates with LDP, and {hits[1]} "
-            f"with blocks. {seen[0]} cells have at least {BANDS[2][0]:.2%} of the check-ins; by the estimates, "
-            f"{seen[1]} cells have it with LDP, and {seen[2]} with blocks",
+            f"with blocks. {large_cells[0]} cells have at least {BANDS[2][0]:.2%} of the check-ins; by the estimates, "
+            f"{large_cells[1]} cells have it with LDP, and {large_cells[2]} with blocks",
             "reports reveal the block, so no estimate puts people into an empty district",
         ),
     )
@@ -223,8 +223,8 @@ def _map(share: Floats) -> tuple[Curve, ...]:
     """Return a curve for each of ``BANDS`` with the centres of its cells; the smallest shares are left out, because a
     reader cannot see more points."""
     curves = []
-    for least, most, name, role in reversed(BANDS):
-        cells = np.flatnonzero((share >= least) & (share < most) & (share > BANDS[2][0] / 40))
+    for lower, upper, name, role in reversed(BANDS):
+        cells = np.flatnonzero((share >= lower) & (share < upper) & (share > BANDS[2][0] / 40))
         if len(cells):
             row, column = np.divmod(cells, GRID_COLUMNS)
             x, y = (-130 + 0.2 * column + 0.1).round(1), (25 + 0.2 * row + 0.1).round(1)

@@ -90,25 +90,25 @@ class CampaignReader:
             even = np.full(self.decoder.inputs, 1 / self.decoder.inputs)
             share = tally.counts / tally.reports
             return likelihood.posterior_mode(self.decoder, share, tally.reports, even, steps=steps).share
-        found = solve(self.decoder, tally)
+        linear = solve(self.decoder, tally)
         if method == "clip":
-            kept: Floats = np.maximum(found.raw, 0)
-            kept /= kept.sum()
-            return kept
-        return empirical_bayes(found.raw, found.se) if method == "empirical-bayes" else project(found.raw)
+            clipped: Floats = np.maximum(linear.raw, 0)
+            clipped /= clipped.sum()
+            return clipped
+        return empirical_bayes(linear.raw, linear.se) if method == "empirical-bayes" else project(linear.raw)
 
 
 def distributions(generator: np.random.Generator) -> dict[str, Floats]:
     """Return the four distributions of fig. 2 over ``VALUES``."""
     rank = np.arange(VALUES)
     geometric, zipf = DECAY**rank, 1 / (rank + 1.0) ** EXPONENT
-    found = {
+    shapes = {
         f"Geo({DECAY:g})": geometric,
         f"Zipf({EXPONENT:g})": zipf,
         "uniform": np.ones(VALUES),
         f"Geo({DECAY:g})*, permuted": generator.permutation(geometric),
     }
-    return {name: weights / weights.sum() for name, weights in found.items()}
+    return {name: weights / weights.sum() for name, weights in shapes.items()}
 
 
 def people_needed(reader: CampaignReader, distribution: Floats, distance: float) -> float:

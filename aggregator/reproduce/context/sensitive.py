@@ -34,21 +34,21 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
         plain = simulated_people.campaign(domain, Ldp(level(eps)), "projective")
         for sensitive in sorted({s for s, _ in HIGH_LOW}):
             notion = HighLow(level(eps), VALUES, tuple(range(sensitive)))
-            made = {
+            campaigns = {
                 name: simulated_people.campaign(domain, notion, name)
                 for name in ("hadamard", "projective", "utility-oue")
             }
             for share in sorted({p for s, p in HIGH_LOW if s == sensitive}):
                 distribution = high_low_shares(VALUES, sensitive, share)
                 error[sensitive, share, "ldp", eps] = expected_mse(plain.channel, distribution)
-                for name, campaign in made.items():
+                for name, campaign in campaigns.items():
                     error[sensitive, share, name, eps] = expected_mse(campaign.channel, distribution)
                     bits[name] = max(bits.get(name, 0), campaign.channel.output_bits)
                 of_share = simulated_people.campaign(domain, notion, "projective", share)
                 error[sensitive, share, "order", eps] = expected_mse(of_share.channel, distribution)
                 if eps <= 1:
-                    needed = people_needed(CampaignReader(made["hadamard"]), distribution, 0.1)
-                    constants.append(needed * 0.1**2 / (sensitive**2 / eps**2 + VALUES / eps))
+                    people = people_needed(CampaignReader(campaigns["hadamard"]), distribution, 0.1)
+                    constants.append(people * 0.1**2 / (sensitive**2 / eps**2 + VALUES / eps))
     lines = (
         ("LDP, projective", "ldp", "ldp"),
         ("high-low, Hadamard", "hadamard", "published"),
@@ -68,12 +68,13 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
         )
         for sensitive, share in HIGH_LOW
     )  # fmt: skip
-    first, at = HIGH_LOW[0], {eps: error[*HIGH_LOW[0], "projective", eps] for eps in FEW}
+    first, projective = HIGH_LOW[0], {eps: error[*HIGH_LOW[0], "projective", eps] for eps in FEW}
     verdict = (
         f"If only some values are sensitive, use notion `high-low`. With {first[0]} of {VALUES:,} values sensitive and "
         f"{first[1]:.0%} of the people having one of them, plain LDP at 1 nat has "
-        f"{error[*first, 'ldp', 1.0] / at[1.0]:.0f} times the squared error of `high-low` with projective response. At "
-        f"4 nats, Hadamard has {error[*first, 'hadamard', 4.0] / at[4.0]:.1f} times the error of projective response."
+        f"{error[*first, 'ldp', 1.0] / projective[1.0]:.0f} times the squared error of `high-low` with projective "
+        f"response. At 4 nats, Hadamard has {error[*first, 'hadamard', 4.0] / projective[4.0]:.1f} times the error of "
+        "projective response."
     )
     return ExperimentResult(panels, _findings(error, bits, constants), verdict)
 

@@ -49,20 +49,20 @@ def _title(label: str, people: ItemHolders) -> str:
 
 
 def _measured(
-    exact: Mapping[str, ExactErrors], estimates: Mapping[str, Sequence[Floats]], people: ItemHolders, most: int
+    exact: Mapping[str, ExactErrors], estimates: Mapping[str, Sequence[Floats]], people: ItemHolders, k: int
 ) -> dict[tuple[str, str], float]:
     """Return the total error, "mse", and RE(k), "re", of each name in ``exact`` and in ``estimates``."""
-    found = {}
-    for name, one in exact.items():
-        found["mse", name], found["re", name] = one.mse, one.relative(most)
+    measures = {}
+    for name, errors in exact.items():
+        measures["mse", name], measures["re", name] = errors.mse, errors.relative(k)
     for name, every in estimates.items():
-        found["mse", name] = mean([squared(each, people) for each in every])
-        found["re", name] = mean([relative(each, people, most) for each in every])
-    return found
+        measures["mse", name] = mean([squared(estimate, people) for estimate in every])
+        measures["re", name] = mean([relative(estimate, people, k) for estimate in every])
+    return measures
 
 
 def _ratios(ours: Sequence[float], others: Sequence[float]) -> list[float]:
-    return [one / other for one, other in zip(ours, others, strict=True)]
+    return [first / other for first, other in zip(ours, others, strict=True)]
 
 
 def _by_share(texts: Mapping[float, str]) -> str:
@@ -73,44 +73,45 @@ def _by_share(texts: Mapping[float, str]) -> str:
 
 def figure_3(label: str, setting: Setting) -> ExperimentResult:
     """Compute the total error and RE(20) by level, for the first items of Retail or of Kosarak."""
-    people, most = ItemHolders.first(read(setting.data, label)), 20
+    people, k = ItemHolders.first(read(setting.data, label)), 20
     levels = SPARSE if setting.quick else FULL
-    found = series([_at_level(people, eps, most, setting) for eps in setting.track(levels)])
+    measures = series([_at_level(people, eps, k, setting) for eps in setting.track(levels)])
     squares, relatives = (
-        {name: numbers for (measure, name), numbers in found.items() if measure == what} for what in ("mse", "re")
+        {name: numbers for (kind, name), numbers in measures.items() if kind == measure} for measure in ("mse", "re")
     )
     bound = curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound")
     panels = tuple(
         Panel(_title(label, people), EPSILON, y_label, curves, log_y=True)
         for y_label, curves in (
             (MSE, (*method_curves(levels, squares), bound)),
-            (f"mean relative error, top {most}", method_curves(levels, relatives)),
+            (f"mean relative error, top {k}", method_curves(levels, relatives)),
         )
     )
-    one, two, four = (levels.index(eps) for eps in (1.0, 2.0, 4.0))
+    one_nat, two_nats, four_nats = (levels.index(eps) for eps in (1.0, 2.0, 4.0))
 
-    def part(what: str, name: str, of: str, place: int) -> float:
-        return found[what, name][place] / found[what, of][place]
+    def ratio(measure: str, name: str, other: str, index: int) -> float:
+        return measures[measure, name][index] / measures[measure, other][index]
 
     worst = max(
-        part(what, "IDUE", other, place)
-        for what in ("mse", "re") for other in ("OUE", "RAPPOR") for place in range(len(levels))
+        ratio(measure, "IDUE", other, index)
+        for measure in ("mse", "re") for other in ("OUE", "RAPPOR") for index in range(len(levels))
     )  # fmt: skip
     findings = (
         Finding(
             "IDUE has the smallest total error and RE(20) at every level",
             ("confirmed" if worst < 1 else "not everywhere")
-            + f": IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's total error at 1 nat and "
-            f"{part('mse', 'IDUE', 'OUE', four):.0%} at 4 nats; it has {part('re', 'IDUE', 'OUE', one):.0%} of OUE's "
-            f"RE({most}) at 1 nat and {part('re', 'IDUE', 'OUE', four):.0%} at 4 nats",
+            + f": IDUE has {ratio('mse', 'IDUE', 'OUE', one_nat):.0%} of OUE's total error at 1 nat and "
+            f"{ratio('mse', 'IDUE', 'OUE', four_nats):.0%} at 4 nats; it has "
+            f"{ratio('re', 'IDUE', 'OUE', one_nat):.0%} of OUE's RE({k}) at 1 nat and "
+            f"{ratio('re', 'IDUE', 'OUE', four_nats):.0%} at 4 nats",
             "no difference; RE is averaged over random assignments of budgets to items" + partly(people),
         ),
         Finding(
             "(the estimate is the unbiased one)",
-            f"at 2 nats, empirical Bayes has {part('mse', BAYES, 'IDUE', two):.2%} of the total error of the unbiased "
-            f"estimate with IDUE's reports, and {part('mse', PLAIN_BAYES, 'OUE', two):.2%} with OUE's reports. But "
-            f"with IDUE's reports its RE({most}) is {found['re', BAYES][two]:.2f}, and that of the unbiased estimate "
-            f"is {found['re', 'IDUE'][two]:.2f}",
+            f"at 2 nats, empirical Bayes has {ratio('mse', BAYES, 'IDUE', two_nats):.2%} of the total error of the "
+            f"unbiased estimate with IDUE's reports, and {ratio('mse', PLAIN_BAYES, 'OUE', two_nats):.2%} with OUE's "
+            f"reports. But with IDUE's reports its RE({k}) is {measures['re', BAYES][two_nats]:.2f}, and that of the "
+            f"unbiased estimate is {measures['re', 'IDUE'][two_nats]:.2f}",
             "most items are rare, and empirical Bayes estimates this; it keeps the frequent items whose counts exceed "
             "the noise, and shrinks the others to zero. Use the unbiased estimate for counts of frequent items, and "
             "empirical Bayes for the whole distribution",
@@ -119,8 +120,11 @@ def figure_3(label: str, setting: Setting) -> ExperimentResult:
             "(no consistent distribution is made)",
             "total variation from the truth: "
             + "; ".join(
-                f"{name}: {by_level((f'{far[place]:.2f}' for place in (one, two, four)), (1.0, 2.0, 4.0))}"
-                for name, far in (("empirical Bayes", found["tv", BAYES]), ("projection", found["tv", "projected"]))
+                f"{name}: {by_level((f'{far[levels.index(eps)]:.2f}' for eps in (1.0, 2.0, 4.0)), (1.0, 2.0, 4.0))}"
+                for name, far in (
+                    ("empirical Bayes", measures["tv", BAYES]),
+                    ("projection", measures["tv", "projected"]),
+                )
             ),
             "halftruth offers both beside the unbiased estimate; its default for many values and much noise is "
             "empirical Bayes",
@@ -129,25 +133,25 @@ def figure_3(label: str, setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"For the first items of {label} ({people.size:,} items{'' if not partly(people) else ', a part of the data'}) "
-        f"at 1 nat, IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's total error. With IDUE's reports, "
-        f"empirical Bayes has {part('mse', BAYES, 'IDUE', one):.1%} of the total error of the unbiased estimate, but "
-        f"its RE({most}) is {found['re', BAYES][one]:.2f}, and that of the unbiased estimate is "
-        f"{found['re', 'IDUE'][one]:.2f}: it shrinks many frequent items to zero as well."
+        f"at 1 nat, IDUE has {ratio('mse', 'IDUE', 'OUE', one_nat):.0%} of OUE's total error. With IDUE's reports, "
+        f"empirical Bayes has {ratio('mse', BAYES, 'IDUE', one_nat):.1%} of the total error of the unbiased estimate, "
+        f"but its RE({k}) is {measures['re', BAYES][one_nat]:.2f}, and that of the unbiased estimate is "
+        f"{measures['re', 'IDUE'][one_nat]:.2f}: it shrinks many frequent items to zero as well."
     )
     return ExperimentResult(panels, findings, verdict, people.label)
 
 
-def _at_level(people: ItemHolders, eps: float, most: int, setting: Setting) -> dict[tuple[str, str], float]:
+def _at_level(people: ItemHolders, eps: float, k: int, setting: Setting) -> dict[tuple[str, str], float]:
     """Return the errors of ``_measured``, the total variation, "tv", of two distributions, and the "bits" of a report
     of graded projective response."""
     points = point_errors(people, eps, setting.generator)
     surveys = {name: repeated(people, 0, eps, name, setting) for name in SHRUNK}
     exact = {LABEL: points, **{name: exact_errors(people, 0, eps, name) for name in COMPARED}}
-    estimates = {kind: each for name in SHRUNK for kind, each in estimated(name, surveys[name]).items()}
-    return _measured(exact, estimates, people, most) | {
+    estimates = {kind: every for name in SHRUNK for kind, every in estimated(name, surveys[name]).items()}
+    return _measured(exact, estimates, people, k) | {
         ("mse", "bits"): points.bits,
-        ("tv", BAYES): mean([count_variation(each.shrunk, people) for each in surveys["IDUE"]]),
-        ("tv", "projected"): mean([count_variation(each.projected, people) for each in surveys["IDUE"]]),
+        ("tv", BAYES): mean([count_variation(survey.shrunk, people) for survey in surveys["IDUE"]]),
+        ("tv", "projected"): mean([count_variation(survey.projected, people) for survey in surveys["IDUE"]]),
     }
 
 
@@ -155,7 +159,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
     """Compute RE(k) by k at 2 nats."""
     eps = 2.0
     populations = {label: ItemHolders.first(read(setting.data, label)) for label in ("Retail", "Kosarak")}
-    found: dict[str, dict[str, list[float]]] = {}
+    relatives: dict[str, dict[str, list[float]]] = {}
     for label in setting.track(populations):
         people = populations[label]
         exact: dict[str, ExactErrors] = {LABEL: point_errors(people, eps, setting.generator)}
@@ -163,30 +167,32 @@ def figure_4(setting: Setting) -> ExperimentResult:
         for name in COMPARED:
             exact[name] = exact_errors(people, 0, eps, name)
             estimates |= estimated(name, repeated(people, 0, eps, name, setting))
-        found[label] = {name: [one.relative(most) for most in BY_K] for name, one in exact.items()}
+        relatives[label] = {name: [errors.relative(k) for k in BY_K] for name, errors in exact.items()}
         for kind, every in estimates.items():
-            found[label][kind] = [mean([relative(each, people, most) for each in every]) for most in BY_K]
+            relatives[label][kind] = [mean([relative(estimate, people, k) for estimate in every]) for k in BY_K]
     panels = tuple(
         Panel(
             f"{_title(label, people)}, eps = {eps:g}",
             "k",
             "mean relative error, top k",
-            method_curves(BY_K, found[label]),
+            method_curves(BY_K, relatives[label]),
         )
         for label, people in populations.items()
     )
-    parts = {label: _ratios(each["IDUE"], each["OUE"]) for label, each in found.items()}
-    short = {label: max(_ratios(each[LABEL], each["IDUE"])) for label, each in found.items()}
+    parts = {label: _ratios(by_name["IDUE"], by_name["OUE"]) for label, by_name in relatives.items()}
+    short = {label: max(_ratios(by_name[LABEL], by_name["IDUE"])) for label, by_name in relatives.items()}
     crossing = {
-        label: next((k for k, part in zip(BY_K, _ratios(each[BAYES], each["IDUE"]), strict=True) if part < 1), None)
-        for label, each in found.items()
+        label: next(
+            (k for k, part in zip(BY_K, _ratios(by_name[BAYES], by_name["IDUE"]), strict=True) if part < 1), None
+        )
+        for label, by_name in relatives.items()
     }
     findings = (
         Finding(
             "IDUE has the smallest RE for every k",
             ("confirmed" if max(map(max, parts.values())) < 1 else "not everywhere")
             + ": over all k, IDUE's RE is at most "
-            + " and ".join(f"{max(each):.0%} ({label})" for label, each in parts.items())
+            + " and ".join(f"{max(ratios):.0%} ({label})" for label, ratios in parts.items())
             + " of OUE's",
             f"no difference; the paper does not give the level of this figure, which is {eps:g} nats here"
             + partly(populations["Kosarak"]).replace("; only", "; of Kosarak only"),
@@ -196,8 +202,8 @@ def figure_4(setting: Setting) -> ExperimentResult:
             "; ".join(
                 f"{label}: empirical Bayes has a smaller RE than the unbiased estimate "
                 + (f"from k = {crossing[label]} on" if crossing[label] else "at no k")
-                + f", and has {each[BAYES][-1] / each['IDUE'][-1]:.0%} of that RE at k = 100"
-                for label, each in found.items()
+                + f", and has {by_name[BAYES][-1] / by_name['IDUE'][-1]:.0%} of that RE at k = 100"
+                for label, by_name in relatives.items()
             ),
             "an item that is shrunk to zero has a relative error of 1, however noisy its count is; unbiased counts of "
             "rarer items have a larger relative error",
@@ -205,7 +211,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
         Finding(
             "(with budgets by item, a report has a bit for each item)",
             "over all k, the RE of our graded projective response is at most "
-            + " and ".join(f"{most:.2f} ({label})" for label, most in short.items())
+            + " and ".join(f"{ratio:.2f} ({label})" for label, ratio in short.items())
             + " times IDUE's",
             "a report is a point of a projective geometry, and not a bit vector",
         ),
@@ -219,11 +225,11 @@ def figure_4(setting: Setting) -> ExperimentResult:
 
 def figure_5(setting: Setting) -> ExperimentResult:
     """Compute the error with budgets eps and 2 eps, by the share of the items with the smaller budget."""
-    most, eps = 50, 2.0
+    k, eps = 50, 2.0
     people = ItemHolders.first(read(setting.data, "Retail"))
     shares = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if setting.quick else (0.01, *(p / 20 for p in range(1, 20)))
     main, little = "IDUE, others at 2 eps", "IDUE, others at 1.2 eps"
-    each = []
+    measures_by_share = []
     for share in setting.track(shares):
         parts: Parts = ((share, 1.0), (1 - share, 2.0))
         points = point_errors(people, eps, setting.generator, parts)
@@ -231,69 +237,70 @@ def figure_5(setting: Setting) -> ExperimentResult:
         exact |= {name: exact_errors(people, 0, eps, name, parts) for name in ("RAPPOR", "OUE")}
         exact[little] = exact_errors(people, 0, eps, "IDUE", ((share, 1.0), (1 - share, 1.2)))
         surveys = repeated(people, 0, eps, "IDUE", setting, parts)
-        each.append(_measured(exact, {BAYES: [one.shrunk for one in surveys]}, people, most))
-    found = series(each)
+        measures_by_share.append(_measured(exact, {BAYES: [survey.shrunk for survey in surveys]}, people, k))
+    measures = series(measures_by_share)
     percent = [100 * share for share in shares]
     names = {"RAPPOR": "free", "OUE": "ldp", main: "published", little: "other", BAYES: "ours", LABEL: "ours"}
     panels = []
-    for what, y_label in (("mse", MSE), ("re", f"mean relative error, top {most}")):
-        curves = [curve(name, percent, found[what, name], role) for name, role in names.items()]
-        if what == "mse":
+    for measure, y_label in (("mse", MSE), ("re", f"mean relative error, top {k}")):
+        curves = [curve(name, percent, measures[measure, name], role) for name, role in names.items()]
+        if measure == "mse":
             curves.append(curve(FLOOR, percent, [floor(people.size, eps)] * len(percent), "bound"))
         panels.append(
             Panel(
                 f"{_title('Retail', people)}, eps = {eps:g}", "items of the smaller budget, percent", y_label,
-                tuple(curves), log_y=what == "mse",
+                tuple(curves), log_y=measure == "mse",
             )
         )  # fmt: skip
-    ratio, of_re = (_ratios(found[what, main], found[what, "OUE"]) for what in ("mse", "re"))
-    of_little = _ratios(found["mse", little], found["mse", "OUE"])
-    in_points = _ratios(found["mse", LABEL], found["mse", main])
-    at = {share: place for place, share in enumerate(shares)}
-    top = frequent(people.counts, most)
+    ratio, of_re = (_ratios(measures[measure, main], measures[measure, "OUE"]) for measure in ("mse", "re"))
+    of_little = _ratios(measures["mse", little], measures["mse", "OUE"])
+    in_points = _ratios(measures["mse", LABEL], measures["mse", main])
+    place = {share: index for index, share in enumerate(shares)}
+    top = frequent(people.counts, k)
     findings = (
         Finding(
             "IDUE gains more if fewer items are sensitive",
             "IDUE's total error as a percentage of OUE's: "
-            + _by_share({share: f"{ratio[at[share]]:.0%}" for share in (0.01, 0.05, 0.1, 0.2)}),
+            + _by_share({share: f"{ratio[place[share]]:.0%}" for share in (0.01, 0.05, 0.1, 0.2)}),
             "no difference; no unbiased estimate from bits goes below "
-            f"{floor(people.size, eps) / found['mse', 'OUE'][0]:.0%} of OUE's error, however few items are sensitive",
+            f"{floor(people.size, eps) / measures['mse', 'OUE'][0]:.0%} of OUE's error, however few items are "
+            "sensitive",
         ),
         Finding(
             "with more than 40% of the items at the smaller budget IDUE is almost the same as OUE",
             "IDUE's total error as a percentage of OUE's: "
-            + _by_share({share: f"{ratio[at[share]]:.1%}" for share in (0.4, 0.6, 0.8)})
-            + f". IDUE's RE({most}) as a percentage of OUE's: "
-            + _by_share({share: f"{of_re[at[share]]:.1%}" for share in (0.4, 0.6, 0.8)}),
+            + _by_share({share: f"{ratio[place[share]]:.1%}" for share in (0.4, 0.6, 0.8)})
+            + f". IDUE's RE({k}) as a percentage of OUE's: "
+            + _by_share({share: f"{of_re[place[share]]:.1%}" for share in (0.4, 0.6, 0.8)}),
             "the paper does not give the two budgets, the level and the data set of this figure; here the data set is "
             "Retail, and the budgets are 2 and 4 nats",
         ),
         Finding(
             "the level of a pair of inputs is at most twice the least budget (Lemma 1)",
             "IDUE's total error as a percentage of OUE's, if the other items have a budget of 1.2 eps instead of 2 "
-            "eps: " + _by_share({share: f"{of_little[at[share]]:.0%}" for share in (0.01, 0.05, 0.2)}),
+            "eps: " + _by_share({share: f"{of_little[place[share]]:.0%}" for share in (0.01, 0.05, 0.2)}),
             "a pair with a sensitive item satisfies the smaller budget, whatever the budget of the other item is",
         ),
         Finding(
             "(with budgets by item, a report has a bit for each item)",
             "the ratio of the total error of our graded projective response to that of IDUE, if the other items have a "
             "budget of 2 eps: "
-            + _by_share({share: f"{in_points[at[share]]:.2f}" for share in (0.01, 0.05, 0.2, 0.6)})
+            + _by_share({share: f"{in_points[place[share]]:.2f}" for share in (0.01, 0.05, 0.2, 0.6)})
             + f". A report has {points.bits} bits instead of {people.size:,}",
             "a report is a point of a projective geometry, and not a bit vector",
         ),
         Finding(
             "(the estimate is the unbiased one)",
             f"with {shares[1]:.0%} sensitive items, empirical Bayes has "
-            f"{found['mse', BAYES][1] / found['mse', main][1]:.1%} of the total error and "
-            f"{found['re', BAYES][1] / found['re', main][1]:.0%} of the RE({most}) of the unbiased estimate",
-            f"only {int(people.counts[top[-1]])} of {len(people):,} people have the item of rank {most}. The unbiased "
+            f"{measures['mse', BAYES][1] / measures['mse', main][1]:.1%} of the total error and "
+            f"{measures['re', BAYES][1] / measures['re', main][1]:.0%} of the RE({k}) of the unbiased estimate",
+            f"only {int(people.counts[top[-1]])} of {len(people):,} people have the item of rank {k}. The unbiased "
             "count of such an item is mostly noise, and empirical Bayes shrinks it nearly to zero",
         ),
     )
     verdict = (
         f"If all other items have twice the budget, the total error of IDUE at {eps:g} nats is smaller than OUE's by "
-        f"{1 - ratio[at[0.05]]:.0%} with 5% sensitive items, by {1 - ratio[at[0.2]]:.0%} with 20%, and by "
-        f"{1 - ratio[at[0.4]]:.0%} with 40%."
+        f"{1 - ratio[place[0.05]]:.0%} with 5% sensitive items, by {1 - ratio[place[0.2]]:.0%} with 20%, and by "
+        f"{1 - ratio[place[0.4]]:.0%} with 40%."
     )
     return ExperimentResult(tuple(panels), findings, verdict, people.label)

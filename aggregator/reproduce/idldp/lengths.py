@@ -49,13 +49,13 @@ class ItemSetData:
 
     Attributes:
         name: the name of the data set in figures.
-        most: k of the RE(k) that is computed for this data set.
+        k: the number of most frequent items whose mean relative error RE(k) is computed.
         longest: the largest padding that is tried.
         small: a padding that is small for this data set.
     """
 
     name: str
-    most: int
+    k: int
     longest: int
     small: int
 
@@ -126,91 +126,93 @@ def paddings(lengths: Mapping[float, int]) -> str:
     return by_level((f"l = {length}" for length in lengths.values()), lengths)
 
 
-def by_length(which: ItemSetData, setting: Setting) -> ExperimentResult:
+def by_length(data_set: ItemSetData, setting: Setting) -> ExperimentResult:
     """Compute RE(k) of a data set by padding and level."""
-    people, most = which.read(setting.data), which.most
-    found = _of_lengths(which, people, setting)
+    people, k = data_set.read(setting.data), data_set.k
+    comparison = _of_lengths(data_set, people, setting)
+    lengths = comparison.lengths
     panels = tuple(
         Panel(
-            f"{which.name}{', a part' if partly(people) else ''}, eps = {eps:g}", "padding l",
-            f"mean relative error, top {most}",
+            f"{data_set.name}{', a part' if partly(people) else ''}, eps = {eps:g}", "padding l",
+            f"mean relative error, top {k}",
             (
-                *(curve(f"{name}-PS", found.lengths, found.errors[name][eps], ROLES[name]) for name in COMPARED),
-                curve("IDUE-PS, simulated", found.lengths, found.simulated[eps], "published", marks=True),
-                curve("the planner's l for IDUE-PS (least total error)", [found.plan["IDUE"][eps]],
-                      [found.error(eps, found.plan["IDUE"][eps])], "optimum", marks=True),
+                *(curve(f"{name}-PS", lengths, comparison.errors[name][eps], ROLES[name]) for name in COMPARED),
+                curve("IDUE-PS, simulated", lengths, comparison.simulated[eps], "published", marks=True),
+                curve("the planner's l for IDUE-PS (least total error)", [comparison.plan["IDUE"][eps]],
+                      [comparison.error(eps, comparison.plan["IDUE"][eps])], "optimum", marks=True),
             ),
         )
         for eps in LEVELS
     )  # fmt: skip
     low, high, average = LEVELS[0], LEVELS[-1], people.sizes.mean()
     verdict = (
-        f"For {which.name}, whose sets have a mean size of {average:.1f}, the padding with the least total error is "
-        f"{paddings({eps: found.plan['IDUE'][eps] for eps in (low, high)})}. For the {most} most frequent items alone, "
-        f"it is {paddings({eps: found.best[eps] for eps in (low, high)})}."
+        f"For {data_set.name}, whose sets have a mean size of {average:.1f}, the padding with the least total error is "
+        f"{paddings({eps: comparison.plan['IDUE'][eps] for eps in (low, high)})}. For the {k} most frequent items "
+        f"alone, it is {paddings({eps: comparison.best[eps] for eps in (low, high)})}."
     )
-    return ExperimentResult(panels, _findings_by_length(which, people, found), verdict, people.label)
+    return ExperimentResult(panels, _findings_by_length(data_set, people, comparison), verdict, people.label)
 
 
-def _of_lengths(which: ItemSetData, people: ItemHolders, setting: Setting) -> _ErrorsByLength:
-    lengths, sets = which.lengths(quick=setting.quick), people.sets()
+def _of_lengths(data_set: ItemSetData, people: ItemHolders, setting: Setting) -> _ErrorsByLength:
+    lengths, sets, k = data_set.lengths(quick=setting.quick), people.sets(), data_set.k
     errors: dict[str, dict[float, list[float]]] = {name: {} for name in COMPARED}
     plan: dict[str, dict[float, int]] = {name: {} for name in ("OUE", "IDUE")}
     simulated: dict[float, list[float]] = {}
     best_total: dict[float, int] = {}
     for eps in setting.track(LEVELS):
         for name in COMPARED:
-            found = [exact_errors(people, length, eps, name) for length in lengths]
-            errors[name][eps] = [one.relative(which.most) for one in found]
+            errors_by_length = [exact_errors(people, length, eps, name) for length in lengths]
+            errors[name][eps] = [length_errors.relative(k) for length_errors in errors_by_length]
             if name == "IDUE":
-                best_total[eps] = lengths[int(np.argmin([one.mse for one in found]))]
+                best_total[eps] = lengths[int(np.argmin([length_errors.mse for length_errors in errors_by_length]))]
         for name, of_name in plan.items():
             of_name[eps] = planned(people, sets, eps, name, lengths, unbiased=True).length
         simulated[eps] = [
-            mean([relative(each.raw, people, which.most) for each in repeated(people, length, eps, "IDUE", setting)])
+            mean([relative(survey.raw, people, k) for survey in repeated(people, length, eps, "IDUE", setting)])
             for length in lengths
         ]
     return _ErrorsByLength(lengths, errors, best_total, plan, simulated)
 
 
-def _findings_by_length(which: ItemSetData, people: ItemHolders, found: _ErrorsByLength) -> tuple[Finding, ...]:
-    most, least, plan = which.most, found.best, found.plan
+def _findings_by_length(data_set: ItemSetData, people: ItemHolders, comparison: _ErrorsByLength) -> tuple[Finding, ...]:
+    k, best, plan = data_set.k, comparison.best, comparison.plan
     average, upper = people.sizes.mean(), np.percentile(people.sizes, 90)
-    chosen = {eps: found.error(eps, length) for eps, length in plan["IDUE"].items()}
-    cut = exact_errors(people, which.small, LEVELS[-1], "IDUE").relative_bias(most)
+    chosen = {eps: comparison.error(eps, length) for eps, length in plan["IDUE"].items()}
+    cut = exact_errors(people, data_set.small, LEVELS[-1], "IDUE").relative_bias(k)
 
-    def words(errors: Mapping[float, float]) -> str:
-        return by_level((f"{error:.2f}" for error in errors.values()), errors)
+    def words(numbers: Mapping[float, float]) -> str:
+        return by_level((f"{number:.2f}" for number in numbers.values()), numbers)
 
     return (
         Finding(
             "the best l is larger at a larger eps",
-            f"best for the RE({most}) of IDUE-PS: {paddings(least)}. Best for its total error: "
-            f"{paddings(found.best_total)}",
-            ("no difference" if least[LEVELS[0]] < least[LEVELS[-1]] else "at these levels the same l is best")
+            f"best for the RE({k}) of IDUE-PS: {paddings(best)}. Best for its total error: "
+            f"{paddings(comparison.best_total)}",
+            ("no difference" if best[LEVELS[0]] < best[LEVELS[-1]] else "at these levels the same l is best")
             + partly(people),
         ),
         Finding(
             "l is best near the mean size at 4 nats, below it at 2; earlier work takes the 90th percentile",
             f"the mean size of the sets is {average:.1f}, the 90th percentile {upper:.0f}. The planner chooses "
             f"{paddings(plan['IDUE'])} for IDUE-PS; for OUE-PS it chooses {paddings(plan['OUE'])}",
-            f"for RE({most}) the paper's rule is about right: the best is {paddings(least)}. Here the planner "
+            f"for RE({k}) the paper's rule is about right: the best is {paddings(best)}. Here the planner "
             "minimises the expected total error of the unbiased estimate, for this channel and number of people. "
             "(For a campaign it minimises that of the default estimate, whose best l is larger.) The chosen l is "
-            + ("the exact optimum" if plan["IDUE"] == found.best_total else "not the exact optimum")
+            + ("the exact optimum" if plan["IDUE"] == comparison.best_total else "not the exact optimum")
             + ". It is small, because the counts of the many rare items are mostly noise, which grows with l^2",
         ),
         Finding(
             "with a small l (5 for Kosarak), RE hardly falls with eps",
-            f"with l = {which.small}, the RE({most}) of IDUE-PS is "
-            f"{words({eps: found.error(eps, which.small) for eps in LEVELS})}. Without any noise it would be {cut:.2f}",
+            f"with l = {data_set.small}, the RE({k}) of IDUE-PS is "
+            f"{words({eps: comparison.error(eps, data_set.small) for eps in LEVELS})}. Without any noise it would be "
+            f"{cut:.2f}",
             "items left out of large sets cause a bias, which no budget removes; at the smaller levels there is also "
             "noise",
         ),
         Finding(
             "(l is left open: future work)",
-            f"with the planner's l, the RE({most}) of IDUE-PS is {words(chosen)}; with the best l for RE({most}) it is "
-            + words({eps: min(errors) for eps, errors in found.errors["IDUE"].items()}),
+            f"with the planner's l, the RE({k}) of IDUE-PS is {words(chosen)}; with the best l for RE({k}) it is "
+            + words({eps: min(errors) for eps, errors in comparison.errors["IDUE"].items()}),
             "at the larger levels, the best padding for the most frequent items is larger than that for all items",
         ),
     )

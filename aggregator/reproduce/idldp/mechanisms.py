@@ -16,7 +16,7 @@ from aggregator.reproduce.idldp.surveys import (
     Parts,
     campaign,
     expected,
-    survey,
+    simulated_survey,
 )
 from protocol.channels import Bits, Channel
 
@@ -62,8 +62,8 @@ def repeated(
     people: ItemHolders, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
 ) -> list[ItemSurvey]:
     """Return simulated surveys, one for each repetition of the setting."""
-    made = campaign(people.size, length, eps, RECIPES[name], parts)
-    return [survey(people, length, made, setting.generator) for _ in range(setting.repeats)]
+    item_campaign = campaign(people.size, length, eps, RECIPES[name], parts)
+    return [simulated_survey(people, length, item_campaign, setting.generator) for _ in range(setting.repeats)]
 
 
 def exact_errors(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> ExactErrors:
@@ -75,8 +75,8 @@ def exact_errors(people: ItemHolders, length: int, eps: float, name: str, parts:
 def estimated(name: str, surveys: Sequence[ItemSurvey]) -> dict[str, list[Floats]]:
     """Return the unbiased estimates of surveys and, for the mechanisms in ``SHRUNK``, those of empirical Bayes, by name
     of their curve."""
-    found = {name + SIMULATED: [each.raw for each in surveys]}
-    return found | ({SHRUNK[name]: [each.shrunk for each in surveys]} if name in SHRUNK else {})
+    estimates = {name + SIMULATED: [survey.raw for survey in surveys]}
+    return estimates | ({SHRUNK[name]: [survey.shrunk for survey in surveys]} if name in SHRUNK else {})
 
 
 def curve(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks: bool = False) -> Curve:
@@ -86,21 +86,21 @@ def curve(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks
 
 def method_curves(
     x: Sequence[float],
-    found: Mapping[str, Sequence[float]],
+    errors: Mapping[str, Sequence[float]],
     exact: Iterable[str] = COMPARED,
     simulated: Iterable[str] = ("IDUE",),
 ) -> tuple[Curve, ...]:
     """Return the curves of the mechanisms, of empirical Bayes and of graded projective response.
 
     Args:
-        found: the errors by name of the curve.
+        errors: the errors by name of the curve.
         exact: the mechanisms whose exact errors are shown.
         simulated: the mechanisms whose simulated errors are shown.
     """
     return (
-        *(curve(name, x, found[name], ROLES[name]) for name in exact),
-        *(curve(name + SIMULATED, x, found[name + SIMULATED], ROLES[name], marks=True) for name in simulated),
-        curve(PLAIN_BAYES, x, found[PLAIN_BAYES], "server"),
-        curve(BAYES, x, found[BAYES], "ours"),
-        curve(LABEL, x, found[LABEL], "ours"),
+        *(curve(name, x, errors[name], ROLES[name]) for name in exact),
+        *(curve(name + SIMULATED, x, errors[name + SIMULATED], ROLES[name], marks=True) for name in simulated),
+        curve(PLAIN_BAYES, x, errors[PLAIN_BAYES], "server"),
+        curve(BAYES, x, errors[BAYES], "ours"),
+        curve(LABEL, x, errors[LABEL], "ours"),
     )

@@ -29,8 +29,8 @@ class _Paddings:
 
     def part(self, label: str, name: str, other: str, eps: float = PADDED) -> float:
         """Return the ratio of the errors of two estimates."""
-        at = self.levels.index(eps)
-        return self.errors[label][name][at] / self.errors[label][other][at]
+        place = self.levels.index(eps)
+        return self.errors[label][name][place] / self.errors[label][other][place]
 
     def chosen(self, label: str, name: str) -> str:
         """Return the padding lengths of an estimate by level, as text."""
@@ -40,32 +40,32 @@ class _Paddings:
 def padding(setting: Setting) -> ExperimentResult:
     """Compare IDUE-PS and OUE-PS on the three data sets, each with the planner's padding for its estimate."""
     levels = (1.0, 2.0, 4.0) if setting.quick else (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
-    every = {which.name: which for which in (CLOTHING, RETAIL, KOSARAK)}
-    populations = {name: which.read(setting.data) for name, which in every.items()}
+    every = {data_set.name: data_set for data_set in (CLOTHING, RETAIL, KOSARAK)}
+    populations = {name: data_set.read(setting.data) for name, data_set in every.items()}
     sets = {name: people.sets() for name, people in populations.items()}
     errors: dict[str, list[dict[str, float]]] = {label: [] for label in every}
     chosen: dict[str, list[dict[str, int]]] = {label: [] for label in every}
     for label, eps in setting.track([(label, eps) for label in every for eps in levels]):
         lengths = every[label].lengths(quick=setting.quick)
-        each, used = _padded(populations[label], sets[label], eps, lengths, setting)
-        errors[label].append(each)
+        level_errors, used = _padded(populations[label], sets[label], eps, lengths, setting)
+        errors[label].append(level_errors)
         chosen[label].append(used)
-    found = _Paddings(
+    comparison = _Paddings(
         levels,
-        {label: series(each) for label, each in errors.items()},
-        {label: series(each) for label, each in chosen.items()},
+        {label: series(of_label) for label, of_label in errors.items()},
+        {label: series(of_label) for label, of_label in chosen.items()},
     )
-    part = found.part
+    part = comparison.part
     panels = tuple(
         Panel(
             f"{label}{', a part' if partly(people) else ''}, {people.size:,} items", EPSILON, MSE,
             (
-                curve("IDUE-PS, l of the 90th percentile", levels, found.errors[label]["percentile"], "other"),
-                curve("OUE-PS, planner's l", levels, found.errors[label]["OUE-PS"], "ldp"),
-                curve("IDUE-PS, planner's l", levels, found.errors[label]["IDUE-PS"], "published"),
-                curve(f"{BAYES}, planner's l", levels, found.errors[label][BAYES], "ours"),
-                curve(FURTHER, levels, found.errors[label][FURTHER], "optimum"),
-                curve(f"{PLAIN_FURTHER}, same l", levels, found.errors[label][PLAIN_FURTHER], "server"),
+                curve("IDUE-PS, l of the 90th percentile", levels, comparison.errors[label]["percentile"], "other"),
+                curve("OUE-PS, planner's l", levels, comparison.errors[label]["OUE-PS"], "ldp"),
+                curve("IDUE-PS, planner's l", levels, comparison.errors[label]["IDUE-PS"], "published"),
+                curve(f"{BAYES}, planner's l", levels, comparison.errors[label][BAYES], "ours"),
+                curve(FURTHER, levels, comparison.errors[label][FURTHER], "optimum"),
+                curve(f"{PLAIN_FURTHER}, same l", levels, comparison.errors[label][PLAIN_FURTHER], "server"),
                 curve("every count estimated as 0", levels, [_of_zero(people)] * len(levels), "alone"),
             ),
             log_y=True,
@@ -81,7 +81,7 @@ def padding(setting: Setting) -> ExperimentResult:
         + " of the total error of the unbiased estimate."
     )
     label = "; ".join(people.label for people in populations.values())
-    return ExperimentResult(panels, _findings_of_padding(populations, found, setting.repeats), verdict, label)
+    return ExperimentResult(panels, _findings_of_padding(populations, comparison, setting.repeats), verdict, label)
 
 
 def _padded(
@@ -111,11 +111,13 @@ def _of_zero(people: ItemHolders) -> float:
     return float((people.counts.astype(np.float64) ** 2).sum() / len(people))
 
 
-def _findings_of_padding(populations: Mapping[str, ItemHolders], found: _Paddings, repeats: int) -> tuple[Finding, ...]:
-    part, chosen = found.part, found.chosen
+def _findings_of_padding(
+    populations: Mapping[str, ItemHolders], comparison: _Paddings, repeats: int
+) -> tuple[Finding, ...]:
+    part, chosen = comparison.part, comparison.chosen
 
     def to_zero(label: str, name: str) -> float:
-        return found.errors[label][name][found.levels.index(1.0)] / _of_zero(populations[label])
+        return comparison.errors[label][name][comparison.levels.index(1.0)] / _of_zero(populations[label])
 
     return (
         *(
@@ -172,4 +174,4 @@ def _findings_of_padding(populations: Mapping[str, ItemHolders], found: _Padding
 
 def _shrunk(people: ItemHolders, length: int, eps: float, name: str, setting: Setting) -> float:
     """Return the simulated total error of empirical Bayes."""
-    return mean([squared(each.shrunk, people) for each in repeated(people, length, eps, name, setting)])
+    return mean([squared(survey.shrunk, people) for survey in repeated(people, length, eps, name, setting)])

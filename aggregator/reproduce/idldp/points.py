@@ -51,14 +51,14 @@ def point_errors(people: ItemHolders, eps: float, generator: np.random.Generator
     """
     channel = campaign(people.size, 0, eps, GRADED, parts).channel
     decoder = decoder_of(channel).plain
-    found = np.empty((ASSIGNMENTS, people.size))
-    for deviation in found:
+    deviations = np.empty((ASSIGNMENTS, people.size))
+    for deviation in deviations:
         order = generator.permutation(people.size)
         p = people.counts[order] / len(people)
         variances = decoder.variances(decoder.forward(p)) + p**2 - p
         deviation[order] = np.sqrt(len(people) * np.maximum(variances, 0))
     even = np.full(ASSIGNMENTS, 1 / ASSIGNMENTS)
-    return PointErrors(people.counts, np.zeros(people.size), found, even, len(people), channel.output_bits)
+    return PointErrors(people.counts, np.zeros(people.size), deviations, even, len(people), channel.output_bits)
 
 
 def in_few_bits(errors: Mapping[str, Sequence[float]], size: int, levels: Sequence[float]) -> Finding:

@@ -22,21 +22,23 @@ def _by_k(estimates: Sequence[Floats], people: ItemHolders, ks: Sequence[int]) -
     """Return the mean precision and the mean RE over the estimates, for each k."""
     return [
         (
-            mean([precision(each, people, k) for each in estimates]),
-            mean([relative(each, people, k) for each in estimates]),
+            mean([precision(estimate, people, k) for estimate in estimates]),
+            mean([relative(estimate, people, k) for estimate in estimates]),
         )
         for k in ks
     ]
 
 
 def _curves(
-    x: Sequence[float], found: dict[str, list[tuple[float, float]]], true: dict[str, list[float]]
+    x: Sequence[float], measures: dict[str, list[tuple[float, float]]], true: dict[str, list[float]]
 ) -> tuple[tuple[Curve, ...], tuple[Curve, ...]]:
     """Return the curves of the simulated precision, and the curves of RE, which is exact except for empirical Bayes."""
     roles = {f"{name}-PS": ROLES[name] for name in COMPARED} | {PLAIN_BAYES: "server", BAYES: "ours"}
-    precise = [curve(name, x, [one for one, _ in found[name]], role) for name, role in roles.items()]
-    relatives = [curve(name, x, true.get(name, [two for _, two in found[name]]), role) for name, role in roles.items()]
-    marks = curve("IDUE-PS, simulated", x, [two for _, two in found["IDUE-PS"]], "published", marks=True)
+    precise = [curve(name, x, [share for share, _ in measures[name]], role) for name, role in roles.items()]
+    relatives = [
+        curve(name, x, true.get(name, [error for _, error in measures[name]]), role) for name, role in roles.items()
+    ]
+    marks = curve("IDUE-PS, simulated", x, [error for _, error in measures["IDUE-PS"]], "published", marks=True)
     return tuple(precise), (*relatives, marks)
 
 
@@ -45,21 +47,22 @@ def _measured(
 ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, list[float]]]:
     """Return the simulated precision and RE of each mechanism and estimate by k, and the exact RE of each mechanism by
     k."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    measures: dict[str, list[tuple[float, float]]] = {}
     true: dict[str, list[float]] = {}
     for name in COMPARED:
         true[f"{name}-PS"] = [exact_errors(people, length, eps, name).relative(k) for k in ks]
         surveys = repeated(people, length, eps, name, setting)
-        found[f"{name}-PS"] = _by_k([each.raw for each in surveys], people, ks)
+        measures[f"{name}-PS"] = _by_k([survey.raw for survey in surveys], people, ks)
         if name != "RAPPOR":
-            found[f"{name}-PS, empirical Bayes"] = _by_k([each.shrunk for each in surveys], people, ks)
-    return found, true
+            measures[f"{name}-PS, empirical Bayes"] = _by_k([survey.shrunk for survey in surveys], people, ks)
+    return measures, true
 
 
-def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x: Sequence[float]) -> str:
+def _sides(measures: dict[str, list[tuple[float, float]]], name: str, other: str, x: Sequence[float]) -> str:
     """Return words for the settings where ``name`` is more precise than ``other``, by ``COUNTED`` or more."""
-    least = COUNTED - 1e-9  # precisions are means of fractions, which have rounding errors
-    more = [f"{at:g}" for at, (a, _), (b, _) in zip(x, found[name], found[other], strict=True) if a - b >= least]
+    margin = COUNTED - 1e-9  # precisions are means of fractions, which have rounding errors
+    pairs = zip(x, measures[name], measures[other], strict=True)
+    more = [f"{point:g}" for point, (ours, _), (theirs, _) in pairs if ours - theirs >= margin]
     if len(more) == len(x):
         return "all"
     return f"only {', '.join(more)}" if more else "none"
@@ -67,29 +70,29 @@ def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x
 
 def figure_6_eps(setting: Setting) -> ExperimentResult:
     """Compute precision and RE of the 20 most frequent items of Clothing by level, with l = 2."""
-    length, most, many = 2, 20, 100
+    length, k, wide_k = 2, 20, 100
     people = ItemHolders.of(read(setting.data, "Clothing"))
-    found: dict[str, list[tuple[float, float]]] = {}
+    measures: dict[str, list[tuple[float, float]]] = {}
     wide: dict[str, list[tuple[float, float]]] = {}
     true: dict[str, list[float]] = {}
     for eps in setting.track(BY_EPS):
-        measured, by_k = _measured(people, length, eps, (most, many), setting)
-        for name, (of_most, of_many) in measured.items():
-            found.setdefault(name, []).append(of_most)
-            wide.setdefault(name, []).append(of_many)
-        for name, each in by_k.items():
-            true.setdefault(name, []).append(each[0])
-    precise, relatives = _curves(BY_EPS, found, true)
+        measured, by_k = _measured(people, length, eps, (k, wide_k), setting)
+        for name, (of_k, of_wide_k) in measured.items():
+            measures.setdefault(name, []).append(of_k)
+            wide.setdefault(name, []).append(of_wide_k)
+        for name, errors in by_k.items():
+            true.setdefault(name, []).append(errors[0])
+    precise, relatives = _curves(BY_EPS, measures, true)
     title = f"Clothing, l = {length}"
     panels = (
-        Panel(f"{title}, top {most}", EPSILON, "precision", precise),
-        Panel(f"{title}, top {many}", EPSILON, "precision", _curves(BY_EPS, wide, {})[0]),
-        Panel(f"{title}, top {most}", EPSILON, "mean relative error", relatives, log_y=True),
+        Panel(f"{title}, top {k}", EPSILON, "precision", precise),
+        Panel(f"{title}, top {wide_k}", EPSILON, "precision", _curves(BY_EPS, wide, {})[0]),
+        Panel(f"{title}, top {k}", EPSILON, "mean relative error", relatives, log_y=True),
     )
-    at = {eps: place for place, eps in enumerate(BY_EPS)}
+    place = {eps: index for index, eps in enumerate(BY_EPS)}
 
     def precise_at(name: str, eps: float) -> float:
-        return found[name][at[eps]][0]
+        return measures[name][place[eps]][0]
 
     def precisions(name: str) -> str:
         levels = (1.0, 2.0, 4.0)
@@ -101,14 +104,14 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
         Finding(
             "IDUE-PS has the smallest RE of the three",
             ("confirmed" if largest < 1 else "not everywhere")
-            + f": the RE({most}) of IDUE-PS is at most {largest:.0%} of the smaller RE of the other two",
-            f"k is not given for this side of the figure; it is {most} here, and {many} beside it",
+            + f": the RE({k}) of IDUE-PS is at most {largest:.0%} of the smaller RE of the other two",
+            f"k is not given for this side of the figure; it is {k} here, and {wide_k} beside it",
         ),
         Finding(
             "at small levels the precision of IDUE-PS may be below that of OUE-PS; at larger levels it is the highest",
             f"levels at which the precision of IDUE-PS exceeds that of OUE-PS by {COUNTED:g} or more: "
-            f"{_sides(found, 'IDUE-PS', 'OUE-PS', BY_EPS)} for the top {most}, "
-            f"{_sides(wide, 'IDUE-PS', 'OUE-PS', BY_EPS)} for the top {many}. For the top {most}, the precision of "
+            f"{_sides(measures, 'IDUE-PS', 'OUE-PS', BY_EPS)} for the top {k}, "
+            f"{_sides(wide, 'IDUE-PS', 'OUE-PS', BY_EPS)} for the top {wide_k}. For the top {k}, the precision of "
             f"IDUE-PS is {precisions('IDUE-PS')}; that of OUE-PS is {precisions('OUE-PS')}",
             "the best protected items have the noisiest counts, so some of them reach the top of a ranking of raw "
             "counts, above all if k is small; the paper does not give its k",
@@ -117,13 +120,13 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
             "(the ranking is of the unbiased estimates)",
             "if items are ranked by empirical Bayes, the precision of IDUE-PS with the same reports is "
             f"{precisions(BAYES)}. Levels at which it exceeds that of OUE-PS, also ranked by empirical Bayes, by "
-            f"{COUNTED:g} or more: {_sides(found, BAYES, PLAIN_BAYES, BY_EPS)}",
+            f"{COUNTED:g} or more: {_sides(measures, BAYES, PLAIN_BAYES, BY_EPS)}",
             "a posterior mean takes the noise of each item into account, so items with less budget no longer reach "
             "the top by noise; under OUE all counts are equally noisy, and the ranking stays the same",
         ),
     )
     verdict = (
-        f"To name the {most} most frequent of {people.size:,} items, rank the items by empirical Bayes. At 2 nats the "
+        f"To name the {k} most frequent of {people.size:,} items, rank the items by empirical Bayes. At 2 nats the "
         f"precision of IDUE-PS is then {precise_at(BAYES, 2.0):.2f}. If items are ranked by raw counts, the precision "
         f"of IDUE-PS is {precise_at('IDUE-PS', 2.0):.2f}, and that of OUE-PS is {precise_at('OUE-PS', 2.0):.2f}."
     )
@@ -134,8 +137,8 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
     """Compute precision and RE by k of Clothing, with l = 2 at 3 nats."""
     length, eps = 2, 3.0
     people = ItemHolders.of(read(setting.data, "Clothing"))
-    ((found, true),) = (_measured(people, length, eps, BY_K, setting) for _ in setting.track((eps,)))
-    precise, relatives = _curves(BY_K, found, true)
+    ((measures, true),) = (_measured(people, length, eps, BY_K, setting) for _ in setting.track((eps,)))
+    precise, relatives = _curves(BY_K, measures, true)
     title = f"Clothing, l = {length}, eps = {eps:g}"
     panels = (
         Panel(title, "k", "precision of the top k", precise),
@@ -143,34 +146,34 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
     )
 
     def precisions(name: str) -> str:
-        return ", ".join(f"{found[name][BY_K.index(k)][0]:.2f} at k = {k}" for k in (10, 20, 100))
+        return ", ".join(f"{measures[name][BY_K.index(k)][0]:.2f} at k = {k}" for k in (10, 20, 100))
 
     findings = (
         Finding(
             "with k of 10 or 20 the precision of IDUE-PS may be below that of OUE-PS; with larger k it is the highest",
             f"values of k at which the precision of IDUE-PS exceeds that of OUE-PS by {COUNTED:g} or more: "
-            f"{_sides(found, 'IDUE-PS', 'OUE-PS', BY_K)}. The precision of IDUE-PS is {precisions('IDUE-PS')}; that of "
-            f"OUE-PS is {precisions('OUE-PS')}",
+            f"{_sides(measures, 'IDUE-PS', 'OUE-PS', BY_K)}. The precision of IDUE-PS is {precisions('IDUE-PS')}; "
+            f"that of OUE-PS is {precisions('OUE-PS')}",
             f"the level is not given for this side of the figure; it is {eps:g} nats here",
         ),
         Finding(
             "a larger k generally leads to a lower precision",
-            f"the precision of IDUE-PS falls from {found['IDUE-PS'][0][0]:.2f} at k = {BY_K[0]} to "
-            f"{found['IDUE-PS'][-1][0]:.2f} at k = {BY_K[-1]}, and that of OUE-PS from {found['OUE-PS'][0][0]:.2f} to "
-            f"{found['OUE-PS'][-1][0]:.2f}",
+            f"the precision of IDUE-PS falls from {measures['IDUE-PS'][0][0]:.2f} at k = {BY_K[0]} to "
+            f"{measures['IDUE-PS'][-1][0]:.2f} at k = {BY_K[-1]}, and that of OUE-PS from "
+            f"{measures['OUE-PS'][0][0]:.2f} to {measures['OUE-PS'][-1][0]:.2f}",
             "the shares of items in the middle of the ranking are close to each other",
         ),
         Finding(
             "(the ranking is of the unbiased estimates)",
             f"if items are ranked by empirical Bayes, the precision of IDUE-PS is {precisions(BAYES)}. Values of k at "
             f"which it exceeds that of OUE-PS, also ranked by empirical Bayes, by {COUNTED:g} or more: "
-            f"{_sides(found, BAYES, PLAIN_BAYES, BY_K)}",
+            f"{_sides(measures, BAYES, PLAIN_BAYES, BY_K)}",
             "the limitation that the paper finds for its notion is caused by the ranking",
         ),
     )
     verdict = (
-        f"At {eps:g} nats and k = {BY_K[-1]}, the precision of IDUE-PS is {found[BAYES][-1][0]:.2f} if items are "
-        f"ranked by empirical Bayes. If they are ranked by raw counts, it is {found['IDUE-PS'][-1][0]:.2f}, and that "
-        f"of OUE-PS is {found['OUE-PS'][-1][0]:.2f}."
+        f"At {eps:g} nats and k = {BY_K[-1]}, the precision of IDUE-PS is {measures[BAYES][-1][0]:.2f} if items are "
+        f"ranked by empirical Bayes. If they are ranked by raw counts, it is {measures['IDUE-PS'][-1][0]:.2f}, and "
+        f"that of OUE-PS is {measures['OUE-PS'][-1][0]:.2f}."
     )
     return ExperimentResult(panels, findings, verdict, people.label)

@@ -118,9 +118,10 @@ class ItemHolders:
 def chances(people: ItemHolders, length: int) -> tuple[Floats, Floats]:
     """Return for each item, (m,), the mean over people of the probability of sampling it, and the mean of the
     square."""
-    each = 1 / np.maximum(np.repeat(people.sizes, people.sizes), length)
+    probability = 1 / np.maximum(np.repeat(people.sizes, people.sizes), length)
     once, twice = (
-        np.bincount(people.items, weights=weights, minlength=people.size) / len(people) for weights in (each, each**2)
+        np.bincount(people.items, weights=weights, minlength=people.size) / len(people)
+        for weights in (probability, probability**2)
     )
     return once, twice
 
@@ -128,10 +129,10 @@ def chances(people: ItemHolders, length: int) -> tuple[Floats, Floats]:
 def budgets(size: int, eps: float, parts: Parts) -> list[int]:
     """Return the budgets in nanonats in increasing order; each survey assigns them to the items at random."""
     ends = np.rint(size * np.cumsum([part for part, _ in parts])).astype(int).tolist()
-    found: list[int] = []
+    levels: list[int] = []
     for end, (_, times) in zip(ends, parts, strict=True):
-        found += [round(times * eps * exact.NANONATS)] * (end - len(found))
-    return found
+        levels += [round(times * eps * exact.NANONATS)] * (end - len(levels))
+    return levels
 
 
 @lru_cache(maxsize=2048)
@@ -176,31 +177,32 @@ class ExactErrors:
         """
         return float(np.sqrt(2 * (self.parts @ self.deviation**4).sum()) / self.people)
 
-    def relative_bias(self, most: int) -> float:
+    def relative_bias(self, k: int) -> float:
         """Return RE(k) of the expected estimates, which is the relative error from bias alone."""
-        top = frequent(self.counts, most)
+        top = frequent(self.counts, k)
         return float((np.abs(self.bias[top]) / self.counts[top]).mean())
 
-    def relative(self, most: int) -> float:
-        """Return RE(k), the mean relative error of the ``most`` most frequent items, for normal estimates."""
-        top = frequent(self.counts, most)
+    def relative(self, k: int) -> float:
+        """Return RE(k), the mean relative error of the ``k`` most frequent items, for normal estimates."""
+        top = frequent(self.counts, k)
         bias, deviation = self.bias[top], np.maximum(self.deviation[:, top], 1e-12)
         ratio = bias / deviation
-        each = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + bias * erf(ratio / np.sqrt(2))
-        return float((self.parts @ each / self.counts[top]).mean())
+        errors = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + bias * erf(ratio / np.sqrt(2))
+        return float((self.parts @ errors / self.counts[top]).mean())
 
 
 def expected(people: ItemHolders, length: int, channel: Bits) -> ExactErrors:
     """Return the exact errors of a survey; ``length`` is 0 if each person has one item, without padding."""
     chance, square = chances(people, max(length, 1))
-    own, other = np.array(channel.own_weights) / S, np.array(channel.other_weights) / S
-    gap = (own - other)[:, np.newaxis]
-    b = other[:, np.newaxis]
-    each = (b * (1 - b) + gap * (1 - 2 * b) * chance - gap**2 * square) / gap**2
+    a, b = (np.array(weights)[:, np.newaxis] / S for weights in (channel.own_weights, channel.other_weights))
+    gap = a - b
+    variances = (b * (1 - b) + gap * (1 - 2 * b) * chance - gap**2 * square) / gap**2
     n, scale = len(people), max(length, 1)
-    of_items = np.bincount(np.asarray(channel.class_of)[: people.size], minlength=len(own)) / people.size
+    of_items = (
+        np.bincount(np.asarray(channel.class_of)[: people.size], minlength=len(channel.own_weights)) / people.size
+    )
     return ExactErrors(
-        people.counts, n * scale * chance - people.counts, scale * np.sqrt(n * np.maximum(each, 0)), of_items, n
+        people.counts, n * scale * chance - people.counts, scale * np.sqrt(n * np.maximum(variances, 0)), of_items, n
     )
 
 
@@ -241,12 +243,14 @@ class ItemSurvey:
         return ShownInputs.of(self.campaign.domain)
 
     def _counts(self, share: Floats) -> Floats:
-        found = np.empty(len(self.order))
-        found[self.order] = self.people * self._shown_inputs.shares(share)
-        return found
+        counts = np.empty(len(self.order))
+        counts[self.order] = self.people * self._shown_inputs.shares(share)
+        return counts
 
 
-def survey(people: ItemHolders, length: int, campaign: Campaign, generator: np.random.Generator) -> ItemSurvey:
+def simulated_survey(
+    people: ItemHolders, length: int, campaign: Campaign, generator: np.random.Generator
+) -> ItemSurvey:
     """Return a simulated survey with one report of each person, and a new assignment of the budgets to the items."""
     order = generator.permutation(people.size)
     reported = people.reported(max(length, 1), generator)
@@ -257,34 +261,34 @@ def survey(people: ItemHolders, length: int, campaign: Campaign, generator: np.r
     return ItemSurvey(campaign, solve(decoder_of(campaign.channel).plain, tally), order, len(people))
 
 
-def frequent(counts: Integers | Floats, most: int) -> Integers:
-    """Return the indices of the ``most`` items with the largest counts."""
-    top: Integers = np.argsort(-counts, kind="stable")[:most]
+def frequent(counts: Integers | Floats, k: int) -> Integers:
+    """Return the indices of the ``k`` items with the largest counts."""
+    top: Integers = np.argsort(-counts, kind="stable")[:k]
     return top
 
 
-def squared(found: Floats, people: ItemHolders) -> float:
+def squared(estimate: Floats, people: ItemHolders) -> float:
     """Return the total error: the squared errors of the counts, summed over the items and divided by n (Gu et al. 2020,
     sec. VII)."""
-    return float(((found - people.counts) ** 2).sum() / len(people))
+    return float(((estimate - people.counts) ** 2).sum() / len(people))
 
 
-def relative(found: Floats, people: ItemHolders, most: int) -> float:
-    """Return RE(k), the mean relative error of the ``most`` most frequent items (Gu et al. 2020, sec. VII)."""
+def relative(estimate: Floats, people: ItemHolders, k: int) -> float:
+    """Return RE(k), the mean relative error of the ``k`` most frequent items (Gu et al. 2020, sec. VII)."""
     truth = people.counts
-    top = frequent(truth, most)
-    return float((np.abs(found[top] - truth[top]) / truth[top]).mean())
+    top = frequent(truth, k)
+    return float((np.abs(estimate[top] - truth[top]) / truth[top]).mean())
 
 
-def count_variation(found: Floats, people: ItemHolders) -> float:
+def count_variation(estimate: Floats, people: ItemHolders) -> float:
     """Return the total variation distance of estimated counts from the true counts, as a share of the people."""
-    return total_variation(found / len(people), people.counts / len(people))
+    return total_variation(estimate / len(people), people.counts / len(people))
 
 
-def precision(found: Floats, people: ItemHolders, most: int) -> float:
-    """Return the share of the ``most`` items with the largest estimates that are among the ``most`` most frequent
+def precision(estimate: Floats, people: ItemHolders, k: int) -> float:
+    """Return the share of the ``k`` items with the largest estimates that are among the ``k`` most frequent
     items."""
-    return len(np.intersect1d(frequent(found, most), frequent(people.counts, most))) / most
+    return len(np.intersect1d(frequent(estimate, k), frequent(people.counts, k))) / k
 
 
 def floor(size: int, eps: float) -> float:

@@ -61,13 +61,13 @@ def figure_2(setting: Setting) -> ExperimentResult:
         "power law": _drawn(steep / steep.sum(), "power law", setting),
         "uniform": _drawn(np.full(EVEN, 1 / EVEN), "uniform", setting),
     }
-    found: dict[str, list[dict[str, float]]] = {label: [] for label in populations}
+    points: dict[str, list[dict[str, float]]] = {label: [] for label in populations}
     off: list[float] = []
     for label, eps in setting.track([(label, eps) for label in populations for eps in levels]):
-        each, deviations = _errors(populations[label], eps, setting)
-        found[label].append(each)
+        level_errors, deviations = _errors(populations[label], eps, setting)
+        points[label].append(level_errors)
         off += deviations
-    errors = {label: series(each) for label, each in found.items()}
+    errors = {label: series(of_label) for label, of_label in points.items()}
     panels = tuple(
         Panel(
             f"{label}, {people.size:,} items, {PEOPLE:,} people", EPSILON, MSE,
@@ -80,14 +80,14 @@ def figure_2(setting: Setting) -> ExperimentResult:
         )
         for label, people in populations.items()
     )  # fmt: skip
-    even, one, two = errors["uniform"], levels.index(1.0), levels.index(2.0)
+    even, one_nat, two_nats = errors["uniform"], levels.index(1.0), levels.index(2.0)
     verdict = (
         "Budgets by item reduce the error if few items are sensitive. If 5% of the items have the budget eps, 5% have "
-        f"1.2 eps and the others 2 eps, IDUE has {even['IDUE'][one] / even['OUE'][one]:.0%} of OUE's total error at "
-        f"1 nat and {even['IDUE'][two] / even['OUE'][two]:.0%} at 2 nats. The total error of our graded projective "
-        f"response is {even[LABEL][one] / even['IDUE'][one]:.2f} times IDUE's at 1 nat and "
-        f"{even[LABEL][two] / even['IDUE'][two]:.2f} times at 2 nats. At 1 nat its reports have "
-        f"{even['bits'][one]:.0f} bits instead of {EVEN:,}."
+        f"1.2 eps and the others 2 eps, IDUE has {even['IDUE'][one_nat] / even['OUE'][one_nat]:.0%} of OUE's total "
+        f"error at 1 nat and {even['IDUE'][two_nats] / even['OUE'][two_nats]:.0%} at 2 nats. The total error of our "
+        f"graded projective response is {even[LABEL][one_nat] / even['IDUE'][one_nat]:.2f} times IDUE's at 1 nat and "
+        f"{even[LABEL][two_nats] / even['IDUE'][two_nats]:.2f} times at 2 nats. At 1 nat its reports have "
+        f"{even['bits'][one_nat]:.0f} bits instead of {EVEN:,}."
     )
     return ExperimentResult(panels, _findings(levels, errors, off, setting.repeats), verdict)
 
@@ -106,31 +106,31 @@ def _errors(people: ItemHolders, eps: float, setting: Setting) -> tuple[dict[str
     """Return the total errors by name of the curve, with the "bits" of a report of graded projective response; and
     the distances of the simulated errors from the exact ones, in standard errors."""
     points = point_errors(people, eps, setting.generator)
-    short = [squared(each.raw, people) for each in repeated(people, 0, eps, LABEL, setting)]
-    found, off = {LABEL: points.mse, "bits": points.bits, LABEL + SIMULATED: mean(short)}, []
+    short = [squared(survey.raw, people) for survey in repeated(people, 0, eps, LABEL, setting)]
+    errors, off = {LABEL: points.mse, "bits": points.bits, LABEL + SIMULATED: mean(short)}, []
     for name in ROLES:
         true = exact_errors(people, 0, eps, name)
-        found[name] = true.mse
+        errors[name] = true.mse
         for kind, estimates in estimated(name, repeated(people, 0, eps, name, setting)).items():
-            found[kind] = mean([squared(each, people) for each in estimates])
-        off.append(abs(found[name + SIMULATED] - true.mse) * math.sqrt(setting.repeats) / true.spread)
-    return found, off
+            errors[kind] = mean([squared(estimate, people) for estimate in estimates])
+        off.append(abs(errors[name + SIMULATED] - true.mse) * math.sqrt(setting.repeats) / true.spread)
+    return errors, off
 
 
 def _findings(
     levels: tuple[float, ...], errors: dict[str, dict[str, list[float]]], off: list[float], repeats: int
 ) -> tuple[Finding, ...]:
     power, even = errors["power law"], errors["uniform"]
-    one, two = levels.index(1.0), levels.index(2.0)
+    one_nat, two_nats = levels.index(1.0), levels.index(2.0)
     # Only the last term of eq. 7 depends on the distribution of values.
     classes = bits(campaign(POWER, 0, 2.0, RECIPES["IDUE"]).channel)
-    own, other = np.array(classes.own_weights) / S, np.array(classes.other_weights) / S
-    last = (1 - own - other) / (own - other)
-    reading = (last.max() - last.min()) / power["IDUE"][two]
+    a, b = np.array(classes.own_weights) / S, np.array(classes.other_weights) / S
+    last = (1 - a - b) / (a - b)
+    reading = (last.max() - last.min()) / power["IDUE"][two_nats]
     better = max(
         min(first, second) / best - 1
-        for found in (power, even)
-        for first, second, best in zip(found["IDUE opt1"], found["IDUE opt2"], found["IDUE"], strict=True)
+        for of_label in (power, even)
+        for first, second, best in zip(of_label["IDUE opt1"], of_label["IDUE opt2"], of_label["IDUE"], strict=True)
     )
     equal = [eps for eps, opt2, oue in zip(levels, even["IDUE opt2"], even["OUE"], strict=True) if opt2 > 0.999 * oue]
     same = f" from {equal[0]:g} nats on" if equal else " at no level"
@@ -144,20 +144,20 @@ def _findings(
         ),
         Finding(
             "IDUE outperforms RAPPOR and OUE",
-            f"at 1 nat IDUE has {power['IDUE'][one] / power['OUE'][one]:.0%} (power law) and "
-            f"{even['IDUE'][one] / even['OUE'][one]:.0%} (uniform) of OUE's error; RAPPOR has "
-            f"{even['RAPPOR'][one] / even['OUE'][one]:.0%} of it (uniform)",
+            f"at 1 nat IDUE has {power['IDUE'][one_nat] / power['OUE'][one_nat]:.0%} (power law) and "
+            f"{even['IDUE'][one_nat] / even['OUE'][one_nat]:.0%} (uniform) of OUE's error; RAPPOR has "
+            f"{even['RAPPOR'][one_nat] / even['OUE'][one_nat]:.0%} of it (uniform)",
             "no difference. There is a limit: whatever the budgets of the other items are, no unbiased estimate from a "
             "unary encoding has less than a quarter of OUE's error for an item that nobody has. At 1 nat IDUE's error "
-            f"is {even['IDUE'][one] / floor(EVEN, 1.0):.2f} times the sum of this limit over all items (uniform)",
+            f"is {even['IDUE'][one_nat] / floor(EVEN, 1.0):.2f} times the sum of this limit over all items (uniform)",
         ),
         Finding(
             "opt1 and opt2 are near-optimal",
-            f"for uniform data, opt1 has {even['IDUE opt1'][one] / even['IDUE'][one] - 1:.0%} more error than opt0 at "
-            f"1 nat and {even['IDUE opt1'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g} nats; opt2 has "
-            f"{even['IDUE opt2'][one] / even['IDUE'][one] - 1:.0%} more at 1 nat and "
-            f"{even['IDUE opt2'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g} nats. Over all levels and both "
-            f"distributions, even the better of the two has up to {better:.0%} more error than opt0",
+            f"for uniform data, opt1 has {even['IDUE opt1'][one_nat] / even['IDUE'][one_nat] - 1:.0%} more error than "
+            f"opt0 at 1 nat and {even['IDUE opt1'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g} nats; opt2 "
+            f"has {even['IDUE opt2'][one_nat] / even['IDUE'][one_nat] - 1:.0%} more at 1 nat and "
+            f"{even['IDUE opt2'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g} nats. Over all levels and "
+            f"both distributions, even the better of the two has up to {better:.0%} more error than opt0",
             f"opt1 is near-optimal only at small levels, and opt2 has the error of OUE{same}. Opt0 can be solved in "
             "its convex form, so neither is needed",
         ),
@@ -171,12 +171,12 @@ def _findings(
         Finding(
             "(the estimate is the unbiased one)",
             "error of empirical Bayes as a percentage of that of the unbiased estimate from the same reports. "
-            f"Uniform: {even[BAYES][one] / even['IDUE'][one]:.1%} at 1 nat and "
-            f"{even[BAYES][two] / even['IDUE'][two]:.1%} at 2 nats with IDUE, "
-            f"{even[PLAIN_BAYES][one] / even['OUE'][one]:.1%} at 1 nat with OUE. Power law: "
-            f"{power[BAYES][one] / power['IDUE'][one]:.0%} at 1 nat and "
-            f"{power[BAYES][two] / power['IDUE'][two]:.0%} at 2 nats with IDUE, "
-            f"{power[PLAIN_BAYES][one] / power['OUE'][one]:.0%} at 1 nat with OUE",
+            f"Uniform: {even[BAYES][one_nat] / even['IDUE'][one_nat]:.1%} at 1 nat and "
+            f"{even[BAYES][two_nats] / even['IDUE'][two_nats]:.1%} at 2 nats with IDUE, "
+            f"{even[PLAIN_BAYES][one_nat] / even['OUE'][one_nat]:.1%} at 1 nat with OUE. Power law: "
+            f"{power[BAYES][one_nat] / power['IDUE'][one_nat]:.0%} at 1 nat and "
+            f"{power[BAYES][two_nats] / power['IDUE'][two_nats]:.0%} at 2 nats with IDUE, "
+            f"{power[PLAIN_BAYES][one_nat] / power['OUE'][one_nat]:.0%} at 1 nat with OUE",
             "empirical Bayes learns the typical size of a share from all items together; this changes the total "
             "error far more than any choice of a mechanism",
         ),

@@ -48,57 +48,57 @@ def notion(budgets: Sequence[float]) -> Graded:
     return Graded.over([*map(exact.level_from, budgets)])
 
 
-def variances(own: Floats, other: Floats) -> tuple[Floats, Floats]:
+def variances(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return the coefficients of n and of the true count in the variance of each item's estimated count (eq. 7)."""
-    return other * (1 - other) / (own - other) ** 2, (1 - own - other) / (own - other)
+    return b * (1 - b) / (a - b) ** 2, (1 - a - b) / (a - b)
 
 
 def total(channel: Bits) -> tuple[float, float]:
     """Return the least and the largest total variance divided by n, over all true counts."""
     sizes = np.bincount(channel.class_of)
-    fixed, held = variances(np.array(channel.own_weights) / S, np.array(channel.other_weights) / S)
-    return float(sizes @ fixed + held.min()), float(sizes @ fixed + held.max())
+    fixed, per_holder = variances(np.array(channel.own_weights) / S, np.array(channel.other_weights) / S)
+    return float(sizes @ fixed + per_holder.min()), float(sizes @ fixed + per_holder.max())
 
 
 def table_1(setting: Setting) -> ExperimentResult:
     graded = notion(TOY)
     best = idue.idue(graded)
-    own, other = np.array(best.own_weights) / S, np.array(best.other_weights) / S
-    fixed, held = variances(own, other)
+    a, b = np.array(best.own_weights) / S, np.array(best.other_weights) / S
+    fixed, per_holder = variances(a, b)
     low, high = total(best)
     printed = tuple(map(np.array, PRINTED))
     sizes = np.array([1, 4])
-    as_printed, as_held = variances(*printed)
-    of_print = sizes @ as_printed + as_held.min(), sizes @ as_printed + as_held.max()
-    least = exact.level_from(TOY[0])
+    printed_fixed, printed_per_holder = variances(*printed)
+    of_print = sizes @ printed_fixed + printed_per_holder.min(), sizes @ printed_fixed + printed_per_holder.max()
+    smallest = exact.level_from(TOY[0])
     rows = {
-        "RAPPOR": total(unary.rappor(5, least)),
-        "OUE": total(unary.oue(5, least)),
+        "RAPPOR": total(unary.rappor(5, smallest)),
+        "OUE": total(unary.oue(5, smallest)),
         "opt1": total(idue.idue(graded, "opt1")),
         "opt2": total(idue.idue(graded, "opt2")),
     }
     gap = _local(graded, setting)
     larger = []
-    for name, budgets, many in LARGER:
+    for name, budgets, class_sizes in LARGER:
         bounds = np.minimum.outer(budgets, budgets)
-        worst = [idue.worst_error(many, *idue.optimum(many, bounds, kind)) for kind in idue.KINDS]
-        plain = unary.oue(sum(many), exact.level_from(min(budgets)))
-        each = ", ".join(f"{kind} {one:.4g}" for kind, one in zip(idue.KINDS, worst, strict=True))
-        larger.append(f"{name}: {each}, OUE {total(plain)[1]:.4g}")
+        worst = [idue.worst_error(class_sizes, *idue.optimum(class_sizes, bounds, kind)) for kind in idue.KINDS]
+        plain = unary.oue(sum(class_sizes), exact.level_from(min(budgets)))
+        text = ", ".join(f"{kind} {error:.4g}" for kind, error in zip(idue.KINDS, worst, strict=True))
+        larger.append(f"{name}: {text}, OUE {total(plain)[1]:.4g}")
     findings = (
         Finding(
             "IDUE flips a one with probability 0.41 (HIV) and 0.33 (symptoms), a zero with 0.33 and 0.28",
-            f"it flips a one with probability {1 - own[0]:.4f} (HIV) and {1 - own[1]:.4f} (symptoms), a zero with "
-            f"{other[0]:.4f} (HIV) and {other[1]:.4f} (symptoms)",
+            f"it flips a one with probability {1 - a[0]:.4f} (HIV) and {1 - a[1]:.4f} (symptoms), a zero with "
+            f"{b[0]:.4f} (HIV) and {b[1]:.4f} (symptoms)",
             "no difference: these are rounded to two digits in print",
         ),
         Finding(
             "the variance is 3.27 n + 0.31 c (HIV) and 1.32 n + 0.13 c (a symptom), where c people have the item; in "
             "total 8.68 n to 8.86 n",
-            f"the variance is {fixed[0]:.3f} n + {held[0]:.3f} c (HIV) and {fixed[1]:.3f} n + {held[1]:.3f} c (a "
-            f"symptom); in total {low:.3f} n to {high:.3f} n",
-            "the printed variances are those of the probabilities with two digits: "
-            f"{as_printed[0]:.2f} n + {as_held[0]:.2f} c (HIV) and {as_printed[1]:.2f} n + {as_held[1]:.2f} c (a "
+            f"the variance is {fixed[0]:.3f} n + {per_holder[0]:.3f} c (HIV) and {fixed[1]:.3f} n + "
+            f"{per_holder[1]:.3f} c (a symptom); in total {low:.3f} n to {high:.3f} n",
+            f"the printed variances are those of the probabilities with two digits: {printed_fixed[0]:.2f} n + "
+            f"{printed_per_holder[0]:.2f} c (HIV) and {printed_fixed[1]:.2f} n + {printed_per_holder[1]:.2f} c (a "
             f"symptom). Unrounded, these add up to {of_print[0]:.2f} n to {of_print[1]:.2f} n; the printed, rounded "
             f"variances add up to {3.27 + 4 * 1.32 + 0.13:.2f} n to {3.27 + 4 * 1.32 + 0.31:.2f} n. The exact "
             "probabilities of IDUE have a smaller variance",
@@ -140,26 +140,26 @@ def _local(graded: Graded, setting: Setting) -> float:
     ours = idue.worst_error(sizes, *idue.optimum(sizes, bounds))
 
     def slack(z: Floats) -> Floats:
-        own, other = z[:count], z[count : 2 * count]
-        u, v = np.log(own / other), np.log((1 - other) / (1 - own))
+        a, b = z[:count], z[count : 2 * count]
+        u, v = np.log(a / b), np.log((1 - b) / (1 - a))
         limits = (bounds - np.add.outer(u, v))[np.isfinite(bounds)]
-        fixed, held = variances(own, other)
-        return np.concatenate([limits, z[-1] - (np.array(sizes) @ fixed + held)])
+        fixed, per_holder = variances(a, b)
+        return np.concatenate([limits, z[-1] - (np.array(sizes) @ fixed + per_holder)])
 
-    found = []
+    errors = []
     for _ in range(STARTS):
-        other = setting.generator.uniform(0.05, 0.45, count)
-        own = other + setting.generator.uniform(0.05, 0.5, count)
-        start = np.concatenate([own, other, [100.0]])
+        b = setting.generator.uniform(0.05, 0.45, count)
+        a = b + setting.generator.uniform(0.05, 0.5, count)
+        start = np.concatenate([a, b, [100.0]])
         limits = [(1e-3, 1 - 1e-3)] * (2 * count) + [(0.0, None)]
         with np.errstate(all="ignore"):
             solved = minimize(
                 lambda z: z[-1], start, method="SLSQP", bounds=limits,
                 constraints={"type": "ineq", "fun": slack}, options={"maxiter": 500, "ftol": 1e-12},
             )  # fmt: skip
-        kept = slack(solved.x).min() > -1e-7 and (solved.x[:count] > solved.x[count : 2 * count]).all()
-        found.append(idue.worst_error(sizes, solved.x[:count], solved.x[count : 2 * count]) if kept else math.inf)
-    return max(0.0, 1 - min(found) / ours)
+        feasible = slack(solved.x).min() > -1e-7 and (solved.x[:count] > solved.x[count : 2 * count]).all()
+        errors.append(idue.worst_error(sizes, solved.x[:count], solved.x[count : 2 * count]) if feasible else math.inf)
+    return max(0.0, 1 - min(errors) / ours)
 
 
 def theorem_4(setting: Setting) -> ExperimentResult:
@@ -168,14 +168,14 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     budgets = [exact.level_from(nats) for nats in (1.0, 1.5, 3.0)]
     channel = idue.idue_ps(domain, budgets)
     graded = Graded.over(idue.item_budgets(domain, budgets))
-    sets = [held for size in range(4) for held in itertools.combinations(range(3), size)]
-    distributions = {held: domain.draws(held) for held in sets}
-    outputs = {held: _outputs(channel, distributions[held]) for held in sets}
+    sets = [members for size in range(4) for members in itertools.combinations(range(3), size)]
+    distributions = {members: domain.draws(members) for members in sets}
+    outputs = {members: _outputs(channel, distributions[members]) for members in sets}
     over, sharper, tight = -math.inf, -math.inf, []
-    for one, other in setting.track(list(itertools.permutations(sets, 2))):
-        true = max(math.log(p / q) for p, q in zip(outputs[one], outputs[other], strict=True))
-        theorem = min(_budget(distributions[held], graded.budgets, graded) for held in (one, other))
-        certified = set_level(graded.bound, distributions[one], distributions[other])
+    for first, second in setting.track(list(itertools.permutations(sets, 2))):
+        true = max(math.log(p / q) for p, q in zip(outputs[first], outputs[second], strict=True))
+        theorem = min(_budget(distributions[members], graded.budgets, graded) for members in (first, second))
+        certified = set_level(graded.bound, distributions[first], distributions[second])
         if certified is None:
             raise ValueError("MinID-LDP bounds every pair of sets, but a certified level is missing")
         over, sharper = max(over, true - theorem), max(sharper, true - exact.nats(certified))
@@ -217,16 +217,18 @@ def theorem_4(setting: Setting) -> ExperimentResult:
 
 def _outputs(channel: Bits, distribution: dict[int, int]) -> list[float]:
     """Return the probability of every bit vector for a set whose sampled item has this ``distribution``."""
-    whole = sum(distribution.values())
-    found = []
+    weight_sum = sum(distribution.values())
+    probabilities = []
     for word in range(1 << channel.inputs):
-        each = sum(Fraction(weight, whole) * channel.weight(x, word) for x, weight in distribution.items())
-        found.append(float(Fraction(each) / S**channel.inputs))
-    return found
+        probability = sum(Fraction(weight, weight_sum) * channel.weight(x, word) for x, weight in distribution.items())
+        probabilities.append(float(Fraction(probability) / S**channel.inputs))
+    return probabilities
 
 
 def _budget(distribution: dict[int, int], levels: Sequence[int], graded: Graded) -> float:
     """Return the level of eq. 15 in nats."""
-    whole = sum(distribution.values())
-    mean = sum(weight / whole * math.exp(exact.nats(levels[graded.class_of(x)])) for x, weight in distribution.items())
+    weight_sum = sum(distribution.values())
+    mean = sum(
+        weight / weight_sum * math.exp(exact.nats(levels[graded.class_of(x)])) for x, weight in distribution.items()
+    )
     return math.log(mean)

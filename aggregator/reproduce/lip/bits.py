@@ -68,13 +68,13 @@ def example_1(setting: Setting) -> ExperimentResult:
         ),
         log_y=True,
     )  # fmt: skip
-    one = published_lip_response(prior, level(1))
+    theirs = published_lip_response(prior, level(1))
     optimum, ldp = (people * of_bit(channel, prior) for channel in (lip_response(prior, level(1)), warner(1)))
     findings = (
         Finding(
             f"LIP's error is far below LDP's; at 1 nat, eq. 19 gives {people * claimed(share, 1):.3g}",
-            f"the published channel has an error of {people * of_bit(one, prior):.3g}, but its true level is "
-            f"{true_level(one, prior):.2f} nats; the best valid channel has {optimum:.3g}, LDP with MMSE {ldp:.3g}, "
+            f"the published channel has an error of {people * of_bit(theirs, prior):.3g}, but its true level is "
+            f"{true_level(theirs, prior):.2f} nats; the best valid channel has {optimum:.3g}, LDP with MMSE {ldp:.3g}, "
             f"the prior without any report {people * share * (1 - share):.3g}",
             f"{BROKEN}; with P1 = {share:g} this holds from {valid_from(prior):.2f} nats on",
         ),
@@ -99,7 +99,8 @@ def example_1(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"With one sick person in ten, one nat and {people} people, LIP's valid optimum has {optimum / ldp:.0%} of the "
-        f"error of LDP with the same prior, not the {people * of_bit(one, prior) / ldp:.0%} of the published channel."
+        f"error of LDP with the same prior, not the {people * of_bit(theirs, prior) / ldp:.0%} of the published "
+        "channel."
     )
     return ExperimentResult((panel,), findings, verdict)
 
@@ -110,8 +111,8 @@ def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting
     squares = []
     for yes in setting.generator.binomial(people, distribution[1], size=setting.repeats).tolist():
         counted = simulated_people.tally(channel, [people - yes, yes], setting.generator)
-        found = posterior_mean(decoder, counted.counts / people, distribution)
-        squares.append((people * float(found[1]) - yes) ** 2)
+        posterior = posterior_mean(decoder, counted.counts / people, distribution)
+        squares.append((people * float(posterior[1]) - yes) ** 2)
     return np.array(squares)
 
 
@@ -124,13 +125,13 @@ def figure_5(setting: Setting) -> ExperimentResult:
         panels.append(_bit_panel(f"P1 = {share}", prior, levels, free=True))
     # The last curve is that of the prior alone, without a channel.
     worst = not any(
-        error > most
+        error > limit
         for panel in panels
         for curve in panel.curves[1:-1]
-        for error, most in zip(curve.y, panel.curves[0].y, strict=True)
+        for error, limit in zip(curve.y, panel.curves[0].y, strict=True)
     )
     skewed = bit("0.99")
-    one = published_lip_response(skewed, level(1))
+    theirs = published_lip_response(skewed, level(1))
     gains = {
         share: math.sqrt(of_bit(lip_response(bit(share), level(1)), bit(share)) / of_bit(warner(1), bit(share)))
         for share in ("0.5", "0.99")
@@ -144,7 +145,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
         Finding(
             "with P1 = 0.99 LIP's advantage over LDP is largest; at 1 nat, eq. 19 gives "
             f"{math.sqrt(claimed(0.99, 1)):.4f}",
-            f"the published channel's true level is {true_level(one, skewed):.2f} nats; the valid optimum has an "
+            f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; the valid optimum has an "
             f"error of {root_of_bit(lip_response(skewed, level(1)), skewed):.4f}, LDP with MMSE "
             f"{root_of_bit(warner(1), skewed):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
             f"{BROKEN}; with P1 = 0.99 this holds from {valid_from(skewed):.2f} nats on, so the channel is "
@@ -195,33 +196,33 @@ def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, fre
 def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:
     """Return the largest level, 0.05 .. 10 nats, up to which the error of ``half`` at eps/2 is at most that of LDP at
     eps; 0 if there is no such level."""
-    found = 0.0
+    crossing = 0.0
     for step in range(1, 201):
         eps = step / 20
         if of_bit(half(eps / 2), prior) > of_bit(warner(eps), prior):
             break
-        found = eps
-    return found
+        crossing = eps
+    return crossing
 
 
 def figure_6_cns(setting: Setting) -> ExperimentResult:
     """Compute fig. 6 of the first version: LIP at half the level of LDP."""
     panels = [_bit_panel(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
     rare = bit("0.01")
-    theirs = _crossing(rare, lambda half: published_lip_response(rare, level(half)))
+    crossing = _crossing(rare, lambda half: published_lip_response(rare, level(half)))
     valid = _crossing(rare, lambda half: lip_response(rare, level(half)))
     symmetric = [
         of_bit(symmetric_lip((1, 1), level(eps / 2)), (1, 1)) / of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
         for eps in FULL
     ]
     apart = max(abs(ratio - 1) for ratio in symmetric)
-    one = published_lip_response(rare, level(0.5))
+    theirs = published_lip_response(rare, level(0.5))
     findings = (
         Finding(
             "with P1 = 0.01, eps/2-LIP has less error than eps-LDP up to 8.3 nats",
-            f"the published channel at eps/2 has less error than LDP up to {theirs:g} nats; the valid optimum at eps/2 "
-            + (f"has less error up to {valid:g} nats" if valid else "has less error at no level"),
-            f"at eps = 1 the published channel at eps/2 has a true level of {true_level(one, rare):.2f} nats, not "
+            f"the published channel at eps/2 has less error than LDP up to {crossing:g} nats; the valid optimum at "
+            "eps/2 " + (f"has less error up to {valid:g} nats" if valid else "has less error at no level"),
+            f"at eps = 1 the published channel at eps/2 has a true level of {true_level(theirs, rare):.2f} nats, not "
             f"0.5; it satisfies eps/2 from eps = {2 * valid_from(rare):.2f} on",
         ),
         Finding(
@@ -246,7 +247,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         "Half the level of LIP does not replace LDP. In the paper it does, because the level of the paper's channel "
-        f"is several times the stated one ({true_level(one, rare):.2f} nats instead of 0.5 with P1 = 0.01)."
+        f"is several times the stated one ({true_level(theirs, rare):.2f} nats instead of 0.5 with P1 = 0.01)."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
 
@@ -256,35 +257,36 @@ def figure_9a(setting: Setting) -> ExperimentResult:
     clicks = setting.data.kosarak()
     times = clicks.occurrences
     pages = int((times > 0).sum())
-    bar = 15_000 if clicks.whole else round(15_000 * len(clicks.items) / SOURCES["kosarak"].records)
+    bar = 15_000 if clicks.complete else round(15_000 * len(clicks.items) / SOURCES["kosarak"].records)
     popular = int((times > bar).sum())
     prior = (pages - popular, popular)
     share = popular / pages
     levels = FULL
     for _ in setting.track((0,)):
         panel = _bit_panel(f"{popular} of {pages:,} pages with more than {bar:,} clicks", prior, levels, free=False)
-    theirs = _crossing(prior, lambda half: published_lip_response(prior, level(half)))
+    crossing = _crossing(prior, lambda half: published_lip_response(prior, level(half)))
     valid = _crossing(prior, lambda half: lip_response(prior, level(half)))
-    one = published_lip_response(prior, level(1))
+    theirs = published_lip_response(prior, level(1))
     findings = (
         Finding(
             "LIP has less error than LDP, and the difference is larger if popular pages are rarer",
-            f"at 1 nat the published channel has an error of {root_of_bit(one, prior):.5f} and a true level of "
-            f"{true_level(one, prior):.2f} nats; the valid optimum has "
+            f"at 1 nat the published channel has an error of {root_of_bit(theirs, prior):.5f} and a true level of "
+            f"{true_level(theirs, prior):.2f} nats; the valid optimum has "
             f"{root_of_bit(lip_response(prior, level(1)), prior):.5f}, LDP with MMSE "
             f"{root_of_bit(warner(1), prior):.5f}, the prior alone {math.sqrt(share * (1 - share)):.5f}",
             f"{BROKEN}; here this holds from {valid_from(prior):.2f} nats on",
         ),
         Finding(
             "for some smaller levels eps/2-LIP has less error than eps-LDP",
-            f"the published channel at eps/2 has less error than LDP up to {theirs:g} nats; the valid optimum at eps/2 "
+            f"the published channel at eps/2 has less error than LDP up to {crossing:g} nats; the valid optimum at "
+            "eps/2 "
             + (f"has less error up to {valid:g} nats" if valid else "has less error at no level"),
             "the advantage came from the higher true level",
         ),
         Finding(
             "pages with more than 15,000 clicks, of 41,270",
             f"pages with more than {bar:,} clicks, of {pages:,}",
-            "the paper's own data" if clicks.whole else
+            "the paper's own data" if clicks.complete else
             "only a part of the data is used, and the threshold is lowered in proportion, so the numbers "
             "cannot be compared with the paper's",
         ),

@@ -39,11 +39,11 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     district. Each person's earlier check-ins give the person's prior."""
     places = setting.data.last_check_ins()
     people = len(places.last)
-    here = places.district == REGION
-    inside = np.bincount(places.owner[here], places.count[here], minlength=people)
-    whole = np.bincount(places.owner, places.count, minlength=people)
+    in_region = places.district == REGION
+    inside = np.bincount(places.owner[in_region], places.count[in_region], minlength=people)
+    total = np.bincount(places.owner, places.count, minlength=people)
     # Each person gets one more check-in inside and one outside, because the notion allows no prior of zero.
-    yes = np.clip(np.rint(UNIT * (inside + 1) / (whole + 2)), 1, UNIT - 1)
+    yes = np.clip(np.rint(UNIT * (inside + 1) / (total + 2)), 1, UNIT - 1)
     errors = series([own_errors(yes, eps) for eps in setting.track(SPARSE)])
     p = yes / UNIT
     alone = math.sqrt(float((p * (1 - p)).mean()))
@@ -90,27 +90,29 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     earlier = places.earlier
     used = np.flatnonzero(earlier)
     size, prior = len(used), tuple(int(count) for count in earlier[used])
-    seen = np.isin(places.last, used)
-    held = np.bincount(np.searchsorted(used, places.last[seen]), minlength=size)
-    distribution, truth = np.array(prior) / sum(prior), held / held.sum()
+    covered = np.isin(places.last, used)
+    population = np.bincount(np.searchsorted(used, places.last[covered]), minlength=size)
+    distribution, truth = np.array(prior) / sum(prior), population / population.sum()
     levels = (1.0, 2.0, 4.0, 8.0) if setting.quick else SPARSE
     shown = (levels[0] if setting.quick else 1.0, 4.0)
     domain = simulated_people.values(size)
-    made = {
+    campaigns = {
         eps: simulated_people.campaign(domain, Lip(level(eps), prior), "lip")
         for eps in sorted({*levels, *(eps / 2 for eps in levels)})
     }
-    best = [population_error(made[eps].channel, prior, truth) for eps in levels]
-    half = [population_error(made[eps / 2].channel, prior, truth) for eps in levels]
+    best = [population_error(campaigns[eps].channel, prior, truth) for eps in levels]
+    half = [population_error(campaigns[eps / 2].channel, prior, truth) for eps in levels]
     ldp: list[float] = []
     far: dict[float, dict[str, float]] = {}
     for eps in setting.track(levels):
         ldp.append(min(population_error(channel, prior, truth) for channel in ldp_channels(size, eps)))
         if eps in shown:
             plain = simulated_people.campaign(domain, Ldp(level(eps)), "auto")
-            methods = {"mmse": made[eps], "map": made[eps], "projection": plain, "empirical-bayes": plain}
+            methods = {"mmse": campaigns[eps], "map": campaigns[eps], "projection": plain, "empirical-bayes": plain}
             far[eps] = {
-                method: simulated_people.simulated_variation(campaign, held, method, setting.generator, setting.repeats)
+                method: simulated_people.simulated_variation(
+                    campaign, population, method, setting.generator, setting.repeats
+                )
                 for method, campaign in methods.items()
             }
     alone = math.sqrt(1 - 2 * float(truth @ distribution) + float(distribution @ distribution))
@@ -119,7 +121,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         return math.sqrt(max(population_error(channel, prior, truth), 0.0))
 
     panel = error_panel(
-        f"last check-in of {int(held.sum()):,} users, {size} districts",
+        f"last check-in of {int(population.sum()):,} users, {size} districts",
         Curve(
             "randomised response, MMSE",
             levels,
@@ -133,8 +135,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         Curve("our best valid LIP", levels, roots(best), "optimum"),
         Curve("prior alone", levels, (alone,) * len(levels), "alone"),
     )
-    at = {eps: place for place, eps in enumerate(levels)}
-    one = published_lip_response(prior, level(1))
+    place = {eps: index for index, eps in enumerate(levels)}
+    theirs = published_lip_response(prior, level(1))
 
     def distances(method: str) -> str:
         return " and ".join(f"{far[eps][method]:.3f}" for eps in shown)
@@ -142,15 +144,15 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "with more values the advantage of LIP is more evident; 83 districts in use",
-            f"{size} districts; at 1 nat the published channel has an error of {root(one):.3f} and a true level of "
-            f"{true_level(one, prior):.2f} nats; valid LIP has {math.sqrt(best[at[1.0]]):.3f}, the best LDP "
-            f"channel {math.sqrt(ldp[at[1.0]]):.3f}, the prior alone {alone:.3f}",
+            f"{size} districts; at 1 nat the published channel has an error of {root(theirs):.3f} and a true level of "
+            f"{true_level(theirs, prior):.2f} nats; valid LIP has {math.sqrt(best[place[1.0]]):.3f}, the best LDP "
+            f"channel {math.sqrt(ldp[place[1.0]]):.3f}, the prior alone {alone:.3f}",
             f"{BROKEN}; the rarest district has {min(prior)} of {sum(prior):,} earlier check-ins, so the published "
             f"channel is valid from {valid_from(prior):.2f} nats on",
         ),
         Finding(
             "districts without earlier check-ins are never reported",
-            f"{int((~seen).sum())} of {len(places.last):,} users checked in last in one of these",
+            f"{int((~covered).sum())} of {len(places.last):,} users checked in last in one of these",
             "the figure leaves out these users, because the notion excludes a prior of zero. A campaign gives such a "
             "value a small share",
         ),
@@ -164,9 +166,9 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"Over {size} districts valid LIP has {math.sqrt(best[at[2.0]] / ldp[at[2.0]]):.0%} of the error of the best "
-        f"LDP channel at 2 nats, and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4 nats, with the same prior in "
-        "the estimate."
+        f"Over {size} districts valid LIP has {math.sqrt(best[place[2.0]] / ldp[place[2.0]]):.0%} of the error of the "
+        f"best LDP channel at 2 nats, and {math.sqrt(best[place[4.0]] / ldp[place[4.0]]):.0%} at 4 nats, with the same "
+        "prior in the estimate."
     )
     return ExperimentResult((panel,), findings, verdict, places.label)
 

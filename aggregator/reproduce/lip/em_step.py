@@ -47,20 +47,20 @@ def one_step(setting: Setting) -> ExperimentResult:
     means: list[dict[str, float]] = []
     step = 0.0
     for people in setting.track(sizes):
-        found: dict[str, list[float]] = {name: [] for name in methods}
+        distances: dict[str, list[float]] = {name: [] for name in methods}
         for _ in range(setting.repeats):
-            held = setting.generator.multinomial(people, truth)
+            population = setting.generator.multinomial(people, truth)
             tallies = {
-                notion: simulated_people.tally(campaign.channel, held, setting.generator)
+                notion: simulated_people.tally(campaign.channel, population, setting.generator)
                 for notion, campaign in campaigns.items()
             }
             for name in methods:
                 notion, method = name.split()
                 share = estimate(campaigns[notion], tallies[notion], method=method).share
-                found[name].append(total_variation(share, truth))
+                distances[name].append(total_variation(share, truth))
             if people == sizes[0]:
                 step = max(step, _step_distance(campaigns["lip"], prior, tallies["lip"]))
-        means.append({name: float(np.mean(each)) for name, each in found.items()})
+        means.append({name: float(np.mean(numbers)) for name, numbers in distances.items()})
     far = series(means)
     x = tuple(float(people) for people in sizes)
     right = np.floor(distribution * 10**5).astype(np.int64)
@@ -115,8 +115,8 @@ def _step_distance(campaign: Campaign, prior: Sequence[int], counted: Tally) -> 
     mean = np.zeros(len(distribution))
     for y in np.flatnonzero(counted.counts).tolist():
         joint = personal.posterior(prior, campaign.channel, y)
-        whole = sum(joint)
-        mean += share[y] * np.array([weight / whole for weight in joint])
+        total = sum(joint)
+        mean += share[y] * np.array([weight / total for weight in joint])
     decoder = decoder_of(campaign.channel)
     marginal = decoder.forward(distribution)
     ratio = np.divide(share, marginal, out=np.zeros_like(share), where=marginal > 0)

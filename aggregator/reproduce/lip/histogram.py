@@ -62,14 +62,14 @@ def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
 
 def figure_7(setting: Setting) -> ExperimentResult:
     levels = SPARSE if setting.quick else FULL
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in LAWS}
+    points: dict[str, list[dict[str, float]]] = {name: [] for name in LAWS}
     for name, eps in setting.track([(name, eps) for name in LAWS for eps in levels]):
-        found[name].append(_of_prior(LAWS[name], eps))
-    errors = {name: series(each) for name, each in found.items()}
+        points[name].append(_of_prior(LAWS[name], eps))
+    errors = {name: series(of_name) for name, of_name in points.items()}
     panels = tuple(_panel(name, levels, errors[name]) for name in LAWS)
     ratio = {
-        eps: math.sqrt(errors["Zipf"]["best"][at] / errors["Zipf"]["best ldp"][at])
-        for at, eps in enumerate(levels)
+        eps: math.sqrt(errors["Zipf"]["best"][place] / errors["Zipf"]["best ldp"][place])
+        for place, eps in enumerate(levels)
         if eps in (1.0, 2.0, 4.0)
     }
     verdict = (
@@ -85,11 +85,11 @@ def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]])
     def root(channel: Channel) -> float:
         return math.sqrt(max(lip_mse(channel, prior), 0.0))
 
-    one = tuple(2 * math.exp(eps / 2) / (math.exp(eps) - 1) for eps in levels)
+    one_value = tuple(2 * math.exp(eps / 2) / (math.exp(eps) - 1) for eps in levels)
     return error_panel(
         f"{SIZE} values, {name} prior",
         Curve("OUE (LDP), unbiased, all values", levels, roots(errors["oue"]), "free"),
-        Curve("OUE, one value, as the paper counts", levels, one, "free"),
+        Curve("OUE, one value, as the paper counts", levels, one_value, "free"),
         Curve("randomised response, MMSE", levels, roots(errors["ldp"]), "ldp"),
         Curve("best LDP, MMSE", levels, roots(errors["best ldp"]), "ldp"),
         *published("published LIP", levels, prior, root),
@@ -111,22 +111,24 @@ def _distances(setting: Setting) -> dict[str, tuple[float, float]]:
         np.rint(PEOPLE * share).astype(np.int64)
         for share in (distribution, (1 - WRONG) * distribution + WRONG * setting.generator.permutation(distribution))
     ]
-    found = {}
+    distances = {}
     for name, notion, method in ESTIMATORS:
         right, wrong = (
-            simulated_people.simulated_variation(campaigns[notion], held, method, setting.generator, setting.repeats)
-            for held in populations
+            simulated_people.simulated_variation(
+                campaigns[notion], population, method, setting.generator, setting.repeats
+            )
+            for population in populations
         )
-        found[name] = (right, wrong)
-    return found
+        distances[name] = (right, wrong)
+    return distances
 
 
 def _findings(
     levels: tuple[float, ...], errors: dict[str, dict[str, list[float]]], far: dict[str, tuple[float, float]]
 ) -> tuple[Finding, ...]:
-    one = published_lip_response(EVEN, level(1))
+    theirs = published_lip_response(EVEN, level(1))
     at_one = {
-        name: {of: numbers[levels.index(1.0)] for of, numbers in of_distribution.items()}
+        name: {key: numbers[levels.index(1.0)] for key, numbers in of_distribution.items()}
         for name, of_distribution in errors.items()
     }
     gap = {
@@ -145,13 +147,13 @@ def _findings(
         Finding(
             "the published channel with 20 values is eps-LIP at every level from 0 to 10 nats",
             f"with a uniform prior it is eps-LIP from {valid_from(EVEN):.2f} nats on, with a Zipf prior from "
-            f"{valid_from(ZIPF):.2f} nats on. At 1 nat its true level is {true_level(one, EVEN):.2f} nats with the "
+            f"{valid_from(ZIPF):.2f} nats on. At 1 nat its true level is {true_level(theirs, EVEN):.2f} nats with the "
             f"uniform prior and {true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f} nats with the Zipf "
             "prior",
             BROKEN,
         ),
         Finding(
-            f"at 1 nat the published error is {math.sqrt(lip_mse(one, EVEN)):.3f} (uniform prior)",
+            f"at 1 nat the published error is {math.sqrt(lip_mse(theirs, EVEN)):.3f} (uniform prior)",
             "errors: "
             + "; ".join(
                 f"best valid channel {math.sqrt(at_one[name]['best']):.3f}, LDP with MMSE "

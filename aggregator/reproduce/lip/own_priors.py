@@ -52,23 +52,23 @@ Errors = Mapping[str, Sequence[float]]
 def figure_8(setting: Setting) -> ExperimentResult:
     """Compare devices with declared priors, uniform in 0 .. 1, with a trusted server, for 5, 500 and 50,000 people."""
     yes = {people: np.clip(np.rint(setting.generator.random(people) * UNIT), 1, UNIT - 1) for people in PEOPLE}
-    found: dict[int, list[dict[str, float]]] = {people: [] for people in PEOPLE}
+    points: dict[int, list[dict[str, float]]] = {people: [] for people in PEOPLE}
     simulated: dict[int, list[float]] = {people: [] for people in PEOPLE}
     off = 0.0
     for people, eps in setting.track([(people, eps) for people in PEOPLE for eps in SPARSE]):
-        each = own_errors(yes[people], eps)
-        found[people].append(each | {"server": _of_server(yes[people] / UNIT, eps, each["best"])})
+        level_errors = own_errors(yes[people], eps)
+        points[people].append(level_errors | {"server": _of_server(yes[people] / UNIT, eps, level_errors["best"])})
         if eps <= SIMULATED:
             squares = _surveyed(yes[people], eps, setting)
             simulated[people].append(float(squares.mean()))
-            off = max(off, standard_errors(squares, each["best"]))
-    errors = {people: series(of_level) for people, of_level in found.items()}
+            off = max(off, standard_errors(squares, level_errors["best"]))
+    errors = {people: series(of_level) for people, of_level in points.items()}
     panels = tuple(_panel(people, errors[people], simulated[people]) for people in PEOPLE)
-    one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors[MANY].items()}
+    at_one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors[MANY].items()}
     verdict = (
-        f"With people's own priors (uniform), valid LIP at 1 nat has {math.sqrt(one['best'] / one['ldp']):.0%} of "
-        f"LDP's error; the published channel has {math.sqrt(one['published'] / one['ldp']):.0%}, and does not protect "
-        f"{1 - one['protected']:.0%} of the people."
+        f"With people's own priors (uniform), valid LIP at 1 nat has {math.sqrt(at_one['best'] / at_one['ldp']):.0%} "
+        f"of LDP's error; the published channel has {math.sqrt(at_one['published'] / at_one['ldp']):.0%}, and does not "
+        f"protect {1 - at_one['protected']:.0%} of the people."
     )
     return ExperimentResult(panels, _findings(errors, off, setting.repeats), verdict)
 
@@ -80,14 +80,15 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
         off: the largest distance of a simulated error from the exact one, in standard errors.
         repeats: the number of simulated surveys at each level.
     """
-    many, one = errors[MANY], SPARSE.index(1.0)
+    of_many, one_nat = errors[MANY], SPARSE.index(1.0)
 
     def root(name: str, people: int = MANY) -> float:
-        return math.sqrt(errors[people][name][one])
+        return math.sqrt(errors[people][name][one_nat])
 
-    protected = [many["protected"][SPARSE.index(eps)] for eps in (1.0, 2.0, 4.0)]
+    protected = [of_many["protected"][SPARSE.index(eps)] for eps in (1.0, 2.0, 4.0)]
     between = [
-        best <= ldp <= half for best, ldp, half in zip(many["best"], many["ldp"], many["best half"], strict=True)
+        best <= ldp <= half
+        for best, ldp, half in zip(of_many["best"], of_many["ldp"], of_many["best half"], strict=True)
     ]
     global_prior = " and ".join(
         f"{curator_error(number, float(share), level(1)).mse:.3g} with N = {number}, P1 = {share} "
@@ -166,12 +167,12 @@ def own_errors(yes: Floats, eps: float) -> dict[str, float]:
         for whom the published channel satisfies ``eps``. The names with " half" are the same at ``eps`` / 2.
     """
     p, flip = yes / UNIT, np.full(len(yes), 1 / (math.exp(eps) + 1))
-    found = {"ldp": float(_bit_errors(p, flip, flip).mean())}
+    errors = {"ldp": float(_bit_errors(p, flip, flip).mean())}
     for half, nats in (("", eps), (" half", eps / 2)):
-        found["best" + half] = float(best_errors(yes, nats).mean())
-        found["published" + half] = float(np.mean([claimed(each, nats) for each in p.tolist()]))
-        found["protected" + half] = float((np.minimum(p, 1 - p) >= 1 / (math.exp(nats) + 1)).mean())
-    return found
+        errors["best" + half] = float(best_errors(yes, nats).mean())
+        errors["published" + half] = float(np.mean([claimed(share, nats) for share in p.tolist()]))
+        errors["protected" + half] = float((np.minimum(p, 1 - p) >= 1 / (math.exp(nats) + 1)).mean())
+    return errors
 
 
 def _rule(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
@@ -203,8 +204,8 @@ def _surveyed(yes: Floats, eps: float, setting: Setting) -> Floats:
     people, p = len(yes), yes / UNIT
     squares = []
     for _ in range(max(min(setting.repeats, DRAWS // people), LEAST_SURVEYS)):
-        held = setting.generator.random(people) < p
-        output = held ^ (setting.generator.random(people) >= np.where(held, truths[:, 1], truths[:, 0]))
+        answers = setting.generator.random(people) < p
+        output = answers ^ (setting.generator.random(people) >= np.where(answers, truths[:, 1], truths[:, 0]))
         share = np.stack([~output, output], axis=1).ravel() / people
-        squares.append((people * float(decoder.posterior_mean(share)[1]) - float(held.sum())) ** 2 / people)
+        squares.append((people * float(decoder.posterior_mean(share)[1]) - float(answers.sum())) ** 2 / people)
     return np.array(squares)

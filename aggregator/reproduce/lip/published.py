@@ -36,8 +36,8 @@ BROKEN = "every share of the prior has to be at least 1/(e^eps + 1)"
 
 def true_level(channel: Channel, prior: Sequence[int]) -> float:
     """Return the LIP level that a channel's integers satisfy under ``prior``, in nats."""
-    found = channel.loss_against_prior(prior).level
-    return math.inf if found is None else exact.nats(found)
+    nanonats = channel.loss_against_prior(prior).level
+    return math.inf if nanonats is None else exact.nats(nanonats)
 
 
 def satisfies(channel: Channel, prior: Sequence[int], eps: float) -> bool:
@@ -82,7 +82,9 @@ def ldp_channels(size: int, eps: float) -> list[Channel]:
     posteriors are computed from outputs, not from bits."""
     question = PlannedQuestion(simulated_people.values(size), Ldp(level(eps)))
     return [
-        found.channel for _, found in candidates(question) if isinstance(found, Candidate) and not found.channel.unary
+        candidate.channel
+        for _, candidate in candidates(question)
+        if isinstance(candidate, Candidate) and not candidate.channel.unary
     ]
 
 

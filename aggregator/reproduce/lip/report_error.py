@@ -33,13 +33,13 @@ def least_mae(prior: Sequence[int], eps: float) -> float:
 
 
 def _mae(channel: Channel, prior: Sequence[int]) -> float:
-    found = report_mae(channel, prior)
-    if found is None:
+    error = report_mae(channel, prior)
+    if error is None:
         raise ValueError(
             "the mean absolute error needs a channel of two values and two outputs, "
             f"not {channel.inputs} and {channel.outputs}"
         )
-    return found
+    return error
 
 
 def _yes(channel: Channel, prior: Sequence[int]) -> float:
@@ -81,7 +81,7 @@ def report_error(setting: Setting) -> ExperimentResult:
         else:
             same += _mae(channel, prior) <= least_mae(prior, eps) + 1e-9
             shifted = max(shifted, abs(_yes(channel, prior) - edge))
-    skewed, one = bit("0.1"), lip_response(bit("0.1"), level(1))
+    skewed, optimum = bit("0.1"), lip_response(bit("0.1"), level(1))
     theirs = published_lip_response(skewed, level(1))
     findings = (
         Finding(
@@ -93,7 +93,7 @@ def report_error(setting: Setting) -> ExperimentResult:
         Finding(
             f"the same for P1 = 0.1 at 1 nat: E|X - Y| = {2 * 0.09 / math.e:.4f}",
             f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; among valid channels, the "
-            f"one with the least squared error has an absolute error of {_mae(one, skewed):.4f}, and always saying "
+            f"one with the least squared error has an absolute error of {_mae(optimum, skewed):.4f}, and always saying "
             f"no has {least_mae(skewed, 1):.4f}",
             "elsewhere the two aims differ: the valid optimum of the squared error is also that of the absolute error "
             f"in {same:,} of {setting.repeats - valid:,} priors, those with P1 above 1 / (2 e^eps); for a smaller "
@@ -103,7 +103,7 @@ def report_error(setting: Setting) -> ExperimentResult:
             "the distribution of each X is identical to that of Y",
             f"where the channel is valid, P(Y = 1) differs from P1 by at most {apart:.0e}. Elsewhere the valid optimum "
             "reports a yes with probability 1/(e^eps + 1) for every P1, with a difference of at most "
-            f"{shifted:.0e}: with probability {_yes(one, skewed):.3f} at 1 nat and P1 = 0.1",
+            f"{shifted:.0e}: with probability {_yes(optimum, skewed):.3f} at 1 nat and P1 = 0.1",
             "a report may raise the probability of a rare yes at most by the factor e^eps, so reports of yes also come "
             "from people whose answer is no, and the valid optimum has more reports of yes than there are such "
             "answers. Counts of reports are not estimates of counts of answers, and halftruth never shows them as "
@@ -113,6 +113,6 @@ def report_error(setting: Setting) -> ExperimentResult:
     verdict = (
         "Where the published channel is valid, it has both the least squared and the least absolute error, and its "
         "reports have the distribution of the answers. It is not valid at 1 nat and P1 = 0.1: there the valid optimum "
-        f"reports a yes with probability {_yes(one, skewed):.0%}."
+        f"reports a yes with probability {_yes(optimum, skewed):.0%}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)

@@ -32,8 +32,8 @@ def _units(radius: float) -> int:
 def _kept(channel: Channel, prior: tuple[int, ...], radius: float) -> float:
     """Return the level in nats that a channel satisfies for all priors within the radius."""
     structure = levels.Structure(channel)
-    found = levels.lip_in_ball(structure, prior, exact.rational(str(radius))).nanonats
-    return math.inf if found is None else exact.nats(found)
+    nanonats = levels.lip_in_ball(structure, prior, exact.rational(str(radius))).nanonats
+    return math.inf if nanonats is None else exact.nats(nanonats)
 
 
 def rough_prior(setting: Setting) -> ExperimentResult:
@@ -58,14 +58,14 @@ def rough_prior(setting: Setting) -> ExperimentResult:
                     ),
                 )
             )  # fmt: skip
-            at = RADII.index(SHOWN)
-            shares.append((alone - ours[at]) / (alone - ours[0]))
+            place = RADII.index(SHOWN)
+            shares.append((alone - ours[place]) / (alone - ours[0]))
             findings.append(
                 Finding(
                     f"(the prior is assumed to be right; {name}, {exact.in_nats(nano)}: the valid optimum then has an "
                     f"error of {ours[0]:.5f})",
-                    f"errors for a radius of {SHOWN:g}: {ours[at]:.5f} with the channel for all priors within the "
-                    f"radius, {shrunk[at]:.5f} with the channel for the declared prior alone at "
+                    f"errors for a radius of {SHOWN:g}: {ours[place]:.5f} with the channel for all priors within the "
+                    f"radius, {shrunk[place]:.5f} with the channel for the declared prior alone at "
                     f"{exact.nats(scaled(nano, _units(SHOWN))):.3f} nats. Error of randomised response: "
                     f"{plain:.5f}; of the LIP channel if nothing is known about the prior: {ours[-1]:.5f}",
                     f"the channel for the declared prior alone at {exact.in_nats(nano)} has a level of "

@@ -89,9 +89,9 @@ def _mixture(distribution: Floats, f: Floats, nats: float) -> tuple[Floats, Floa
         if solved.x is None:
             raise ChannelError(f"the linear program of the channel was not solved: {solved.message}")
         prices = -solved.eqlin.marginals * distribution
-        found = _filled(2 * np.outer(slopes, centred) - prices, distribution, b)
-        gains = (found @ centred) ** 2 - found @ prices
-        better = found[gains > _CLOSE * variance]
+        proposals = _filled(2 * np.outer(slopes, centred) - prices, distribution, b)
+        gains = (proposals @ centred) ** 2 - proposals @ prices
+        better = proposals[gains > _CLOSE * variance]
         if not len(better):
             break
         pool = np.concatenate([pool, better])

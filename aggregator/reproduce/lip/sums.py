@@ -32,14 +32,14 @@ def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
     """Return the numbers of ``compared`` for one person's value, 0 .. k - 1, and the true "level" of the published
     channel."""
     nats = {"": eps, " half": eps / 2}
-    theirs = {half: published_lip_response(prior, level(each)) for half, each in nats.items()}
+    theirs = {half: published_lip_response(prior, level(target)) for half, target in nats.items()}
     channels: dict[str, Channel] = {
         "ldp": randomized_response(len(prior), level(eps)),
         **{f"published{half}": channel for half, channel in theirs.items()},
-        **{f"best{half}": best_for_sum(prior, range(len(prior)), level(each)) for half, each in nats.items()},
+        **{f"best{half}": best_for_sum(prior, range(len(prior)), level(target)) for half, target in nats.items()},
     }
     errors = {name: sum_mse(channel, prior, range(len(prior))) for name, channel in channels.items()}
-    protected = {f"protected{half}": float(satisfies(theirs[half], prior, each)) for half, each in nats.items()}
+    protected = {f"protected{half}": float(satisfies(theirs[half], prior, target)) for half, target in nats.items()}
     return errors | protected | {"level": true_level(theirs[""], prior)}
 
 
@@ -49,38 +49,40 @@ def figure_6a(setting: Setting) -> ExperimentResult:
     priors = [
         tuple((1 + 999_999 * setting.generator.dirichlet(np.ones(size))).astype(int).tolist()) for _ in range(people)
     ]
-    found = []
+    points = []
     for eps in setting.track(levels):
-        each = series([_of_prior(prior, eps) for prior in priors])
-        found.append({name: float(np.mean(numbers)) for name, numbers in each.items()} | {"worst": max(each["level"])})
-    errors = series(found)
-    kept, worst = errors["protected"], errors["worst"]
+        of_priors = series([_of_prior(prior, eps) for prior in priors])
+        points.append(
+            {name: float(np.mean(numbers)) for name, numbers in of_priors.items()} | {"worst": max(of_priors["level"])}
+        )
+    errors = series(points)
+    protected, worst = errors["protected"], errors["worst"]
     panel = error_panel(
         f"{size} values, {people} people, random priors",
         *compared(levels, errors),
         Curve("prior alone", levels, (math.sqrt(_mean_variance(priors)),) * len(levels), "alone"),
     )
-    at = {eps: place for place, eps in enumerate(levels)}
+    place = {eps: index for index, eps in enumerate(levels)}
     halves = [eps for eps, half, ldp in zip(levels, errors["best half"], errors["ldp"], strict=True) if half < ldp]
     findings = (
         Finding(
             "the published channel is eps-LIP for every random prior",
-            f"of {people} people with random priors, it is eps-LIP for {kept[at[1.0]]:.0%} at 1 nat, "
-            f"{kept[at[2.0]]:.0%} at 2 nats, {kept[at[4.0]]:.0%} at 4 nats. The largest true level at 1 nat is "
-            f"{worst[at[1.0]]:.2f} nats",
+            f"of {people} people with random priors, it is eps-LIP for {protected[place[1.0]]:.0%} at 1 nat, "
+            f"{protected[place[2.0]]:.0%} at 2 nats, {protected[place[4.0]]:.0%} at 4 nats. The largest true level at "
+            f"1 nat is {worst[place[1.0]]:.2f} nats",
             f"{BROKEN}, and one of five random shares is mostly small",
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP",
             "the valid optimum at eps/2 has less error than LDP " + spans(halves, levels),
             "for a sum there are valid channels nearly as good as the published one: at 1 nat the valid optimum has an "
-            f"error of {math.sqrt(errors['best'][at[1.0]]):.3f}, and the published channel one of "
-            f"{math.sqrt(errors['published'][at[1.0]]):.3f}",
+            f"error of {math.sqrt(errors['best'][place[1.0]]):.3f}, and the published channel one of "
+            f"{math.sqrt(errors['published'][place[1.0]]):.3f}",
         ),
     )
     verdict = (
         f"For sums of {size} values LIP has less error than LDP: at 1 nat the valid optimum has "
-        f"{math.sqrt(errors['best'][at[1.0]] / errors['ldp'][at[1.0]]):.0%} of the error of randomised response "
+        f"{math.sqrt(errors['best'][place[1.0]] / errors['ldp'][place[1.0]]):.0%} of the error of randomised response "
         "with the same priors."
     )
     return ExperimentResult((panel,), findings, verdict)
@@ -88,11 +90,11 @@ def figure_6a(setting: Setting) -> ExperimentResult:
 
 def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
     """Return the mean over people of the prior variance of a value 0 .. k - 1."""
-    found = []
+    variances = []
     for prior in priors:
         distribution, f = np.array(prior) / sum(prior), np.arange(len(prior))
-        found.append(float(distribution @ f**2 - (distribution @ f) ** 2))
-    return float(np.mean(found))
+        variances.append(float(distribution @ f**2 - (distribution @ f) ** 2))
+    return float(np.mean(variances))
 
 
 def figure_6b(setting: Setting) -> ExperimentResult:
@@ -115,7 +117,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
             Curve("claimed", x, (eps,) * len(x), "published"),
         ),
     )  # fmt: skip
-    valid = max(size for size, one in zip(sizes, true, strict=True) if one <= eps)
+    valid = max(size for size, nats in zip(sizes, true, strict=True) if nats <= eps)
     overtakes = [size for size, a, b in zip(sizes, errors["best half"], errors["ldp"], strict=True) if a < b]
     theirs = [size for size, a, b in zip(sizes, errors["published half"], errors["ldp"], strict=True) if a < b]
     findings = (

@@ -186,19 +186,19 @@ def curator_sum_error(p: Floats, eps: float) -> float:
     distribution = _distribution_of_sum(p)
     sums = np.arange(len(distribution), dtype=np.float64)
     error, factor, merged = 0.0, math.exp(eps), 0
-    for one, number in ((distribution, sums), (distribution[::-1], sums[::-1])):
+    for masses, number in ((distribution, sums), (distribution[::-1], sums[::-1])):
         # The first pass is over the lower tail 0 .. c, and the second over the upper tail, with the sums reversed.
-        below = np.cumsum(one)
+        below = np.cumsum(masses)
         # The ratio of the tail 0 .. c to the tail 0 .. c - 1; it falls in c.
         tail = below / np.maximum(np.append(0.0, below[:-1]), 1e-300)
-        allowed = (one > INEXACT * distribution.max()) & (tail <= factor)
+        allowed = (masses > INEXACT * distribution.max()) & (tail <= factor)
         last = int(np.argmax(allowed))
         merged += last + 1
         if merged > len(distribution) or not allowed.any():
             # The two tails would meet, so nothing is published.
             return float((p * (1 - p)).sum())
-        mean = float(one[: last + 1] @ number[: last + 1]) / below[last]
-        error += float(one[: last + 1] @ (number[: last + 1] - mean) ** 2)
+        mean = float(masses[: last + 1] @ number[: last + 1]) / below[last]
+        error += float(masses[: last + 1] @ (number[: last + 1] - mean) ** 2)
     return error
 
 

@@ -41,12 +41,13 @@ def validity(setting: Setting) -> ExperimentResult:
         log_y=True,
     )  # fmt: skip
 
-    def kept(prior: Sequence[int]) -> tuple[float, ...]:
+    def true_levels(prior: Sequence[int]) -> tuple[float, ...]:
         return tuple(true_level(published_lip_response(prior, level(eps)), prior) for eps in FULL)
 
     levels = Panel(
         "true level of the published channel", EPSILON, "true level, nats",
-        (Curve("claimed", FULL, FULL, "published"), *(Curve(name, FULL, kept(named[name]), "other") for name in named)),
+        (Curve("claimed", FULL, FULL, "published"),
+         *(Curve(name, FULL, true_levels(prior), "other") for name, prior in named.items())),
     )  # fmt: skip
     unprotected = Panel(
         "people without protection, P1 uniform", EPSILON, "share of people",
@@ -59,10 +60,10 @@ def validity(setting: Setting) -> ExperimentResult:
         prior = tuple((1 + shares * 10**9).astype(np.int64).tolist())
         eps = float(setting.generator.uniform(0.1, 6))
         channel = published_lip_response(prior, level(eps))
-        found = true_level(channel, prior)
+        nats = true_level(channel, prior)
         share = min(prior) / sum(prior)
         lowest = math.exp(-eps)
-        far = max(far, abs(found - max(eps, math.log((1 - lowest) / share + lowest))))
+        far = max(far, abs(nats - max(eps, math.log((1 - lowest) / share + lowest))))
         predicted = share >= 1 / (math.exp(eps) + 1)
         wrong += predicted != satisfies(channel, prior, eps)
         valid += predicted

@@ -29,25 +29,25 @@ class SokRow:
 
     name: str
     kind: str
-    said: str
-    found: Callable[[Audit], str]
+    claim: str
+    level_of: Callable[[Audit], str]
     why: str
 
 
 def _nats(key: str) -> Callable[[Audit], str]:
-    def found(audit: Audit) -> str:
+    def level_of(audit: Audit) -> str:
         number = audit.as_json()["levels"].get(key, math.nan)
         return "infinite" if number is None else "-" if math.isnan(number) else f"{number:.3f}"
 
-    return found
+    return level_of
 
 
 def _delta(key: str) -> Callable[[Audit], str]:
-    def found(audit: Audit) -> str:
+    def delta_of(audit: Audit) -> str:
         number = audit.as_json()["delta"][0][key]
         return "-" if number is None else f"{number:.3f}"
 
-    return found
+    return delta_of
 
 
 def _bits(audit: Audit) -> str:
@@ -77,7 +77,7 @@ ROWS = (
     SokRow("L-MIP, bits", f"{MEAN}, {AWARE}", "(the unit is not named)", _bits, "the same in bits"),
     SokRow("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
         _nats("differential-identifiability"),
-        "the odds of the prior count: a report without information has a level of ln({most} / {rarest}) = "
+        "the odds of the prior count: a report without information has a level of ln({commonest} / {rarest}) = "
         "{silent:.2f}, so no lower level can be satisfied; a report adds only the difference"),
     SokRow("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
         _nats("pufferfish"),
@@ -94,31 +94,32 @@ ROWS = (
 
 def _released(campaign: Campaign, generator: np.random.Generator) -> str:
     """Return words for k and l of a release of reports, or "-" for reports of bits."""
-    held = np.array(PRIOR) * PEOPLE // sum(PRIOR)
+    population = np.array(PRIOR) * PEOPLE // sum(PRIOR)
     try:
-        one = anonymity_of_reports(campaign.channel, simulated_people.tally(campaign.channel, held, generator))
+        tally = simulated_people.tally(campaign.channel, population, generator)
+        anonymity = anonymity_of_reports(campaign.channel, tally)
     except ReleaseError:
         return "-"
-    return f"k = {one.k:,}, l = {one.l}"
+    return f"k = {anonymity.k:,}, l = {anonymity.l}"
 
 
 def notions(setting: Setting) -> ExperimentResult:
     """Audit the example campaigns under every notion of the paper."""
     campaigns = examples()
-    found = {
+    audits = {
         name: audit(campaign, levels_request(campaign, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
         for name, campaign in setting.track(campaigns.items())
     }
-    least, most, whole = min(PRIOR), max(PRIOR), sum(PRIOR)
+    minimum, maximum, total = min(PRIOR), max(PRIOR), sum(PRIOR)
     words = {
-        "least": least / whole, "ceiling": math.log(whole / least), "silent": math.log(most / least),
-        "most": f"{most}%", "rarest": f"{least}%",
+        "ceiling": math.log(total / minimum), "silent": math.log(maximum / minimum),
+        "commonest": f"{maximum}%", "rarest": f"{minimum}%",
     }  # fmt: skip
     names = list(campaigns)
     rows = [
         Finding(
-            f"{row.name}: {row.kind}; {row.said}",
-            "; ".join(f"{name} {row.found(found[name])}" for name in names),
+            f"{row.name}: {row.kind}; {row.claim}",
+            "; ".join(f"{name} {row.level_of(audits[name])}" for name in names),
             row.why.format(**words),
         )
         for row in ROWS
@@ -135,13 +136,13 @@ def notions(setting: Setting) -> ExperimentResult:
             "are counted bit by bit",
         )
     )  # fmt: skip
-    rare = found["truth once in 100"].as_json()["levels"]
+    rare = audits["truth once in 100"].as_json()["levels"]
     verdict = (
         "Choose a point-wise notion. A channel that sends the true answer once in a hundred times reveals one answer "
         f"in a hundred. But its mutual information is only {rare['mutual-information']:.3f} nats, and that of "
-        f"randomised response at 1 nat is {_nats('mutual-information')(found['randomised response'])} nats. Its "
+        f"randomised response at 1 nat is {_nats('mutual-information')(audits['randomised response'])} nats. Its "
         f"maximal leakage is only {rare['maximal-leakage']:.3f} nats, and that of randomised response is "
-        f"{_nats('maximal-leakage')(found['randomised response'])} nats."
+        f"{_nats('maximal-leakage')(audits['randomised response'])} nats."
     )
     return ExperimentResult((), tuple(rows), verdict)
 
@@ -174,32 +175,34 @@ def sweep(setting: Setting) -> ExperimentResult:
         "LIP, skewed prior": (
             PRIOR, lambda eps: simulated_people.campaign(DOMAIN, Lip(level(eps), PRIOR), "lip-table")),
     }  # fmt: skip
-    panels, found = [], {}
+    panels, level_series = [], {}
     for name, (prior, make) in setting.track(cases.items()):
-        at = found[name] = series([_levels(make(eps), prior) for eps in LEVELS])
+        by_notion = level_series[name] = series([_levels(make(eps), prior) for eps in LEVELS])
         panels.append(
             Panel(
                 name, "declared level, nats", "level under each notion, nats",
-                tuple(Curve(title, LEVELS, tuple(at[key]), role) for key, (title, role) in SHOWN.items()),
+                tuple(Curve(title, LEVELS, tuple(by_notion[key]), role) for key, (title, role) in SHOWN.items()),
             )
         )  # fmt: skip
-    one, top = LEVELS.index(1.0), len(LEVELS) - 1
-    flat, skewed, lip = found.values()
-    ratio = lip["mutual-information"][one] / skewed["mutual-information"][one]
+    one_nat, top = LEVELS.index(1.0), len(LEVELS) - 1
+    flat, skewed, lip = level_series.values()
+    ratio = lip["mutual-information"][one_nat] / skewed["mutual-information"][one_nat]
     entropy = -sum(p / sum(PRIOR) * math.log(p / sum(PRIOR)) for p in PRIOR)
     findings = (
         Finding(
             "context-free notions hold for every prior",
-            f"randomised response at 1 nat has an LDP level of {flat['ldp'][one]:.3f} and a maximal leakage of "
-            f"{flat['maximal-leakage'][one]:.3f} under both priors; its LIP level is {flat['lip'][one]:.3f} (uniform) "
-            f"and {skewed['lip'][one]:.3f} (skewed), and its mutual information is "
-            f"{flat['mutual-information'][one]:.3f} (uniform) and {skewed['mutual-information'][one]:.3f} (skewed)",
+            f"randomised response at 1 nat has an LDP level of {flat['ldp'][one_nat]:.3f} and a maximal leakage of "
+            f"{flat['maximal-leakage'][one_nat]:.3f} under both priors; its LIP level is {flat['lip'][one_nat]:.3f} "
+            f"(uniform) and {skewed['lip'][one_nat]:.3f} (skewed), and its mutual information is "
+            f"{flat['mutual-information'][one_nat]:.3f} (uniform) and {skewed['mutual-information'][one_nat]:.3f} "
+            "(skewed)",
             "no difference. The paper does not state that one channel has several context-aware levels",
         ),
         Finding(
             "context-aware notions give more utility for the same eps",
-            f"a LIP campaign of 1 nat has an LDP level of {lip['ldp'][one]:.2f} and a mutual information of "
-            f"{lip['mutual-information'][one]:.3f}, {ratio:.1f} times that of randomised response under the same prior",
+            f"a LIP campaign of 1 nat has an LDP level of {lip['ldp'][one_nat]:.2f} and a mutual information of "
+            f"{lip['mutual-information'][one_nat]:.3f}, {ratio:.1f} times that of randomised response under the same "
+            "prior",
             "the LDP level of a LIP campaign may be up to twice its own level; compare campaigns at the same LDP "
             "level as well",
         ),
@@ -216,8 +219,8 @@ def sweep(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         "A number of nats has no meaning without its notion: under one and the same prior, randomised response at 1 "
-        f"nat of LDP has a LIP level of {skewed['lip'][one]:.2f} nats, a maximal leakage of "
-        f"{skewed['maximal-leakage'][one]:.2f} nats and a mutual information of "
-        f"{skewed['mutual-information'][one]:.2f} nats."
+        f"nat of LDP has a LIP level of {skewed['lip'][one_nat]:.2f} nats, a maximal leakage of "
+        f"{skewed['maximal-leakage'][one_nat]:.2f} nats and a mutual information of "
+        f"{skewed['mutual-information'][one_nat]:.2f} nats."
     )
     return ExperimentResult(tuple(panels), findings, verdict)

@@ -40,25 +40,25 @@ def rarely() -> Table:
 
 def examples() -> dict[str, Campaign]:
     """Return a campaign for every kind of promise, at 1 nat if the promise has a level."""
-    one, size = level(1), len(PRIOR)
+    nat, size = level(1), len(PRIOR)
     settings: dict[str, tuple[Notion, str]] = {
-        "randomised response": (Ldp(one), "randomized-response"),
-        "Hadamard": (Ldp(one), "hadamard"),
-        "OUE": (Ldp(one), "oue"),
-        "ID-LDP": (MinId.over([one, one, *[2 * one] * (size - 2)]), "idue"),
-        "geometric noise": (Geo.between(one, 1, [0], list(range(size))), "geometric"),
-        "high-low": (HighLow(one, size, (0, 1)), "randomized-response"),
-        "blocks": (Block.over(one, [0, 0, 0, 1, 1, 1]), "randomized-response"),
-        "LIP": (Lip(one, PRIOR), "lip-table"),
-        "random sampling": (Lip(one, PRIOR), "random-sampling"),
-        "OUE-LIP": (Lip(one, PRIOR), "oue-lip"),
-        "mutual information": (MutualInformation(one, PRIOR), "mutual-information"),
+        "randomised response": (Ldp(nat), "randomized-response"),
+        "Hadamard": (Ldp(nat), "hadamard"),
+        "OUE": (Ldp(nat), "oue"),
+        "ID-LDP": (MinId.over([nat, nat, *[2 * nat] * (size - 2)]), "idue"),
+        "geometric noise": (Geo.between(nat, 1, [0], list(range(size))), "geometric"),
+        "high-low": (HighLow(nat, size, (0, 1)), "randomized-response"),
+        "blocks": (Block.over(nat, [0, 0, 0, 1, 1, 1]), "randomized-response"),
+        "LIP": (Lip(nat, PRIOR), "lip-table"),
+        "random sampling": (Lip(nat, PRIOR), "random-sampling"),
+        "OUE-LIP": (Lip(nat, PRIOR), "oue-lip"),
+        "mutual information": (MutualInformation(nat, PRIOR), "mutual-information"),
     }
-    found = {
+    campaigns = {
         name: simulated_people.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in settings.items()
     }
-    notion = MutualInformation(one, PRIOR)
-    found["truth once in 100"] = Campaign(
+    notion = MutualInformation(nat, PRIOR)
+    campaigns["truth once in 100"] = Campaign(
         "Reproduction", "Which?", "", "A paper", DOMAIN, notion, "table", plain_views(rarely()), 0, 1, 1, 1, 1, "open"
     )
-    return found
+    return campaigns

@@ -41,17 +41,17 @@ def relations(setting: Setting) -> ExperimentResult:
             tuple((x, y) for x in range(size) for y in range(x)),
             (Scenario("certain", single),),
         )
-        found = levels.table(structure, levels.LevelsRequest(prior, radius=Fraction(1), pufferfish=every)).levels
-        at = {key: one.nats or 0.0 for key, one in found.items()}
+        level_table = levels.table(structure, levels.LevelsRequest(prior, radius=Fraction(1), pufferfish=every)).levels
+        nats = {key: notion_level.nats or 0.0 for key, notion_level in level_table.items()}
         for claim, sides in RELATIONS.items():
             low, high = sides.split(" <= ")
-            bound = 2 * at["lip"] if high == "2 lip" else at[high]
-            broken[claim] += at[low] > bound + 2e-9  # both levels are rounded up to nanonats
-            near[claim] = max(near[claim], at[low] / bound)
+            bound = 2 * nats["lip"] if high == "2 lip" else nats[high]
+            broken[claim] += nats[low] > bound + 2e-9  # both levels are rounded up to nanonats
+            near[claim] = max(near[claim], nats[low] / bound)
         spread = math.log(max(prior) / min(prior))
-        odds = max(odds, at["differential-identifiability"] - (at["ldp"] + spread))
-        fish = max(fish, abs(at["pufferfish"] - at["ldp"]))
-        ball = max(ball, abs(at["lip-ball"] - at["ldp"]))
+        odds = max(odds, nats["differential-identifiability"] - (nats["ldp"] + spread))
+        fish = max(fish, abs(nats["pufferfish"] - nats["ldp"]))
+        ball = max(ball, abs(nats["lip-ball"] - nats["ldp"]))
         sampled = max(sampled, _largest_difference(prior))
     findings = (
         *(

@@ -40,9 +40,9 @@ def utility(setting: Setting) -> ExperimentResult:
         "LIP, best": (lambda eps: Lip(level(eps), PRIOR), "lip-table", "optimum"),
         "mutual information": (lambda eps: MutualInformation(level(eps), PRIOR), "mutual-information", "ours"),
     }
-    found: dict[str, list[_MeasuredCampaign]] = {}
+    measurements: dict[str, list[_MeasuredCampaign]] = {}
     for name, (notion, mechanism, _) in setting.track(notion_of.items()):
-        found[name] = []
+        measurements[name] = []
         for eps in CAPS if name == "mutual information" else LEVELS:
             try:
                 campaign = simulated_people.campaign(DOMAIN, notion(eps), mechanism)
@@ -50,14 +50,15 @@ def utility(setting: Setting) -> ExperimentResult:
                 continue
             structure = levels.structure_of(campaign.channel, MOST_STEPS)
             leak = levels.mutual_information(structure, PRIOR).nats or 0.0
-            found[name].append(_MeasuredCampaign(eps, lip_mse(joint(campaign.channel), PRIOR), leak, campaign.channel))
+            error = lip_mse(joint(campaign.channel), PRIOR)
+            measurements[name].append(_MeasuredCampaign(eps, error, leak, campaign.channel))
     alone = prior_mse(PRIOR)
     roles = {name: role for name, (_, _, role) in notion_of.items()}
 
     def lines(x_of: Callable[[_MeasuredCampaign], float]) -> tuple[Curve, ...]:
         curves = [
             Curve(name, tuple(map(x_of, points)), tuple(point.error for point in points), roles[name])
-            for name, points in found.items()
+            for name, points in measurements.items()
         ]
         widest = max(max(curve.x) for curve in curves)
         return (*curves, Curve("prior alone", (0.0, widest), (alone, alone), "alone"))
@@ -68,29 +69,31 @@ def utility(setting: Setting) -> ExperimentResult:
         Panel("against the mutual information", "mutual information, nats", "squared error of one person",
               lines(lambda point: point.leak)),
     )  # fmt: skip
-    half = next(row for row in found["mutual information"] if row.nats == 0.4)
+    half = next(row for row in measurements["mutual information"] if row.nats == 0.4)
     verdict = (
         "Average-case protection reduces the error little and bounds no single output. At "
         f"{half.leak:.2f} nats of mutual information, a person's error is {half.error:.3f} with the channel made for "
-        f"this notion, and {_between(found['LIP, best'], half.leak):.3f} with LIP. The LDP level of the first "
+        f"this notion, and {_between(measurements['LIP, best'], half.leak):.3f} with LIP. The LDP level of the first "
         f"channel is {_or_none(levels.ldp(levels.structure_of(half.channel, MOST_STEPS)).nats)} nats."
     )
-    return ExperimentResult(panels, _findings(found, half, alone), verdict)
+    return ExperimentResult(panels, _findings(measurements, half, alone), verdict)
 
 
-def _findings(found: dict[str, list[_MeasuredCampaign]], half: _MeasuredCampaign, alone: float) -> tuple[Finding, ...]:
+def _findings(
+    measurements: dict[str, list[_MeasuredCampaign]], half: _MeasuredCampaign, alone: float
+) -> tuple[Finding, ...]:
     """Return the findings at the campaign ``half`` of mutual information."""
     structure = levels.structure_of(half.channel, MOST_STEPS)
-    kept, lip = levels.ldp(structure).nats, levels.lip(structure, PRIOR).nats
-    same = _between(found["LIP, best"], half.leak)
-    plain = _between(found["LDP, best"], half.leak)
-    least = min(PRIOR) / sum(PRIOR)
+    ldp, lip = levels.ldp(structure).nats, levels.lip(structure, PRIOR).nats
+    same = _between(measurements["LIP, best"], half.leak)
+    plain = _between(measurements["LDP, best"], half.leak)
+    rarest = min(PRIOR) / sum(PRIOR)
     return (
         Finding(
             "average-case protection retains a better balance of utility and privacy",
             f"at the same mutual information of {half.leak:.2f} nats a person's error is {half.error:.3f} with the "
             f"channel made for it, {same:.3f} with LIP and {plain:.3f} with LDP; the prior alone {alone:.3f}",
-            f"the average-case channel gains at the expense of the worst case: its LDP level is {_or_none(kept)}, its "
+            f"the average-case channel gains at the expense of the worst case: its LDP level is {_or_none(ldp)}, its "
             f"LIP level {_or_none(lip)}",
         ),
         Finding(
@@ -105,7 +108,7 @@ def _findings(found: dict[str, list[_MeasuredCampaign]], half: _MeasuredCampaign
             "point-wise protection demands higher overheads in processing and storage",
             "an output takes at most "
             + ", ".join(
-                f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in found.items()
+                f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in measurements.items()
             ),
             "outputs are a few bits under each notion. Only the convex program of the average-case channel is "
             "expensive, and the author solves it once",
@@ -115,7 +118,7 @@ def _findings(found: dict[str, list[_MeasuredCampaign]], half: _MeasuredCampaign
             f"at a cap of {half.nats:g} nats {_never(half.channel)} of {len(PRIOR)} values are never an output of the "
             "optimum",
             "the optimum is found by convex optimisation, and ignores rare values (the rarest has "
-            f"{least:.0%}) to leak less: people with these values answer like others, so a histogram lacks these "
+            f"{rarest:.0%}) to leak less: people with these values answer like others, so a histogram lacks these "
             "values",
         ),
     )
