@@ -169,7 +169,7 @@ def plan(
             fault = "the values are not evenly spaced"
         raise click.UsageError(f"--within cannot be used, because {fault}: leave it out")
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
-        rows = plan_of(question, reports, most_bits=bits, wanted=target_errors, tried=advance)
+        rows = plan_of(question, reports, most_bits=bits, target_errors=target_errors, tried=advance)
     goals: list[GoalPlan] = []
     if not views:
         known = [] if question is not full_question else [row.candidate for row in rows if row.candidate is not None]
@@ -203,7 +203,7 @@ def plan(
 def _plan_form(form: DraftForm, reports: int, target_errors: tuple[float, ...], as_json: bool) -> None:
     """Print the expected errors of a form; with classes, the errors of each class if all classes have equal size."""
     if not form.classes:
-        form_plan = plan_form(form, reports, wanted=target_errors)
+        form_plan = plan_form(form, reports, target_errors=target_errors)
         if as_json:
             shell.print_json(form_plan.as_json())
         else:
@@ -211,7 +211,7 @@ def _plan_form(form: DraftForm, reports: int, target_errors: tuple[float, ...], 
         return
     class_reports = max(reports // len(form.classes), 1)
     plans = {
-        name: plan_form(form.of_class(place), class_reports, wanted=target_errors)
+        name: plan_form(form.of_class(place), class_reports, target_errors=target_errors)
         for place, name in enumerate(form.classes)
     }
     if as_json:

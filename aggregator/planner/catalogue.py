@@ -19,14 +19,14 @@ def _catalogue() -> tuple[Mechanism, ...]:
         ValueError: a recipe lists a mechanism that the registry does not name, or the registry names a mechanism that
             no recipe lists.
     """
-    found = {
+    mechanisms = {
         (mechanism.name, module): mechanism
         for module in dict.fromkeys(MECHANISMS.values())
         for mechanism in importlib.import_module(f"aggregator.families.{module}").MECHANISMS
     }
-    if differing := found.keys() ^ MECHANISMS.items():
+    if differing := mechanisms.keys() ^ MECHANISMS.items():
         raise ValueError(f"recipes and the registry of families differ in {sorted(name for name, _ in differing)}")
-    return tuple(found[entry] for entry in MECHANISMS.items())
+    return tuple(mechanisms[entry] for entry in MECHANISMS.items())
 
 
 CATALOGUE = _catalogue()

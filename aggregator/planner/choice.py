@@ -201,15 +201,15 @@ def most_bits_of(question: PlannedQuestion, limit: int | None) -> int:
     Raises:
         Unsuited: fewer than log2 k bits were requested, which cannot distinguish k values.
     """
-    least = (question.size - 1).bit_length()
-    if limit is not None and limit < least:
-        raise Unsuited(f"{question.size} values need outputs of at least {least} bits, not {limit}: allow {least}")
+    minimum = (question.size - 1).bit_length()
+    if limit is not None and limit < minimum:
+        raise Unsuited(f"{question.size} values need outputs of at least {minimum} bits, not {limit}: allow {minimum}")
     if limit is not None:
         return limit
-    return least + SPARE_BITS if question.bundled else max(least + SPARE_BITS, SINGLE_BITS)
+    return minimum + SPARE_BITS if question.bundled else max(minimum + SPARE_BITS, SINGLE_BITS)
 
 
-def best(question: PlannedQuestion, found: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
+def best(question: PlannedQuestion, choices: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
     """Return the candidate with the least error within the bit limit, and the reason for the choice.
 
     Under a prior the error is that of one person's posterior; among candidates with nearly equal errors, the smallest
@@ -224,40 +224,44 @@ def best(question: PlannedQuestion, found: Sequence[Candidate], most_bits: int) 
         Unsuited: there is no candidate; or none is within the limit, and then the text names the nearest sufficient
             limit.
     """
-    short = [one for one in found if one.within(most_bits)]
+    short = [candidate for candidate in choices if candidate.within(most_bits)]
     if not short:
-        if not found:
+        if not choices:
             only = f" with channels of {_listed(question.families)}" if question.families else ""
             action = "allow other families" if question.families else "choose another notion"
             raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}: {action}')
-        nearest = min(found, key=lambda one: one.channel.output_bits)
+        nearest = min(choices, key=lambda candidate: candidate.channel.output_bits)
         raise Unsuited(
             f"no mechanism has outputs of at most {quantity(most_bits, 'bit')}: allow {nearest.channel.output_bits}, "
             f"which {nearest.mechanism.name} needs"
         )
     if question.goal == "mean" and not isinstance(question.notion, Lip):
-        means = [(one.mean_variance, one) for one in short if one.mean_variance is not None]
-        if able := [(variance, one) for variance, one in means if not math.isnan(variance)]:
-            least = min(variance for variance, _ in able) * (1 + ROUNDING)
-            as_good = [one for variance, one in able if variance <= least]
-            choice = min(as_good, key=lambda one: one.channel.output_bits)
+        means = [(candidate.mean_variance, candidate) for candidate in short if candidate.mean_variance is not None]
+        if able := [(variance, candidate) for variance, candidate in means if not math.isnan(variance)]:
+            lowest = min(variance for variance, _ in able) * (1 + ROUNDING)
+            as_good = [candidate for variance, candidate in able if variance <= lowest]
+            choice = min(as_good, key=lambda candidate: candidate.channel.output_bits)
             if len(able) == 1:
                 return choice, "the only usable mechanism with an unbiased estimate of the mean"
             return choice, f"smallest error of the mean, computed exactly, among {len(able)} usable mechanisms"
-    weighed = [one for one in short if not math.isnan(one.error)]
+    weighed = [candidate for candidate in short if not math.isnan(candidate.error)]
     if isinstance(question.notion, Lip) and weighed:
-        least = min(one.error for one in weighed)
+        lowest = min(candidate.error for candidate in weighed)
         alone = prior_mse(question.notion.prior, question.shown_inputs)
-        invertible = [one for one in weighed if one.error <= WORTH * least and not math.isnan(one.raw_mse)]
+        invertible = [
+            candidate
+            for candidate in weighed
+            if candidate.error <= WORTH * lowest and not math.isnan(candidate.raw_mse)
+        ]
         if invertible:
-            weighed, least = invertible, min(one.error for one in invertible)
-        as_good = [one for one in weighed if alone - one.error >= AS_GOOD * (alone - least)]
-        choice = min(as_good, key=lambda one: math.inf if math.isnan(one.raw_mse) else one.raw_mse)
+            weighed, lowest = invertible, min(candidate.error for candidate in invertible)
+        as_good = [candidate for candidate in weighed if alone - candidate.error >= AS_GOOD * (alone - lowest)]
+        choice = min(as_good, key=lambda candidate: math.inf if math.isnan(candidate.raw_mse) else candidate.raw_mse)
     else:
         # Without a prior raw_mse is the error. Under a prior, all outputs within the limit are bit vectors.
-        least = min((one.raw_mse for one in short if not math.isnan(one.raw_mse)), default=math.nan)
-        as_good = [one for one in short if one.raw_mse <= (1 + ROUNDING) * least] or short
-        choice = min(as_good, key=lambda one: one.channel.output_bits)
+        lowest = min((candidate.raw_mse for candidate in short if not math.isnan(candidate.raw_mse)), default=math.nan)
+        as_good = [candidate for candidate in short if candidate.raw_mse <= (1 + ROUNDING) * lowest] or short
+        choice = min(as_good, key=lambda candidate: candidate.channel.output_bits)
         if question.goal in ORDERED and question.domain.ordered:
             return _by_order(choice, short, question)
     return choice, _reason(choice, short, question)
@@ -270,17 +274,17 @@ def _by_order(choice: Candidate, short: Sequence[Candidate], question: PlannedQu
         choice: the candidate with the least error for single values.
     """
     reason = _reason(choice, short, question)
-    wave = next((one for one in short if one.mechanism.name == WAVE), None)
+    wave = next((candidate for candidate in short if candidate.mechanism.name == WAVE), None)
     if wave is None or wave is choice:
         return choice, reason
-    errors = [simulated_error(one.channel, question.reports) for one in (choice, wave)]
-    field, what = ORDERED[question.goal]
-    other, own = (float(getattr(error, field)) for error in errors)
-    if not own < other:
-        return choice, f"{reason}; simulated error of {what} {other:.2%}, with wave {own:.2%}"
-    if math.isinf(other):
-        return wave, f"the only usable mechanism with an estimate of {what}"
-    return wave, f"least simulated error of {what}: {own:.2%}, with {choice.mechanism.name} {other:.2%}"
+    errors = [simulated_error(candidate.channel, question.reports) for candidate in (choice, wave)]
+    field, noun = ORDERED[question.goal]
+    choice_error, wave_error = (float(getattr(error, field)) for error in errors)
+    if not wave_error < choice_error:
+        return choice, f"{reason}; simulated error of {noun} {choice_error:.2%}, with wave {wave_error:.2%}"
+    if math.isinf(choice_error):
+        return wave, f"the only usable mechanism with an estimate of {noun}"
+    return wave, f"least simulated error of {noun}: {wave_error:.2%}, with {choice.mechanism.name} {choice_error:.2%}"
 
 
 def _reason(choice: Candidate, short: Sequence[Candidate], question: PlannedQuestion) -> str:
@@ -300,13 +304,17 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: PlannedQues
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so there are no intervals"
     unbiased = [
-        one for one in short if one.raw_mse < choice.raw_mse or math.isnan(choice.raw_mse) > math.isnan(one.raw_mse)
+        candidate
+        for candidate in short
+        if candidate.raw_mse < choice.raw_mse or math.isnan(choice.raw_mse) > math.isnan(candidate.raw_mse)
     ]
     if unbiased:
-        least = min(unbiased, key=lambda one: one.raw_mse)
-        reason += f"; for shares that do not depend on the prior, use {least.mechanism.name}"
+        alternative = min(unbiased, key=lambda candidate: candidate.raw_mse)
+        reason += f"; for shares that do not depend on the prior, use {alternative.mechanism.name}"
         if not math.isnan(choice.raw_mse):
-            reason += f", whose unbiased estimate has {least.raw_mse / choice.raw_mse:.2g} times the squared error"
+            reason += (
+                f", whose unbiased estimate has {alternative.raw_mse / choice.raw_mse:.2g} times the squared error"
+            )
     return reason
 
 
@@ -334,21 +342,23 @@ def chosen_candidate(
     if name == LIP and not isinstance(question.notion, Lip):
         raise Unsuited('"lip" cannot be used for this question: it needs a prior and notion lip')
     if name in (AUTO, LIP):
-        wanted = [one for one in CATALOGUE if name == AUTO or one.name.startswith(LIP)]
-        found = [one for _, one in candidates(question, mechanisms=wanted) if not isinstance(one, str)]
-        fitting = [one for one in found if isinstance(one.channel, families)]
+        mechanisms = [mechanism for mechanism in CATALOGUE if name == AUTO or mechanism.name.startswith(LIP)]
+        applicable = [
+            candidate for _, candidate in candidates(question, mechanisms=mechanisms) if not isinstance(candidate, str)
+        ]
+        fitting = [candidate for candidate in applicable if isinstance(candidate.channel, families)]
         return best(question, fitting, most_bits_of(question, None))[0]
-    mechanism = next((one for one in CATALOGUE if one.name == name), None)
+    mechanism = next((mechanism for mechanism in CATALOGUE if mechanism.name == name), None)
     if mechanism is None:
         if name in (TABLE, GAUSSIAN):
             raise Unsuited(f'"{name}" makes a single channel, and classes, views and forms need several: use "{AUTO}"')
-        names = [LIP, *(one.name for one in CATALOGUE)]
-        meant = suggestion(name, [AUTO, TABLE, GAUSSIAN, *names])
-        known = meant or f"; name must be {AUTO}, {TABLE}, {GAUSSIAN} or one of {', '.join(names)}"
+        names = [LIP, *(mechanism.name for mechanism in CATALOGUE)]
+        hint = suggestion(name, [AUTO, TABLE, GAUSSIAN, *names])
+        known = hint or f"; name must be {AUTO}, {TABLE}, {GAUSSIAN} or one of {', '.join(names)}"
         raise Unsuited(f"there is no mechanism {name[:60]!r}{known}")
     recipe = mechanism.recipe(question)
     if isinstance(recipe, str):
-        others = [one.name for one in CATALOGUE if not isinstance(one.recipe(question), str)]
+        others = [mechanism.name for mechanism in CATALOGUE if not isinstance(mechanism.recipe(question), str)]
         raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Use one of: {", ".join(others)}, {TABLE}')
     try:
         channel = recipe()
@@ -378,15 +388,15 @@ def declared_prior_channel(question: PlannedQuestion) -> tuple[str, Channel]:
         )
     plain = replace(question, notion=Ldp(notion.level))
     serving = []
-    for mechanism, one in candidates(plain):
-        if isinstance(one, str) or one.channel.unary or math.isnan(one.raw_mse):
+    for mechanism, candidate in candidates(plain):
+        if isinstance(candidate, str) or candidate.channel.unary or math.isnan(candidate.raw_mse):
             continue
         try:
-            notions.certify(one.channel, notion)
+            notions.certify(candidate.channel, notion)
         except BadData:
             continue
-        serving.append((one.raw_mse, mechanism.name, one.channel))
+        serving.append((candidate.raw_mse, mechanism.name, candidate.channel))
     if not serving:
         return "lip-response", notion.response
-    _, name, channel = min(serving, key=lambda found: found[0])
+    _, name, channel = min(serving, key=lambda option: option[0])
     return f"lip-response or {name}", channel

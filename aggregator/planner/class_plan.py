@@ -71,7 +71,7 @@ class ClassPlan:
             "se_precision": self.se_precision,
             "unit": self.unit,
             "errors": None if self.errors is None else self.errors.as_json(),
-            "people_for": {f"{wanted:g}": people for wanted, people in self.people_for.items()},
+            "people_for": {f"{target:g}": people for target, people in self.people_for.items()},
         }
 
 
@@ -80,23 +80,23 @@ def plan_classes(
     questions: Sequence[PlannedQuestion],
     choices: Sequence[Candidate],
     reports: int,
-    wanted: Sequence[float],
+    target_errors: Sequence[float],
 ) -> list[ClassPlan]:
     """Return a plan for each class alone, and a plan for all classes together.
 
     Args:
         questions, choices: the question and the candidate of each class.
         reports: n, the number of reports of all classes together.
-        wanted: the target errors of the quantity that the goal names (see ``ClassPlan.people_for``).
+        target_errors: the target errors of the quantity that the goal names (see ``ClassPlan.people_for``).
     Returns:
         A plan for each class, and then a plan for everybody.
     """
-    each = math.ceil(reports / len(names))
-    found = [
-        _ClassPlanner([question], [choice]).plan(name, each, wanted)
+    class_reports = math.ceil(reports / len(names))
+    plans = [
+        _ClassPlanner([question], [choice]).plan(name, class_reports, target_errors)
         for name, question, choice in zip(names, questions, choices, strict=True)
     ]
-    return [*found, _ClassPlanner(questions, choices).plan(None, reports, wanted)]
+    return [*plans, _ClassPlanner(questions, choices).plan(None, reports, target_errors)]
 
 
 class _ClassPlanner:
@@ -105,25 +105,25 @@ class _ClassPlanner:
     def __init__(self, questions: Sequence[PlannedQuestion], choices: Sequence[Candidate]) -> None:
         self._question, self._choices = questions[0], choices
         self._level = max(question.notion.level for question in questions)
-        self._channels = tuple(one.channel for one in choices)
+        self._channels = tuple(choice.channel for choice in choices)
         self._equal: float | None = None
         self._precision: float | None = None
         with suppress(NotInvertible):
             self._equal, self._precision = expected_errors([*map(decoder_of, self._channels)])
 
-    def plan(self, name: str | None, reports: int, wanted: Sequence[float]) -> ClassPlan:
+    def plan(self, name: str | None, reports: int, target_errors: Sequence[float]) -> ClassPlan:
         domain, root = self._question.domain, math.sqrt(reports)
         return ClassPlan(
             name,
             self._level,
-            ", ".join(dict.fromkeys(one.mechanism.name for one in self._choices)),
-            max(one.channel.output_bits for one in self._choices),
+            ", ".join(dict.fromkeys(choice.mechanism.name for choice in self._choices)),
+            max(choice.channel.output_bits for choice in self._choices),
             reports,
             None if self._equal is None else self._equal / root,
             None if self._precision is None or len(self._choices) == 1 else self._precision / root,
             self._errors(reports) if domain.ordered else None,
             unit_of(domain) if domain.ordered else "",
-            {error: self._people(error, reports) for error in wanted},
+            {error: self._people(error, reports) for error in target_errors},
         )
 
     def _errors(self, reports: int) -> GoalErrors:
@@ -131,10 +131,10 @@ class _ClassPlanner:
         of_mean = None if mean is None else math.sqrt(mean / reports)
         if self._rounded:  # the distribution cannot be estimated from a few rounded numbers
             return GoalErrors(None, None, of_mean, None)
-        found, length = simulated_error(self._channels, reports, SURVEYS), length_of(self._question)
-        if math.isinf(found.distance):
+        errors, length = simulated_error(self._channels, reports, SURVEYS), length_of(self._question)
+        if math.isinf(errors.distance):
             return GoalErrors(None, None, of_mean, None)
-        return GoalErrors(found.decile * length, found.distance * length, of_mean, found.in_range)
+        return GoalErrors(errors.decile * length, errors.distance * length, of_mean, errors.in_range)
 
     @property
     def _rounded(self) -> bool:
@@ -145,21 +145,21 @@ class _ClassPlanner:
     def _mean_variance(self) -> float | None:
         """The variance of one report's contribution to the mean of all people; None if a class has no unbiased estimate
         of the mean."""
-        found = [one.mean_variance for one in self._choices]
-        known = [variance for variance in found if variance is not None and not math.isnan(variance)]
-        return sum(known) / len(known) if len(known) == len(found) else None
+        variances = [choice.mean_variance for choice in self._choices]
+        known = [variance for variance in variances if variance is not None and not math.isnan(variance)]
+        return sum(known) / len(known) if len(known) == len(variances) else None
 
-    def _people(self, wanted: float, reports: int) -> int | None:
+    def _people(self, target: float, reports: int) -> int | None:
         goal, length = self._question.goal, length_of(self._question)
         if goal == "mean" or goal not in ("distribution", "ranges"):
             root = self._equal if goal != "mean" else self._mean_variance and math.sqrt(self._mean_variance)
-            people = None if root is None else math.ceil((root / wanted) ** 2)
+            people = None if root is None else math.ceil((root / target) ** 2)
             return None if people is None or people > MOST_PEOPLE else people
         if self._rounded:
             return None
 
         def error(people: int) -> float:
-            found = simulated_error(self._channels, people, SURVEYS)
-            return found.in_range if goal == "ranges" else found.decile * length
+            errors = simulated_error(self._channels, people, SURVEYS)
+            return errors.in_range if goal == "ranges" else errors.decile * length
 
-        return people_for(error, wanted, reports)
+        return people_for(error, target, reports)

@@ -79,7 +79,7 @@ class QuestionPlan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
-        people = {f"{wanted:g}": number for wanted, number in self.people_for.items()}
+        people = {f"{target:g}": number for target, number in self.people_for.items()}
         return {"question": self.name, "values": self.values, "reports": self.reports, "se": self.se,
                 "people_for": people}  # fmt: skip
 
@@ -134,24 +134,24 @@ class FormPlan:
         """Sentences for the author about the associations that can be found."""
         if not self.tables:
             return ["No device is asked two questions, so no association can be found."]
-        whole, found = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)
+        pairs, detected = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)
         never = sum(table.detectable > 1 for table in self.tables)
-        where, of_them = f"in {found or 'any'} of {whole} pairs of questions", f"In {never} of them, even"
-        if whole == 1:
-            where, of_them = f"between {' and '.join(self.tables[0].names)}", "Even"
+        location, of_them = f"in {detected or 'any'} of {pairs} pairs of questions", f"In {never} of them, even"
+        if pairs == 1:
+            location, of_them = f"between {' and '.join(self.tables[0].names)}", "Even"
         people = quantity(self.reports, "person", "people")
-        medium = f"{'an' if found else 'no'} association of medium strength (Cramer's V {MEDIUM})"
-        sentences = [f"With {people} at {exact.in_nats(self.level)}, {medium} can be found {where}."]
+        medium = f"{'an' if detected else 'no'} association of medium strength (Cramer's V {MEDIUM})"
+        sentences = [f"With {people} at {exact.in_nats(self.level)}, {medium} can be found {location}."]
         if never:
             sentences.append(f"{of_them} the strongest association cannot be distinguished from none.")
-        if found < whole:
-            needed = sorted(table.people for table in self.tables)
+        if detected < pairs:
+            required = sorted(table.people for table in self.tables)
             level = "" if self.enough is None else f", or {exact.in_nats(self.enough)} with {people}"
-            if whole == 1:
-                sentences.append(f"An association of medium strength needs {needed[0]:,} people{level}.")
+            if pairs == 1:
+                sentences.append(f"An association of medium strength needs {required[0]:,} people{level}.")
             else:
-                half = f"Half of the pairs need {needed[(whole - 1) // 2]:,} people{level}"
-                sentences.append(f"{half}; all need {needed[-1]:,}.")
+                half = f"Half of the pairs need {required[(pairs - 1) // 2]:,} people{level}"
+                sentences.append(f"{half}; all need {required[-1]:,}.")
         return sentences
 
     def as_json(self) -> dict[str, Any]:
@@ -166,22 +166,26 @@ class FormPlan:
         }
 
 
-def plan_form(draft: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01,)) -> FormPlan:
+def plan_form(draft: DraftForm, reports: int, *, target_errors: Sequence[float] = (0.01,)) -> FormPlan:
     """Return the expected errors of a form, and the associations that can be found.
 
     Args:
         reports: the number of people.
-        wanted: the target standard errors of one share.
+        target_errors: the target standard errors of one share.
     """
     form, level = draft.form, draft.question.notion.level
     total = sum(view.weight for view in draft.views)
     expected = [
-        _Expected(view, found, view.weight / total)
+        _Expected(view, form_view, view.weight / total)
         for view in draft.views
-        if (found := _expected(form, view.map, view.channel)) is not None
+        if (form_view := _expected(form, view.map, view.channel)) is not None
     ]
-    questions = tuple(_question(form, place, expected, reports, wanted) for place in range(len(form.questions)))
-    pairs = [(one, _table(form, one, reports)) for one in expected if len(one.found.questions) == 2]
+    questions = tuple(_question(form, place, expected, reports, target_errors) for place in range(len(form.questions)))
+    pairs = [
+        (expected_view, _table(form, expected_view, reports))
+        for expected_view in expected
+        if len(expected_view.form_view.questions) == 2
+    ]
     pairs.sort(key=lambda pair: pair[1].detectable)
     enough = None
     if pairs and (middle := pairs[(len(pairs) - 1) // 2])[1].detectable > MEDIUM:
@@ -194,18 +198,18 @@ class _Expected:
     """A view with its expected counts, and the share of the devices that have it."""
 
     view: View
-    found: FormView
+    form_view: FormView
     part: float
 
 
-def _enough(draft: DraftForm, one: _Expected, reports: int, level: int) -> int | None:
+def _enough(draft: DraftForm, expected_view: _Expected, reports: int, level: int) -> int | None:
     """Return the least of ``LEVELS`` above the form's level at which the table of a view shows a medium association;
     None if no level does."""
     for other in LEVELS:
         if other > level:
-            channel = draft.channel(one.view, other)
-            found = _expected(draft.form, one.view.map, channel)
-            if found is not None and detectable(found, reports * one.part) <= MEDIUM:
+            channel = draft.channel(expected_view.view, other)
+            form_view = _expected(draft.form, expected_view.view.map, channel)
+            if form_view is not None and detectable(form_view, reports * expected_view.part) <= MEDIUM:
                 return other
     return None
 
@@ -222,25 +226,27 @@ def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
 
 
 def _question(
-    form: Form, place: int, views: Sequence[_Expected], reports: int, wanted: Sequence[float]
+    form: Form, place: int, views: Sequence[_Expected], reports: int, target_errors: Sequence[float]
 ) -> QuestionPlan:
     question = form.questions[place]
-    holding = [one for one in views if place in one.found.questions]
-    precision = sum(one.part / float(one.found.variances[place].even.mean()) for one in holding)
-    behind = reports * sum(one.part for one in holding)
+    holding = [expected_view for expected_view in views if place in expected_view.form_view.questions]
+    precision = sum(
+        expected_view.part / float(expected_view.form_view.variances[place].even.mean()) for expected_view in holding
+    )
+    behind = reports * sum(expected_view.part for expected_view in holding)
     if not precision:
         return QuestionPlan(question.name, question.size, behind, None, {})
-    people = {error: math.ceil(1 / precision / error**2) for error in wanted}
+    people = {error: math.ceil(1 / precision / error**2) for error in target_errors}
     return QuestionPlan(question.name, question.size, behind, 1 / math.sqrt(precision * reports), people)
 
 
-def _table(form: Form, one: _Expected, reports: int) -> TablePlan:
-    view, behind = one.found, reports * one.part
+def _table(form: Form, expected_view: _Expected, reports: int) -> TablePlan:
+    view, behind = expected_view.form_view, reports * expected_view.part
     first, second = (form.questions[place].name for place in view.questions)
     se = math.sqrt(float(view.decoder.variances(view.share).mean()) / behind)
-    found = detectable(view, behind)
-    people = rounded_up(reports * (found / MEDIUM) ** 2)
-    return TablePlan((first, second), math.prod(view.shape), behind, se, found, people)
+    association = detectable(view, behind)
+    people = rounded_up(reports * (association / MEDIUM) ** 2)
+    return TablePlan((first, second), math.prod(view.shape), behind, se, association, people)
 
 
 def detectable(view: FormView, reports: float) -> float:

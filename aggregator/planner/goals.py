@@ -89,7 +89,7 @@ class GoalPlan:
             "reports": self.reports,
             "unit": self.unit,
             "errors": self.errors.as_json(),
-            "people_for": {f"{wanted:g}": people for wanted, people in self.people_for.items()},
+            "people_for": {f"{target:g}": people for target, people in self.people_for.items()},
         }
 
 
@@ -144,77 +144,79 @@ def goal_plans(
     Raises:
         Unsuited: no mechanism within the limits applies to the question.
     """
-    whole = replace(question, goal="", reports=reports)
+    any_goal = replace(question, goal="", reports=reports)
     distances = distances or (usual_distance(question),)
     # The candidates for the mean, over rounded numbers (True), and for all other goals (False).
     weighed: dict[bool, list[Candidate]] = {}
     for goal in goals_of(question):
-        rounded = rounded_for_mean(replace(whole, goal=goal))
+        rounded = rounded_for_mean(replace(any_goal, goal=goal))
         if (goal == "mean") not in weighed:
-            found = list(known) if goal != "mean" else []
-            weighed[goal == "mean"] = found or [one for _, one in candidates(rounded) if isinstance(one, Candidate)]
+            computed = list(known) if goal != "mean" else []
+            weighed[goal == "mean"] = computed or [
+                candidate for _, candidate in candidates(rounded) if isinstance(candidate, Candidate)
+            ]
         choice, _ = best(rounded, weighed[goal == "mean"], most_bits_of(rounded, most_bits))
-        yield _GoalPlanner(whole, rounded, choice).plan(goal, reports, shares if goal == "ranges" else distances)
+        yield _GoalPlanner(any_goal, rounded, choice).plan(goal, reports, shares if goal == "ranges" else distances)
 
 
 class _GoalPlanner:
     """The expected errors of one choice of a mechanism, for any number of people."""
 
-    def __init__(self, whole: PlannedQuestion, rounded: PlannedQuestion, choice: Candidate) -> None:
+    def __init__(self, question: PlannedQuestion, rounded: PlannedQuestion, choice: Candidate) -> None:
         self._rounded, self._choice = rounded, choice
-        self._length, self._unit = length_of(whole), unit_of(whole.domain)
+        self._length, self._unit = length_of(question), unit_of(question.domain)
         # The distribution cannot be estimated from a few rounded numbers.
-        self._all_values = rounded.size == whole.size
+        self._all_values = rounded.size == question.size
 
     def _simulated(self, people: int) -> OrderedError:
         return simulated_error(self._choice.channel, people, SURVEYS)
 
-    def plan(self, goal: str, reports: int, wanted: Sequence[float]) -> GoalPlan:
+    def plan(self, goal: str, reports: int, target_errors: Sequence[float]) -> GoalPlan:
         errors = self._errors(reports)
-        people = {error: self._people(goal, error, reports) for error in wanted}
+        people = {error: self._people(goal, error, reports) for error in target_errors}
         return GoalPlan(goal, self._rounded, self._choice, reports, errors, self._unit, people)
 
     def _errors(self, reports: int) -> GoalErrors:
-        found = self._simulated(reports) if self._all_values else None
-        if found is None or math.isinf(found.distance):
+        simulated = self._simulated(reports) if self._all_values else None
+        if simulated is None or math.isinf(simulated.distance):
             return GoalErrors(None, None, self._mean(reports), None)
-        decile, distance = found.decile * self._length, found.distance * self._length
-        return GoalErrors(decile, distance, self._mean(reports), found.in_range)
+        decile, distance = simulated.decile * self._length, simulated.distance * self._length
+        return GoalErrors(decile, distance, self._mean(reports), simulated.in_range)
 
     def _mean(self, reports: int) -> float | None:
         variance = self._choice.mean_variance
         return None if variance is None or math.isnan(variance) else math.sqrt(variance / reports)
 
-    def _people(self, goal: str, wanted: float, reports: int) -> int | None:
+    def _people(self, goal: str, target: float, reports: int) -> int | None:
         if goal == "mean":
             variance = self._choice.mean_variance
-            people = None if variance is None or math.isnan(variance) else math.ceil(variance / wanted**2)
+            people = None if variance is None or math.isnan(variance) else math.ceil(variance / target**2)
             return None if people is None or people > MOST_PEOPLE else people
         if not self._all_values:
             return None
 
         def error(people: int) -> float:
-            found = self._simulated(people)
-            return found.in_range if goal == "ranges" else found.decile * self._length
+            simulated = self._simulated(people)
+            return simulated.in_range if goal == "ranges" else simulated.decile * self._length
 
-        return people_for(error, wanted, reports)
+        return people_for(error, target, reports)
 
 
-def people_for(error: Callable[[int], float], wanted: float, start: int) -> int | None:
+def people_for(error: Callable[[int], float], target: float, start: int) -> int | None:
     """Return the number of people needed for a target error, rounded up to two significant digits.
 
     The error is computed at powers of ten, and interpolated by a power law between two of them.
 
     Args:
         error: a function from the number of people to the error, which falls with this number.
-        wanted: the target error, above 0.
+        target: the target error, above 0.
         start: the number of people near which the search begins.
     Returns:
         The number of people; None if it is above ``MOST_PEOPLE``.
     """
 
     def gap(power: int) -> float:
-        return math.log(max(error(10**power), wanted / 100) / wanted)
+        return math.log(max(error(10**power), target / 100) / target)
 
     power = min(max(round(math.log10(start)), 1), _MOST_POWER)
     while power > 1 and gap(power - 1) <= 0:
@@ -231,6 +233,6 @@ def people_for(error: Callable[[int], float], wanted: float, start: int) -> int 
 
 def rounded_up(people: float) -> int:
     """Return the number rounded up to two significant digits."""
-    whole = math.ceil(people)
-    unit = int(10 ** max(0, len(str(whole)) - 2))
-    return math.ceil(whole / unit) * unit
+    number = math.ceil(people)
+    unit = int(10 ** max(0, len(str(number)) - 2))
+    return math.ceil(number / unit) * unit

@@ -50,20 +50,20 @@ def rounded_for_means(questions: Sequence[PlannedQuestion]) -> list[PlannedQuest
     spread = float(Fraction(domain.high - domain.low, 10**domain.places)) ** 2 / 12
     tried = []
     for edged in _edged(domain):
-        asked = [replace(question, domain=edged) for question in questions]
-        variances = [_mean_variance(one) for one in asked]
+        edged_questions = [replace(question, domain=edged) for question in questions]
+        variances = [_mean_variance(question) for question in edged_questions]
         known = [variance for variance in variances if variance is not None]
-        if len(known) == len(asked):
-            tried.append((sum(known) - len(known) * spread, asked))
-    least = min(noise for noise, _ in tried)
-    return next(asked for noise, asked in tried if noise <= AS_GOOD**2 * least)
+        if len(known) == len(edged_questions):
+            tried.append((sum(known) - len(known) * spread, edged_questions))
+    lowest = min(noise for noise, _ in tried)
+    return next(edged_questions for noise, edged_questions in tried if noise <= AS_GOOD**2 * lowest)
 
 
 def _mean_variance(question: PlannedQuestion) -> float | None:
     """Return the variance of one report's contribution to the mean, with the mechanism that has the least error; None
     if the values are not numbers."""
-    found = [one for _, one in candidates(question) if isinstance(one, Candidate)]
-    choice, _ = best(question, found, most_bits_of(question, None))
+    choices = [candidate for _, candidate in candidates(question) if isinstance(candidate, Candidate)]
+    choice, _ = best(question, choices, most_bits_of(question, None))
     return choice.mean_variance
 
 

@@ -64,16 +64,16 @@ def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
         raise ValueTableError(f"cannot read {path.name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueTableError(f"{path.name} is not UTF-8 text: write one set per line") from None
-    found = []
+    sets = []
     for number, line in enumerate(lines, 1):
         try:
-            found.append(domain.members(domain.parse(line)))
+            sets.append(domain.members(domain.parse(line)))
         except NotInDomain as error:
             fault = not_a_persons_answer("the line", domain, error)
             raise ValueTableError(f"{path.name}, line {number}: {fault}") from None
-    if not found:
+    if not sets:
         raise ValueTableError(f"{path.name} has no sets: write one set per line")
-    return found
+    return sets
 
 
 def choose_padding(
@@ -101,13 +101,13 @@ def choose_padding(
     if not baskets:
         raise ValueError("the sample has no sets, and the padding is chosen from their sizes: give at least one set")
     sizes = np.array([len(basket) for basket in baskets])
-    held = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
+    held_items = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
     # For each item that somebody has, the size of that person's set.
     among = np.repeat(sizes, sizes)
-    shares = np.bincount(held, minlength=items) / len(baskets)
+    shares = np.bincount(held_items, minlength=items) / len(baskets)
 
     def expected(length: int) -> Padding:
-        chosen = np.bincount(held, weights=1 / np.maximum(among, length), minlength=items) / len(sizes)
+        chosen = np.bincount(held_items, weights=1 / np.maximum(among, length), minlength=items) / len(sizes)
         dummies = float(np.maximum(length - sizes, 0).mean()) / length**2
         distribution = np.concatenate([chosen, np.full(length, dummies)])
         reader = decoder(length)
@@ -119,7 +119,9 @@ def choose_padding(
         method = default_method(reader, None, se)
         return Padding(length, method, _simulated(ShownInputs(items, length), shares, distribution, se, method))
 
-    return min(map(expected, _lengths(int(sizes.max())) if lengths is None else lengths), key=lambda one: one.error)
+    return min(
+        map(expected, _lengths(int(sizes.max())) if lengths is None else lengths), key=lambda padding: padding.error
+    )
 
 
 def _simulated(shown_inputs: ShownInputs, shares: Floats, distribution: Floats, se: Floats, method: str) -> float:
@@ -133,8 +135,8 @@ def _simulated(shown_inputs: ShownInputs, shares: Floats, distribution: Floats, 
     errors = []
     for draws in np.hstack([noise, among_dummies]):
         raw = distribution + se * draws
-        found = empirical_bayes(raw, se) if method == "empirical-bayes" else project(raw, shown_inputs)
-        estimate = shown_inputs.possible(shown_inputs.shares(found))
+        estimated = empirical_bayes(raw, se) if method == "empirical-bayes" else project(raw, shown_inputs)
+        estimate = shown_inputs.possible(shown_inputs.shares(estimated))
         errors.append(float(((estimate - shares) ** 2).sum()))
     return float(np.mean(errors))
 

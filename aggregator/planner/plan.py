@@ -52,25 +52,25 @@ class PlanRow:
         row: dict[str, Any] = {
             "mechanism": self.mechanism, "chosen": self.chosen, "serves": self.candidate is not None,
             "reason": self.reason, "output_bits": None, "mse": json_number(self.mse), "se": json_number(self.se),
-            "people_for": {f"{wanted:g}": people for wanted, people in self.people_for.items()},
+            "people_for": {f"{target:g}": people for target, people in self.people_for.items()},
         }  # fmt: skip
         if self.mean_se is not None:
             row["mean_se"] = json_number(self.mean_se)
         if self.candidate is not None:
-            found = self.candidate
-            certificate = found.certificate
+            candidate = self.candidate
+            certificate = candidate.certificate
             row |= {
-                "output_bits": found.channel.output_bits,
+                "output_bits": candidate.channel.output_bits,
                 "level": exact.nats(certificate.audited),
                 "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
-                "people_per_report": json_number(found.people_per_report),
-                "decode": found.mechanism.decode,
-                "source": found.mechanism.source,
+                "people_per_report": json_number(candidate.people_per_report),
+                "decode": candidate.mechanism.decode,
+                "source": candidate.mechanism.source,
             }
-            if found.person_mse is not None:
-                row["person_mse"] = json_number(found.person_mse)
-            if found.report_mae is not None:
-                row["report_mae"] = found.report_mae
+            if candidate.person_mse is not None:
+                row["person_mse"] = json_number(candidate.person_mse)
+            if candidate.report_mae is not None:
+                row["report_mae"] = candidate.report_mae
         return row
 
 
@@ -99,7 +99,7 @@ def plan(
     reports: int,
     *,
     most_bits: int | None = None,
-    wanted: Sequence[float] = (0.01,),
+    target_errors: Sequence[float] = (0.01,),
     p: Sequence[float] | Floats | None = None,
     tried: Callable[[int], None] = lambda _: None,
 ) -> Plan:
@@ -109,7 +109,7 @@ def plan(
         question: the question, as ``read_question`` returns it.
         reports: n, the number of reports.
         most_bits: the largest number of bits of an output; None for the limit of ``auto``.
-        wanted: the target standard errors of one share.
+        target_errors: the target standard errors of one share.
         p: (k,) the expected shares; by default those of the question, or the prior of a LIP notion, or equal shares.
         tried: a function that is called with 1 after each mechanism, for a progress bar.
     Returns:
@@ -118,28 +118,30 @@ def plan(
         Unsuited: no mechanism within the limits applies; the text names a sufficient limit.
     """
     question = dataclasses.replace(question, reports=reports)
-    found = []
-    for made in candidates(question, p):
-        found.append(made)
+    evaluated = []
+    for pair in candidates(question, p):
+        evaluated.append(pair)
         tried(1)
     limit = most_bits_of(question, most_bits)
-    choice, reason = best(question, [one for _, one in found if not isinstance(one, str)], limit)
+    choice, reason = best(question, [candidate for _, candidate in evaluated if not isinstance(candidate, str)], limit)
     rows = []
-    for mechanism, one in found:
-        if isinstance(one, str):
-            rows.append(PlanRow(mechanism.name, None, math.nan, math.nan, {}, one, False))
+    for mechanism, candidate in evaluated:
+        if isinstance(candidate, str):
+            rows.append(PlanRow(mechanism.name, None, math.nan, math.nan, {}, candidate, False))
             continue
-        mse, k = one.raw_mse / reports, question.shown_inputs.count
+        mse, k = candidate.raw_mse / reports, question.shown_inputs.count
         rows.append(
             PlanRow(
                 mechanism.name,
-                one,
+                candidate,
                 mse,
                 math.sqrt(mse / k) if mse == mse else math.nan,
-                {} if math.isnan(mse) else {error: math.ceil(one.raw_mse / k / error**2) for error in wanted},
-                reason if one is choice else one.beside(choice, limit, question.goal),
-                one is choice,
-                None if one.mean_variance is None else math.sqrt(one.mean_variance / reports),
+                {}
+                if math.isnan(mse)
+                else {error: math.ceil(candidate.raw_mse / k / error**2) for error in target_errors},
+                reason if candidate is choice else candidate.beside(choice, limit, question.goal),
+                candidate is choice,
+                None if candidate.mean_variance is None else math.sqrt(candidate.mean_variance / reports),
             )
         )
     return Plan(sorted(rows, key=lambda row: (not row.chosen, row.candidate is None, _rank(row, question.goal))))
@@ -153,10 +155,10 @@ def curve(question: PlannedQuestion, levels: Sequence[float] = CURVE) -> Iterato
     """
     for level in levels:
         errors = {}
-        asked = dataclasses.replace(question, notion=at_level(question.notion, exact.level_from(level)))
-        for mechanism, one in candidates(asked):
-            if not isinstance(one, str):
-                errors[mechanism.name] = one.error
+        question_at_level = dataclasses.replace(question, notion=at_level(question.notion, exact.level_from(level)))
+        for mechanism, candidate in candidates(question_at_level):
+            if not isinstance(candidate, str):
+                errors[mechanism.name] = candidate.error
         yield level, errors
 
 

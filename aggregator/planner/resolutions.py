@@ -78,72 +78,68 @@ class ReferenceMap:
         z = [math.inf] * len(variances)
         for level in range(len(variances) - 1, -1, -1):
             below = self.fans[level + 1] * z[level + 1] if level + 1 < len(variances) else math.inf
-            own = variances[level]
-            z[level] = min(own, below) if math.isinf(max(own, below)) else own * below / (own + below)
-        found, above = [], 0.0
-        for each, fan in zip(z, self.fans, strict=True):
-            above = each * (1 - 1 / fan) + above / fan**2
-            found.append(math.sqrt(above))
-        return found
+            direct = variances[level]
+            z[level] = min(direct, below) if math.isinf(max(direct, below)) else direct * below / (direct + below)
+        errors, above = [], 0.0
+        for variance, fan in zip(z, self.fans, strict=True):
+            above = variance * (1 - 1 / fan) + above / fan**2
+            errors.append(math.sqrt(above))
+        return errors
 
     def expected_variation(self, variances: Sequence[float]) -> list[float]:
         """Return the expected total variation at each resolution, from 0 to 1.
 
-            sum of share (1 - found) + NOISE se sum of found,    found = (found of the parent) Phi(share / se - t)
+            sum of share (1 - d) + NOISE se sum of d,    d = (d of the parent) Phi(share / se - t)
 
-        Here ``found`` is the probability that a district is found; a district is not found if its parent is not. t is
+        Here d is the probability that a district is detected; a district is not detected if its parent is not. t is
         ``THRESHOLD`` sqrt(2 ln m), where m is the number of districts inside a district of the next coarser resolution
         that has reports.
 
         Args:
             variances: see ``standard_errors``.
         """
-        found, variation, m = np.ones(1), [], 1
+        detected, variation, m = np.ones(1), [], 1
         errors = self.standard_errors(variances)
         for level, (shares, fan, drawn, se) in enumerate(zip(self.shares, self.fans, self._drawn, errors, strict=True)):
             m = fan if level == 0 or math.isfinite(variances[level - 1]) else m * fan
-            found = np.repeat(found, drawn)
+            detected = np.repeat(detected, drawn)
             if math.isinf(se):
                 variation.append(1.0)
-                found = np.zeros_like(found)
+                detected = np.zeros_like(detected)
                 continue
             if se > 0:
-                found = found * special.ndtr(shares / se - THRESHOLD * math.sqrt(2 * math.log(max(m, 2))))
-            variation.append(min(1.0, float(shares @ (1 - found)) + NOISE * se * float(found.sum())))
+                detected = detected * special.ndtr(shares / se - THRESHOLD * math.sqrt(2 * math.log(max(m, 2))))
+            variation.append(min(1.0, float(shares @ (1 - detected)) + NOISE * se * float(detected.sum())))
         return variation
 
 
-def best_weights(
-    sizes: Sequence[int], variances: Sequence[float], reports: int, wanted: int | None = None
-) -> tuple[int, ...]:
+def best_weights(sizes: Sequence[int], variances: Sequence[float], reports: int) -> tuple[int, ...]:
     """Return the weights of the resolutions that minimise the expected error of the map.
 
-    The objective is the sum of the expected total variations of the wanted resolution and all coarser resolutions,
-    because readers look at the whole map first. The search moves a twentieth of the devices from one resolution to
-    another as long as the objective falls.
+    The objective is the sum of the expected total variations of all resolutions, because readers look at the whole map
+    first. The search moves a twentieth of the devices from one resolution to another as long as the objective falls.
 
     Args:
         sizes: the number of districts of each resolution, the coarsest first.
         variances: for each resolution, the variance of one report's contribution to a district's share
             (``expected_mse`` / size).
         reports: n, the number of reports of all resolutions together.
-        wanted: the index of the finest resolution that will be read; by default the finest of all.
     Returns:
-        Integers that sum to ``PARTS``, at least 1 up to the wanted resolution and 0 for finer resolutions.
+        Integers that sum to ``PARTS``, each at least 1.
     Raises:
-        ValueError: the index of the finest wanted resolution is out of range, or not below ``PARTS``.
+        ValueError: there is no resolution, or there are more than ``PARTS``.
     """
-    count = len(sizes) if wanted is None else wanted + 1
-    if not 0 < count <= min(len(sizes), PARTS):
-        raise ValueError(f"the finest wanted resolution must be 0 to {min(len(sizes), PARTS) - 1}, not {count - 1}")
-    reference = ReferenceMap(sizes[:count])
+    count = len(sizes)
+    if not 0 < count <= PARTS:
+        raise ValueError(f"a map has 1 to {PARTS} resolutions, not {count}")
+    reference = ReferenceMap(sizes)
 
     def error(weights: Sequence[int]) -> float:
-        own = [v * PARTS / (reports * w) for v, w in zip(variances, weights, strict=False)]
-        return sum(reference.expected_variation(own))
+        view_variances = [v * PARTS / (reports * w) for v, w in zip(variances, weights, strict=True)]
+        return sum(reference.expected_variation(view_variances))
 
     weights = [PARTS // count + (level < PARTS % count) for level in range(count)]
-    least = error(weights)
+    lowest = error(weights)
     while True:
         moved = [
             [w - (level == source) + (level == target) for level, w in enumerate(weights)]
@@ -151,7 +147,7 @@ def best_weights(
             for target in range(count)
             if source != target and weights[source] > 1
         ]
-        best = min(((error(each), each) for each in moved), default=(math.inf, weights))
-        if best[0] >= least:
-            return (*weights, *[0] * (len(sizes) - count))
-        least, weights = best
+        best = min(((error(shifted), shifted) for shifted in moved), default=(math.inf, weights))
+        if best[0] >= lowest:
+            return tuple(weights)
+        lowest, weights = best

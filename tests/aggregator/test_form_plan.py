@@ -82,7 +82,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
     """
     asked = read_form(draft(tmp_path))
     assert asked is not None
-    found = plan_form(asked, 90_000, wanted=(0.01,))
+    found = plan_form(asked, 90_000, target_errors=(0.01,))
     rng, views = np.random.default_rng(2), []
     for view in asked.views:
         assert isinstance(view.map, QuestionsMap)

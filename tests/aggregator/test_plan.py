@@ -106,7 +106,7 @@ def test_bit_vectors_under_a_prior_are_compared_with_each_other_only():
 def test_people_for_an_error_is_the_least_sufficient_number():
     """people_for reports give the wanted standard error of a share (root mean square); one report fewer does not."""
     question = PlannedQuestion(values(16), Ldp(NAT))
-    for row in plan(question, 500, wanted=(0.01, 0.1)):
+    for row in plan(question, 500, target_errors=(0.01, 0.1)):
         for error, people in row.people_for.items():
             per_value = row.candidate.raw_mse / 16
             assert math.sqrt(per_value / people) <= error * (1 + 1e-12)

@@ -59,23 +59,20 @@ def test_weights_with_the_least_expected_error_have_nearly_the_least_simulated_e
     assert found[int(np.argmin(expected))] <= 1.06 * min(found), list(zip(choices, expected, found, strict=True))
 
 
-def test_weights_are_for_the_wanted_resolutions():
-    """The weights sum to twenty, are positive up to the wanted resolution, and are zero for finer ones.
-
-    An unknown resolution, and sizes that are not in increasing order, are ValueErrors.
-    """
+def test_every_resolution_gets_a_weight():
+    """The weights are positive and sum to twenty. No resolution, more than twenty, and sizes that are not in increasing
+    order are ValueErrors."""
     for n in (1_000, 100_000, 10**7):
-        for wanted in range(3):
-            weights = best_weights(SIZES, VARIANCES, n, wanted)
+        for count in range(1, len(SIZES) + 1):
+            weights = best_weights(SIZES[:count], VARIANCES[:count], n)
             assert sum(weights) == PARTS
-            assert all(weights[: wanted + 1])
-            assert not any(weights[wanted + 1 :])
-    assert best_weights(SIZES, VARIANCES, 1000, 0) == (PARTS, 0, 0)
-    for wrong in (-1, 3):
-        with pytest.raises(ValueError, match="wanted"):
-            best_weights(SIZES, VARIANCES, 1000, wrong)
+            assert len(weights) == count
+            assert all(weights)
+    for count in (0, PARTS + 1):
+        with pytest.raises(ValueError, match="resolutions"):
+            best_weights([2**place for place in range(count)], [1.0] * count, 1000)
     with pytest.raises(ValueError, match="coarsest"):
-        best_weights((80, 10), VARIANCES, 1000)
+        best_weights((80, 10), VARIANCES[:2], 1000)
 
 
 def test_the_weight_of_the_finest_cells_grows_with_the_people():

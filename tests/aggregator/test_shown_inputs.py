@@ -79,7 +79,7 @@ def test_plan_audit_lint_and_estimate_use_the_same_shares():
     With 30 items, padding 5, 2 nats and 3,000 reports, projective geometry has a standard error of 7.7%, needs about
     7,200 people for 5%, and one report has the influence of 10.5 people.
     """
-    row = next(row for row in plan(QUESTION, PEOPLE, wanted=(0.05,)) if row.mechanism == "projective")
+    row = next(row for row in plan(QUESTION, PEOPLE, target_errors=(0.05,)) if row.mechanism == "projective")
     channel = row.candidate.channel
     distribution = np.full(DOMAIN.size, 1 / DOMAIN.size)
     decoder = decoder_of(channel)
