@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator.cli.commands import COMMANDS
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from edge_sdk.transport import download
 from protocol import envelope
 from protocol.campaign import campaign_id

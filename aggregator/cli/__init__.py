@@ -4,7 +4,8 @@ A command parses its arguments, calls the library, and prints the result, for a 
 printed on stderr. The exit code is 0 if the command is done, 1 if it failed, 2 for wrong usage, 65 for bad data, and 75
 if the command should be tried later.
 
-``shell`` has the functions that all commands share, and loads the file of a command on demand.
+``group`` loads the file of a command on demand. ``arguments``, ``options``, ``printing`` and others have the parts that
+commands share.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line. If only the device part is installed, say what to install."""
     try:
-        from aggregator.cli.shell import halftruth
+        from aggregator.cli.group import halftruth
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise

@@ -16,9 +16,10 @@ from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.trade_off import trade_offs
 from aggregator.author.value_table import read_prior
-from aggregator.cli import options, shell
+from aggregator.cli import arguments, author_files, new_files, options, printing
+from aggregator.cli.failure import BAD_DATA, Failure
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber
-from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.present.listing import audit_table
 from aggregator.utc import second_text
 from protocol import envelope, exact
@@ -28,29 +29,29 @@ from protocol.errors import HalftruthError
 
 
 @halftruth.command()
-@click.argument("draft", type=shell.existing)
-@click.option("--key", "key_file", type=shell.existing, required=True, help="The author's secret key, NAME.key.")
-@click.option("--out", type=shell.writable, required=True, help="File to write the signed campaign to.")
-@shell.as_json
+@click.argument("draft", type=arguments.existing)
+@click.option("--key", "key_file", type=arguments.existing, required=True, help="The author's secret key, NAME.key.")
+@click.option("--out", type=new_files.writable, required=True, help="File to write the signed campaign to.")
+@arguments.as_json
 def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     """Turn DRAFT (TOML) into a signed campaign.
 
     The planner designs the channel, the audit computes its privacy level, and the key signs the campaign. A signed
     campaign cannot be changed; publish a new campaign instead.
     """
-    key = shell.secret_key(key_file)
+    key = author_files.secret_key(key_file)
     campaign = read_draft(draft)
     data = seal_campaign(campaign, key)
-    with shell.new_file(out) as file:
+    with new_files.new_file(out) as file:
         file.write(data)
     campaign_audit, warnings = audit_of(campaign), (*shortened_questions(draft, campaign.domain), *lint(campaign))
     if as_json:
         facts = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
-        shell.print_json(facts | {"audit": campaign_audit.as_json(), "warnings": list(warnings)})
+        printing.print_json(facts | {"audit": campaign_audit.as_json(), "warnings": list(warnings)})
     else:
-        shell.say(f"{out}  {len(data):,} bytes, id {campaign_id(data).hex()}")
-        shell.console().print(audit_table(campaign_audit))
-    shell.warn(*warnings)
+        printing.say(f"{out}  {len(data):,} bytes, id {campaign_id(data).hex()}")
+        printing.console().print(audit_table(campaign_audit))
+    printing.warn(*warnings)
 
 
 class _Time(click.DateTime):
@@ -65,9 +66,9 @@ class _Time(click.DateTime):
 
 
 @halftruth.command()
-@click.argument("file", metavar="CAMPAIGN", type=shell.existing)
-@click.option("--key", "key_file", type=shell.existing, required=True, help="The author's secret key, NAME.key.")
-@click.option("--out", type=shell.writable, required=True, help="File to write the signed notice to.")
+@click.argument("file", metavar="CAMPAIGN", type=arguments.existing)
+@click.option("--key", "key_file", type=arguments.existing, required=True, help="The author's secret key, NAME.key.")
+@click.option("--out", type=new_files.writable, required=True, help="File to write the signed notice to.")
 @click.option(
     "--at",
     "closing_time",
@@ -75,7 +76,7 @@ class _Time(click.DateTime):
     metavar="TIME",
     help="Time of the closing, UTC: a day, such as 2026-12-01, or a time, such as 2026-12-01T18:30:00. [default: now]",
 )
-@shell.as_json
+@arguments.as_json
 def close(file: Path, key_file: Path, out: Path, closing_time: datetime.datetime | None, as_json: bool) -> None:
     """Sign a notice that closes CAMPAIGN before its end.
 
@@ -84,8 +85,8 @@ def close(file: Path, key_file: Path, out: Path, closing_time: datetime.datetime
     Import the notice into the study. The study then refuses reports of periods that begin at or after the closing, and
     devices that fetch the notice from the study stop answering. Reports that were counted stay counted.
     """
-    key = shell.secret_key(key_file)
-    data = shell.campaign_file(file)
+    key = author_files.secret_key(key_file)
+    data = author_files.campaign_file(file)
     if envelope.decode_first(data, 0)[0].key_id != key.id:
         raise Failure(f"{file} was signed with another key than {key_file}: name the key that signed it", BAD_DATA)
     signed = open_campaign(data, [key.public])
@@ -93,13 +94,13 @@ def close(file: Path, key_file: Path, out: Path, closing_time: datetime.datetime
     if closes >= signed.campaign.closes:
         raise Failure(_too_late(signed.campaign, closing_time), BAD_DATA)
     notice = seal_closing(signed, closes, key)
-    with shell.new_file(out) as notice_file:
+    with new_files.new_file(out) as notice_file:
         notice_file.write(notice)
     if as_json:
-        shell.print_json({"file": str(out), "bytes": len(notice), "id": signed.id.hex(), "closes": closes})
+        printing.print_json({"file": str(out), "bytes": len(notice), "id": signed.id.hex(), "closes": closes})
         return
-    shell.say(f"{out}  {len(notice):,} bytes; the notice closes {signed.campaign.title!r} at {second_text(closes)}")
-    shell.say("import it into every study that has the campaign: halftruth --study DIR import FILE")
+    printing.say(f"{out}  {len(notice):,} bytes; the notice closes {signed.campaign.title!r} at {second_text(closes)}")
+    printing.say("import it into every study that has the campaign: halftruth --study DIR import FILE")
 
 
 def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str:
@@ -111,7 +112,7 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
 
 
 @halftruth.command()
-@click.argument("file", type=shell.existing)
+@click.argument("file", type=arguments.existing)
 @click.option(
     "--epsilon",
     type=RealNumber(0, exact.nats(exact.MAX_LEVEL)),
@@ -128,7 +129,7 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
     type=RealNumber(0, 1),
     help="Also report LIP for every prior within this total variation distance of --prior (see docs/GLOSSARY.md).",
 )
-@click.option("--pufferfish", type=shell.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
+@click.option("--pufferfish", type=arguments.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
 @click.option(
     "--metric",
     help="Unit of distance for geo-indistinguishability: steps or degrees (grid), numbers or steps (numbers and "
@@ -138,7 +139,7 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
     "Draw the error rates of the best test that distinguishes two answers by one report, for the worst pair, and "
     "for one pair for each of the notion's other bounds"
 )
-@shell.as_json
+@arguments.as_json
 def audit(
     file: Path,
     epsilon: tuple[float, ...],
@@ -155,10 +156,10 @@ def audit(
     If the channel exceeds the declared level, even slightly, the command ends with exit code 65.
     """
     try:
-        campaign = unverified_campaign(shell.campaign_file(file))
+        campaign = unverified_campaign(author_files.campaign_file(file))
     except (Failure, HalftruthError) as error:
         if as_json:
-            shell.print_json({"certified": False, "error": str(error)})
+            printing.print_json({"certified": False, "error": str(error)})
         raise
     weights = None
     if prior not in (None, "uniform") and not Path(prior).is_file():
@@ -175,11 +176,11 @@ def audit(
     )
     campaign_audit = audit_of(campaign, request, prior)
     if as_json:
-        shell.print_json(campaign_audit.as_json())
+        printing.print_json(campaign_audit.as_json())
     else:
-        shell.console().print(audit_table(campaign_audit))
+        printing.console().print(audit_table(campaign_audit))
     if plot:
         from aggregator.present.trade_off_plot import draw_trade_offs  # matplotlib takes a second to load
 
         draw_trade_offs(trade_offs(campaign), campaign.title, plot)
-        shell.note(f"{plot}  drawn")
+        printing.note(f"{plot}  drawn")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aggregator.cli import options, shell
+from aggregator.cli import arguments, options, printing
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.failure import FAILED, Failure
 from aggregator.cli.forms import FormRequest, print_form_difference, requested_questions, require_form
+from aggregator.cli.group import halftruth
 from aggregator.cli.ranges import Ranges, compare_ranges, print_course
-from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
 from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
@@ -87,15 +88,15 @@ def show_trend(
             f"--truth was given {len(request.truths)} times: give it once, or once for each span, in their "
             f"order; the number of spans is {len(spans)}"
         )
-    with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
+    with printing.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         course = trend(
             signed, spans, tallies, confidence=confidence, method=method, class_name=class_name,
             ends=ends, steps=request.steps, only=request.only, truths=request.truths,
         )  # fmt: skip
     if output.output_format == "json":
-        shell.print_json(course.as_json())
+        printing.print_json(course.as_json())
     elif output.output_format == "csv":
-        shell.say(trend_csv(course).rstrip())
+        printing.say(trend_csv(course).rstrip())
     else:
         first = spans_table(course) if course.only is None else value_table(course, course.only)
         tables: list[Table | Text] = [first]
@@ -106,13 +107,13 @@ def show_trend(
         if course.steps:
             tables.append(steps_table(course))
         for table in tables:
-            shell.console().print(table)
+            printing.console().print(table)
     _warn(course)
     if output.plot:
         from aggregator.present.trend_plot import draw_trend  # matplotlib takes a second to load
 
         draw_trend(course, output.plot)
-        shell.note(f"{output.plot}  drawn")
+        printing.note(f"{output.plot}  drawn")
     return course
 
 
@@ -122,7 +123,7 @@ def _warn(course: Trend) -> None:
     if course.change is None:
         warn_single(course.known[0][0].name_in_text)
     for span, known in course.known:
-        shell.warn(*known.warnings, subject=span.name_in_text)
+        printing.warn(*known.warnings, subject=span.name_in_text)
 
 
 @halftruth.command()
@@ -142,7 +143,7 @@ def _warn(course: Trend) -> None:
 @options.method
 @options.confidence
 @options.engine
-@shell.in_study
+@arguments.in_study
 def compare(
     ctx: click.Context,
     campaigns: tuple[str, ...],
@@ -170,7 +171,7 @@ def compare(
     The two campaigns are treated as independent samples: a device has a new key in each campaign, so it is unknown
     whether one person answered both.
     """
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     output_format = "json" if as_json else output_format
     if classes is not None and len(campaigns) != 1:
         raise click.UsageError(
@@ -212,18 +213,18 @@ def compare(
         return course
     change = difference(sides[0], sides[1], confidence=confidence, method=method)
     if output_format == "json":
-        shell.print_json(change.as_json() | {"sides": [side.as_json() for side in (change.before, change.after)]})
+        printing.print_json(change.as_json() | {"sides": [side.as_json() for side in (change.before, change.after)]})
     elif output_format == "csv":
-        shell.say(change_csv(change).rstrip())
+        printing.say(change_csv(change).rstrip())
     else:
-        shell.console().print(change_table(change))
+        printing.console().print(change_table(change))
     for name, side in zip(change.names, (change.before, change.after), strict=True):
-        shell.warn(*side.warnings, subject=name)
+        printing.warn(*side.warnings, subject=name)
     if plot:
         from aggregator.present.trend_plot import draw_difference  # matplotlib takes a second to load
 
         draw_difference(change, plot)
-        shell.note(f"{plot}  drawn")
+        printing.note(f"{plot}  drawn")
     return change
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell
+from aggregator.cli import arguments, new_files, printing
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.failure import FAILED, Failure
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
-from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.invite.invitation import invite
 from aggregator.quantity import quantity
 from aggregator.receive.codes import MOST_CODES, Codes, grouped
@@ -34,11 +35,11 @@ from protocol.link import Link
 @click.option("--language", metavar="TAG", help="Language of the cards, such as de. [default: the campaign's]")
 @click.option(
     "--out",
-    type=shell.NewFile(".csv", ".pdf"),
+    type=new_files.NewFile(".csv", ".pdf"),
     help="File to write: a .csv for mailing, or a .pdf of cards.",
 )
-@shell.as_json
-@shell.in_study_on_disk
+@arguments.as_json
+@arguments.in_study_on_disk
 def codes(
     ctx: click.Context,
     campaign: str,
@@ -56,7 +57,7 @@ def codes(
     Keep no list of people and their codes: it would reveal which reports each person sent. The answers in the reports
     stay protected.
     """
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     signed = study.campaign(campaign)
     if signed.campaign.enrolment != "enrolled":
         raise Failure(
@@ -69,23 +70,23 @@ def codes(
             raise click.UsageError("--out needs --count, the number of codes to make")
         counts = store.counts(signed.id)
         if as_json:
-            shell.print_json({"id": signed.id.hex(), "made": counts.total, "redeemed": counts.redeemed})
+            printing.print_json({"id": signed.id.hex(), "made": counts.total, "redeemed": counts.redeemed})
         else:
-            shell.say(f"{quantity(counts.total, 'code')} made, {counts.redeemed:,} used")
+            printing.say(f"{quantity(counts.total, 'code')} made, {counts.redeemed:,} used")
         return
     link = invite(signed, int(time.time()), address)
-    with shell.new_file(out, 0o600) if out else nullcontext() as file:
+    with new_files.new_file(out, 0o600) if out else nullcontext() as file:
         links = [replace(link, code=code) for code in store.make(signed.id, count)]
         if file is not None and out is not None:
             file.write(_drawn(signed, links, out, language))
     if as_json:
         facts = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
-        shell.print_json(facts | {"links": [] if out else [str(code_link) for code_link in links]})
+        printing.print_json(facts | {"links": [] if out else [str(code_link) for code_link in links]})
     elif out is not None:
-        shell.say(f"{out}  {quantity(count, 'code')}, each for one device")
+        printing.say(f"{out}  {quantity(count, 'code')}, each for one device")
     else:
         for code_link in links:
-            shell.say(str(code_link))
+            printing.say(str(code_link))
 
 
 def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str | None) -> bytes:
@@ -99,6 +100,6 @@ def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str |
     from aggregator.invite.cards import CardTexts, draw_cards  # matplotlib takes a second to load
     from aggregator.invite.wording import missing_texts
 
-    shell.warn(*missing_texts(signed.campaign, language))
-    with shell.progress("drawing", len(links)) as advance:
+    printing.warn(*missing_texts(signed.campaign, language))
+    with printing.progress("drawing", len(links)) as advance:
         return draw_cards(CardTexts.of(signed, language), [(link, grouped(link.code)) for link in links], advance)

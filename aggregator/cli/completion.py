@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from aggregator.cli import shell
-from aggregator.cli.shell import halftruth
+from aggregator.cli import printing
+from aggregator.cli.group import halftruth
 from protocol import codec, envelope
 from protocol.envelope import Kind
 from protocol.errors import HalftruthError
@@ -66,4 +66,4 @@ def completion(shell_name: str) -> None:
     completer = get_completion_class(shell_name)
     if completer is None:
         raise click.UsageError(f"no completion for {shell_name}: expected one of {', '.join(SHELLS)}")
-    shell.say(completer(halftruth, {}, "halftruth", VARIABLE).source())
+    printing.say(completer(halftruth, {}, "halftruth", VARIABLE).source())

@@ -15,8 +15,9 @@ from typing import Any
 import click
 
 from aggregator import demo as demonstration
-from aggregator.cli import shell
-from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.cli import printing
+from aggregator.cli.failure import FAILED, Failure
+from aggregator.cli.group import halftruth
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.result import Estimate
 from aggregator.invite.invitation import invite
@@ -55,7 +56,7 @@ def demo(out: Path, page: bool) -> None:
         _serve_page(folder, *days)
         return
     demonstration.write_inputs(folder, *days)
-    shell.say(f"The commands below run in {folder}, and their files are kept there.")
+    printing.say(f"The commands below run in {folder}, and their files are kept there.")
     with contextlib.chdir(folder):
         _author_and_answer()
         without = _estimate("education")
@@ -65,16 +66,16 @@ def demo(out: Path, page: bool) -> None:
         _compare(without, with_prior)
         _ask_a_number()
     pictures = ", ".join(str(folder / f"{name}.png") for name in ("poster", "education", "education-lip", "age"))
-    shell.say(f"\nPictures: {pictures}")
-    shell.say("docs/GLOSSARY.md explains the words in the tables, such as nat, LDP and projection.")
-    shell.say("With `halftruth demo --page` you answer such a question yourself, in a browser.")
+    printing.say(f"\nPictures: {pictures}")
+    printing.say("docs/GLOSSARY.md explains the words in the tables, such as nat, LDP and projection.")
+    printing.say("With `halftruth demo --page` you answer such a question yourself, in a browser.")
 
 
 def _serve_page(folder: Path, *days: str) -> None:
     """Make a study with a page, and serve it on this machine until interrupted."""
     with bind("127.0.0.1:0") as listening:
         demonstration.write_page_inputs(folder, url(listening, None), *days)
-        shell.say(f"The commands below run in {folder}, and their files are kept there.")
+        printing.say(f"The commands below run in {folder}, and their files are kept there.")
         with contextlib.chdir(folder):
             _explain(
                 "An analyst writes a question that anybody may answer. Some simulated people have already answered."
@@ -88,7 +89,7 @@ def _serve_page(folder: Path, *days: str) -> None:
             link = invite(study.campaign("education"), int(time.time()))
             running = server(application(study))
             _explain("Answer on the page; stop with ctrl-C, and your report is counted with theirs.")
-            shell.say(str(link))
+            printing.say(str(link))
             _open(str(link))
             serve(running, listening)
             _explain("The uploads are counted.")
@@ -151,7 +152,7 @@ def _attack() -> None:
         raise Failure(f"the attack was refused as {result.refused}; expected {attack.expected}", FAILED)
     if (before.counts != after.counts).any():
         raise Failure("the attack changed the tally, so an estimate would change too", FAILED)
-    shell.say(
+    printing.say(
         f"\nAll {result.read:,} are refused, each with a recorded reason; the tally and the estimate have not changed."
     )
 
@@ -169,7 +170,7 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
     domain = without.campaign.domain
     truth = read_truth(Path("counts.csv"), domain).shares(domain)
     before, after = (f"{total_variation(estimate.share, truth):.2%}" for estimate in (without, with_prior))
-    shell.say(
+    printing.say(
         f"\nDistance from the truth (half the sum of the absolute differences): {before} without a prior,\n"
         f"{after} with one. Most of this gain comes from the prior, which is nearly right here. More reports do not\n"
         "correct a wrong prior; a warning says if the reports contradict it."
@@ -200,23 +201,23 @@ def _ask_a_number() -> None:
     truth = read_truth(Path("ages.csv"), domain).shares(domain)
     ages = [float(point) for point in domain.points]
     below = truth.cumsum()
-    shell.say("\nTruth beside estimate:")
+    printing.say("\nTruth beside estimate:")
     for quantile in statistics.quantiles:
         age = domain.label(int((below < quantile.p).sum()))
         name = "median" if quantile.p == 0.5 else f"quantile {quantile.p:g}"
-        shell.say(f"  {name:12} {age} years; estimated {quantile.value}, from {quantile.low} to {quantile.high}")
+        printing.say(f"  {name:12} {age} years; estimated {quantile.value}, from {quantile.low} to {quantile.high}")
     mean = sum(age * share for age, share in zip(ages, truth, strict=True))
     answer = statistics.mean
-    shell.say(
+    printing.say(
         f"  {'mean':12} {mean:.1f} years; estimated {answer.estimate:.1f}, from {answer.low:.1f} to {answer.high:.1f}"
     )
 
 
 def _explain(text: str) -> None:
-    shell.say(f"\n{text}\n")
+    printing.say(f"\n{text}\n")
 
 
 def _run(*words: str) -> Any:
     """Print a command as a user would type it, run it in this process, and return its result."""
-    shell.say(f"$ halftruth {shlex.join(words)}")
+    printing.say(f"$ halftruth {shlex.join(words)}")
     return halftruth.main(list(words), prog_name="halftruth", standalone_mode=False)

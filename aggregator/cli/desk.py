@@ -15,9 +15,10 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import options, shell
+from aggregator.cli import arguments, author_files, options, printing
+from aggregator.cli.failure import BAD_DATA, FAILED, Failure
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
-from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.intake import ingest as intake
 from aggregator.intake.files import batch_files, may_hold, total_bytes
@@ -34,16 +35,16 @@ from protocol.envelope import Kind
 
 
 @halftruth.command("import")
-@click.argument("file", type=shell.existing)
+@click.argument("file", type=arguments.existing)
 @click.option(
     "--trust",
-    type=shell.existing,
+    type=arguments.existing,
     multiple=True,
     help="The author's public key, NAME.pub; may be repeated; needed for a campaign.",
 )
 @click.option("--name", help="Name of the campaign in the study. [default: the file's name without its ending]")
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], name: str | None, as_json: bool) -> None:
     """Add a signed campaign to the study; the study is created if the folder is new.
 
@@ -52,50 +53,52 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     """
     data = file.read_bytes()
     if is_closing(data):
-        with shell.verifying(file):
-            closed = Study.open(shell.study_folder(ctx)).close_early(data)
+        with author_files.verifying(file):
+            closed = Study.open(arguments.study_folder(ctx)).close_early(data)
         if as_json:
-            shell.print_json({"name": closed.name, "id": closed.signed.id.hex(), "closed_early": closed.closes})
+            printing.print_json({"name": closed.name, "id": closed.signed.id.hex(), "closed_early": closed.closes})
         else:
-            shell.say(f"{closed.name}  early closing at {second_text(closed.closes or 0)}")
+            printing.say(f"{closed.name}  early closing at {second_text(closed.closes or 0)}")
         return
-    data = shell.campaign_file(file)
+    data = author_files.campaign_file(file)
     if not trust:
         raise click.UsageError("Missing option '--trust': a campaign is verified under its author's public key")
-    study = Study.create(shell.study_folder(ctx))
-    authors = [shell.public_key(path) for path in trust]
-    with shell.verifying(file):
+    study = Study.create(arguments.study_folder(ctx))
+    authors = [author_files.public_key(path) for path in trust]
+    with author_files.verifying(file):
         signed = study.import_campaign(data, authors, name or file.stem)
     # A campaign that the study already has keeps its name.
     name = next(listed.name for listed in study.listed() if listed.id == signed.id.hex())
     if as_json:
-        shell.print_json({"name": name, "title": signed.campaign.title, "id": signed.id.hex()})
+        printing.print_json({"name": name, "title": signed.campaign.title, "id": signed.id.hex()})
     else:
-        shell.say(f"{name}  {signed.campaign.title!r}, id {signed.id.hex()}")
+        printing.say(f"{name}  {signed.campaign.title!r}, id {signed.id.hex()}")
 
 
 @halftruth.command()
-@click.argument("files", type=shell.existing, nargs=-1, required=True)
-@shell.as_json
-@shell.in_study
+@click.argument("files", type=arguments.existing, nargs=-1, required=True)
+@arguments.as_json
+@arguments.in_study
 def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     """Register the device keys in FILES, which contain enrolments from `simulate --keys` or from devices."""
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     added, known = 0, 0
     refused: Counter[str] = Counter()
     for file in files:
         data = file.read_bytes()
         if not data:
-            shell.warn(f"{file} is empty")
+            printing.warn(f"{file} is empty")
         result = study.enrol(data)
         added, known = added + result.added, known + result.known
         refused.update(result.refused)
     if as_json:
-        shell.print_json({"added": added, "known": known, "refused": refused})
+        printing.print_json({"added": added, "known": known, "refused": refused})
     else:
-        shell.say(f"{quantity(added, 'key')} enrolled, {known:,} already registered, {sum(refused.values()):,} refused")
+        printing.say(
+            f"{quantity(added, 'key')} enrolled, {known:,} already registered, {sum(refused.values()):,} refused"
+        )
         for reason, count in refused.items():
-            shell.say(f"  {count:,}  {reason}")
+            printing.say(f"  {count:,}  {reason}")
     if refused and not added and not known:
         raise Failure(
             "no key was enrolled: name files of enrolments, as `simulate --keys` or a device writes them",
@@ -104,7 +107,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
 
 
 @halftruth.command()
-@click.argument("files", type=shell.existing, nargs=-1, required=True)
+@click.argument("files", type=arguments.existing, nargs=-1, required=True)
 @click.option(
     "--from-period",
     "since",
@@ -112,24 +115,24 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     metavar="N",
     help="Refuse only reports of period N and later periods. [default: all periods]",
 )
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_json: bool) -> None:
     """Refuse reports under the device keys in FILES from now on; reports that were counted stay counted.
 
     With --from-period N, for example for a phone that was stolen in period N, reports of earlier periods still count,
     even if they arrive later. A key that is revoked again keeps its earliest period.
     """
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     batches = [file.read_bytes() for file in files]
     revoked, counted = study.revoke(*batches, since=since or 0), study.counted_under(*batches, since=since or 0)
     if as_json:
-        shell.print_json({"revoked": revoked, "from_period": since or 0, "counted": counted})
+        printing.print_json({"revoked": revoked, "from_period": since or 0, "counted": counted})
     else:
-        shell.say(f"{quantity(revoked, 'key')} revoked" + (f" from period {since} on" if since else ""))
+        printing.say(f"{quantity(revoked, 'key')} revoked" + (f" from period {since} on" if since else ""))
     if counted:
         periods = f", of period {since} and later periods" if since else ""
-        shell.note(
+        printing.note(
             f"the study still counts {quantity(counted, 'output')} under these keys{periods}; `halftruth --study "
             f"{study.path} rebuild --afresh --out NEW` makes a study without these outputs"
         )
@@ -142,15 +145,15 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
 
 
 @halftruth.command()
-@click.argument("paths", type=shell.batches, nargs=-1)
+@click.argument("paths", type=arguments.batches, nargs=-1)
 @click.option(
     "--threads",
     type=WholeNumber(min=1),
     help="Number of verifying threads or processes. [default: one for each processor]",
 )
 @options.engine
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def ingest(
     ctx: click.Context, paths: tuple[Place, ...], threads: int | None, engine_name: str, as_json: bool
 ) -> IngestResult:
@@ -159,31 +162,33 @@ def ingest(
     Without PATHS, verify and count the uploads in the study's inbox, and then archive them. A bad report does not stop
     the ingest: it is refused, and the refusal is recorded under the first check that it fails.
     """
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     uploads = [] if paths else inbox.waiting(study.path)
     if admitted := inbox.admitted(study.path):
         study.enrol(b"".join(file.read_bytes() for file in admitted), threads=threads)
         inbox.archive_admitted(study.path, admitted)
     if not paths and not uploads:
-        shell.note(f"no uploads in {inbox.inbox_of(study.path)}; to ingest other reports, name their files or folders")
+        printing.note(
+            f"no uploads in {inbox.inbox_of(study.path)}; to ingest other reports, name their files or folders"
+        )
     files: list[Place] = [*uploads]
     for path in paths:
         batches = batch_files([path])
         if not batches:
-            shell.warn(f"{path} has no files")
+            printing.warn(f"{path} has no files")
         files += batches
     if threads and "://" in engine_name:
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")
-    with engine_of(engine_name, threads) as engine, shell.progress("verifying", total_bytes(files)) as advance:
+    with engine_of(engine_name, threads) as engine, printing.progress("verifying", total_bytes(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
     others = _no_batches(files) if result.refused.get("malformed") else []
     if uploads:
         inbox.archive(study.path, uploads, result.warnings)
-    shell.warn(*result.warnings, *others)
+    printing.warn(*result.warnings, *others)
     if as_json:
-        shell.print_json(result.as_json())
+        printing.print_json(result.as_json())
     else:
-        shell.console().print(ingest_table(result))
+        printing.console().print(ingest_table(result))
     return result
 
 

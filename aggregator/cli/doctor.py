@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from aggregator.cli import shell
-from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.cli import arguments, printing
+from aggregator.cli.failure import FAILED, Failure
+from aggregator.cli.group import halftruth
 from aggregator.doctor import check_up
 from aggregator.present.listing import checkup_table
 
 
 @halftruth.command()
-@shell.as_json
+@arguments.as_json
 def doctor(as_json: bool) -> None:
     """Check that this machine has all that halftruth needs: libraries, signatures, storage, randomness."""
     findings = check_up()
     if as_json:
-        shell.print_json([{"check": check.name, "ok": check.ok, "found": check.text} for check in findings])
+        printing.print_json([{"check": check.name, "ok": check.ok, "found": check.text} for check in findings])
     else:
-        shell.console().print(checkup_table(findings))
+        printing.console().print(checkup_table(findings))
     if not all(check.ok for check in findings):
         raise Failure("a check failed: see above", FAILED)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aggregator.campaign_facts import estimated_noun
-from aggregator.cli import options, shell
+from aggregator.cli import arguments, new_files, options, printing
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.estimate_options import FILES, EstimateOptions
+from aggregator.cli.failure import FAILED, Failure
 from aggregator.cli.forms import (
     FormRequest,
     print_form,
@@ -28,6 +29,7 @@ from aggregator.cli.forms import (
     require_form,
     write_form_page,
 )
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.cli.ranges import (
     OrderedCourseRequest,
@@ -37,7 +39,6 @@ from aggregator.cli.ranges import (
     print_course,
     print_ranges,
 )
-from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
 from protocol.domain import Domain, Form
@@ -70,7 +71,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 )
 @options.as_json
 @options.plot("Draw the shares with their intervals (a map for grids, a heat map for tables of two questions)")
-@click.option("--report", type=shell.writable, help="Write the estimate as a page, one self-contained HTML file.")
+@click.option("--report", type=new_files.writable, help="Write the estimate as a page, one self-contained HTML file.")
 @click.option(
     "--period", type=WholeNumber(min=0), help="Estimate one period. [default: the latest period of each device]"
 )
@@ -99,7 +100,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option(
     "--truth",
     "truth_files",
-    type=shell.existing,
+    type=arguments.existing,
     multiple=True,
     help="True counts for comparison, in the format of simulate --truth. With --by period: one file for all periods, "
     "or one for each.",
@@ -130,17 +131,17 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option("--between", metavar="A,B", help="The share of people from value A to value B.")
 @click.option("--sum", "total", is_flag=True, help="The sum of a number over the reports, or over --population.")
 @click.option(
-    "--weights", type=shell.existing, help="CSV value,weight: the sum of the weights of all people's answers."
+    "--weights", type=arguments.existing, help="CSV value,weight: the sum of the weights of all people's answers."
 )
 @click.option(
     "--coefficients",
-    type=shell.existing,
+    type=arguments.existing,
     help="TOML: a weight and an offset for each class of people, for a weighted --sum, --weights or --value.",
 )
 @click.option(
     "--margins",
     "margins_file",
-    type=shell.existing,
+    type=arguments.existing,
     help="TOML: known shares of the population by class or by questions of a form; the estimate is weighted to them.",
 )
 @click.option("--offset", type=RealNumber(-1e15, 1e15), default=0.0, help="Constant added to every weight.")
@@ -153,7 +154,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     help="Print the influence of this many forged reports; of outputs, if a report may have several.",
 )
 @options.engine
-@shell.in_study
+@arguments.in_study
 def estimate(
     ctx: click.Context, campaign: str, output_format: str, as_json: bool, **typed: Any
 ) -> (
@@ -195,7 +196,7 @@ def estimate(
     from aggregator.population import read_population
     from aggregator.study import Study
 
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     signed = study.campaign(campaign)
     classes = signed.campaign.classes
     require_form(signed.campaign, chosen.questions, page=chosen.report is not None)
@@ -367,16 +368,16 @@ def _print_shares(
         else None
     )
     if output_format == "json":
-        shell.print_json(estimate.as_json() | ({} if read is None else read.numbers()))
+        printing.print_json(estimate.as_json() | ({} if read is None else read.numbers()))
     elif output_format == "csv":
-        shell.say(estimate_csv(estimate, period).rstrip())
+        printing.say(estimate_csv(estimate, period).rstrip())
     elif output_format == "geojson":
-        shell.say(estimates_geojson([(estimate, period)]).rstrip())
+        printing.say(estimates_geojson([(estimate, period)]).rstrip())
     elif output_format == "parquet":
         _write_binary(estimate_parquet(estimate, period))
     else:
-        shell.console().print(estimate_table(estimate, truth) if read is None else summary_table(read, truth))
-    shell.warn(*(estimate.warnings if read is None or output_format != "table" else read.warnings))
+        printing.console().print(estimate_table(estimate, truth) if read is None else summary_table(read, truth))
+    printing.warn(*(estimate.warnings if read is None or output_format != "table" else read.warnings))
     if plot:
         # The imports are here because matplotlib takes a second to load.
         if read is not None and read.bins:
@@ -387,7 +388,7 @@ def _print_shares(
             from aggregator.present.plot import draw
 
             draw(estimate, plot, truth)
-        shell.note(f"{plot}  drawn")
+        printing.note(f"{plot}  drawn")
 
 
 def _write_binary(data: bytes) -> None:
@@ -421,10 +422,10 @@ def _write_page(
     from aggregator.present.page import page
 
     campaign = estimate.campaign
-    with shell.progress("auditing", None):
+    with printing.progress("auditing", None):
         # Levels under other notions are defined for a channel that all people share, which campaigns with classes lack.
         campaign_audit = audit(campaign, None if campaign.classes else replace(levels_request(campaign), epsilons=()))
-    with shell.new_file(path) as file:
+    with new_files.new_file(path) as file:
         text = page(
             estimate,
             campaign_audit,
@@ -436,4 +437,4 @@ def _write_page(
             closed_early=closed_early,
         )
         file.write(text.encode("utf-8"))
-    shell.note(f"{path}  written")
+    printing.note(f"{path}  written")

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from aggregator.campaign_facts import counted_text
-from aggregator.cli import options, shell
+from aggregator.cli import arguments, new_files, options, printing
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.shell import BAD_DATA, Failure, halftruth
+from aggregator.cli.failure import BAD_DATA, Failure
+from aggregator.cli.group import halftruth
 from aggregator.present.document import estimates_geojson
 from aggregator.present.estimates import estimates_by_period
 from aggregator.present.tallies import WRITERS, Exported, tallies_table
@@ -24,15 +25,15 @@ MAP = ".geojson"
 @click.argument("campaign", type=CampaignName())
 @click.option(
     "--out",
-    type=shell.writable,
+    type=new_files.writable,
     required=True,
     help="New file, .parquet, .csv or, with --estimates of a grid, .geojson.",
 )
 @click.option("--estimates", is_flag=True, help="Write estimated shares with their intervals instead of tallies.")
 @options.method
 @options.confidence
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def export(
     ctx: click.Context,
     campaign: str,
@@ -54,7 +55,7 @@ def export(
         raise Failure(f"{out.name} must end in one of {', '.join((*WRITERS, MAP))}", BAD_DATA)
     if method is not None and not estimates:
         raise click.UsageError("--method needs --estimates")
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     signed = study.campaign(campaign)
     estimated = None
     if estimates:
@@ -63,18 +64,18 @@ def export(
         estimated = estimates_by_period(signed, periods, spans, method, confidence)
     exported = estimated or _tallies(study, signed)
     written = estimates_geojson(estimated.estimates).encode() if estimated and out.suffix == MAP else b""
-    with shell.new_file(out) as file:
+    with new_files.new_file(out) as file:
         if written:
             file.write(written)
         else:
             WRITERS[out.suffix](exported.table, file)
     if as_json:
-        shell.print_json(exported.as_json() | {"file": str(out)})
+        printing.print_json(exported.as_json() | {"file": str(out)})
     else:
         rows, spanned = quantity(exported.table.num_rows, "row"), quantity(exported.periods, "period")
-        shell.say(f"{out}  {rows}, {counted_text(exported.reports, signed.campaign)} in {spanned}")
+        printing.say(f"{out}  {rows}, {counted_text(exported.reports, signed.campaign)} in {spanned}")
     if exported.withheld:
-        shell.warn(
+        printing.warn(
             f"the file has no rows for {counted_text(exported.withheld, signed.campaign)}, because their periods or "
             "classes have too few devices"
         )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aggregator.cli import shell
-from aggregator.cli.shell import BAD_DATA, Failure
+from aggregator.cli import new_files, printing
+from aggregator.cli.failure import BAD_DATA, Failure
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
 
@@ -125,17 +125,17 @@ def print_form(
         people = people if class_name is None else people.within(classes.index(class_name))
         truth = people.among_answered(form_estimate.form, request.names)
     if request.output_format == "json":
-        shell.print_json(form_estimate.as_json())
+        printing.print_json(form_estimate.as_json())
     elif request.output_format == "csv":
-        shell.say(form_csv(form_estimate).rstrip())
+        printing.say(form_csv(form_estimate).rstrip())
     else:
-        shell.console().print(form_table(form_estimate, truth))
-    shell.warn(*form_estimate.warnings)
+        printing.console().print(form_table(form_estimate, truth))
+    printing.warn(*form_estimate.warnings)
     if plot is not None:
         from aggregator.present.form_plot import draw_form  # matplotlib takes a second to load
 
         draw_form(form_estimate, plot, truth)
-        shell.note(f"{plot}  drawn")
+        printing.note(f"{plot}  drawn")
     return form_estimate
 
 
@@ -161,7 +161,7 @@ def print_form_course(
     def estimate_tally(tally: Tally) -> FormEstimate:
         return request.estimate(*signed_within(signed, tally, class_name), class_name)
 
-    with shell.tracked("periods", engine.spans(study, signed, chosen), len(chosen)) as tallies:
+    with printing.tracked("periods", engine.spans(study, signed, chosen), len(chosen)) as tallies:
         course = form_course(chosen, tallies, estimate_tally, ends=compared, steps=steps)
     known = {step.names for step in course.differences}
     changes = [] if course.change is None or course.change.names in known else [course.change]
@@ -170,7 +170,7 @@ def print_form_course(
     if course.change is None:
         warn_single(course.sides[0][0].name_in_text)
     for span, form_estimate in course.sides:
-        shell.warn(*form_estimate.warnings, subject=span.name_in_text)
+        printing.warn(*form_estimate.warnings, subject=span.name_in_text)
     return course
 
 
@@ -186,7 +186,7 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormReques
     _print_sides(classes, request, classes.differences, classes.as_json())
     warn_left_out(classes.few, signed.campaign.minimum_devices)
     for name, form_estimate in classes.sides:
-        shell.warn(*form_estimate.warnings, subject=name)
+        printing.warn(*form_estimate.warnings, subject=name)
     return classes
 
 
@@ -196,15 +196,15 @@ def _print_sides(
     from aggregator.present.forms import form_difference_table, form_sides_csv, form_sides_table
 
     if request.output_format == "json":
-        shell.print_json(as_json)
+        printing.print_json(as_json)
     elif request.output_format == "csv":
-        shell.say(form_sides_csv(sides).rstrip())
+        printing.say(form_sides_csv(sides).rstrip())
     else:
         for table in [
             form_sides_table(sides),
             *(form_difference_table(difference, request.names) for difference in differences),
         ]:
-            shell.console().print(table)
+            printing.console().print(table)
 
 
 def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDifference:
@@ -225,13 +225,13 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
         (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, confidence=request.confidence
     )
     if request.output_format == "json":
-        shell.print_json(difference.as_json() | {"sides": [before.as_json(), after.as_json()]})
+        printing.print_json(difference.as_json() | {"sides": [before.as_json(), after.as_json()]})
     elif request.output_format == "csv":
-        shell.say(form_difference_csv(difference, request.names).rstrip())
+        printing.say(form_difference_csv(difference, request.names).rstrip())
     else:
-        shell.console().print(form_difference_table(difference, request.names))
+        printing.console().print(form_difference_table(difference, request.names))
     for side, form_estimate in zip(sides, (before, after), strict=True):
-        shell.warn(*form_estimate.warnings, subject=side.name)
+        printing.warn(*form_estimate.warnings, subject=side.name)
     return difference
 
 
@@ -248,7 +248,7 @@ def write_form_page(
     from aggregator.author.audit import audit
     from aggregator.present.form_page import form_page
 
-    with shell.progress("estimating", None):
+    with printing.progress("estimating", None):
         text = form_page(
             signed,
             audit(signed.campaign),
@@ -258,6 +258,6 @@ def write_form_page(
             margins=margins,
             closed_early=closed_early,
         )
-    with shell.new_file(path) as file:
+    with new_files.new_file(path) as file:
         file.write(text.encode("utf-8"))
-    shell.note(f"{path}  written")
+    printing.note(f"{path}  written")

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from aggregator.campaign_facts import certificate_facts, study_facts
-from aggregator.cli import shell
-from aggregator.cli.shell import BAD_DATA, Failure, halftruth
+from aggregator.cli import arguments, author_files, printing
+from aggregator.cli.failure import BAD_DATA, Failure
+from aggregator.cli.group import halftruth
 from aggregator.inspection import CampaignFile, ClosingFile, read_content
 from aggregator.present.listing import batch_table, certificate_table
 from aggregator.utc import second_text
@@ -20,14 +21,14 @@ from protocol.keys import AuthorKey
 
 
 @halftruth.command()
-@click.argument("file", type=shell.existing)
+@click.argument("file", type=arguments.existing)
 @click.option(
     "--trust",
-    type=shell.existing,
+    type=arguments.existing,
     multiple=True,
     help="The author's public key, NAME.pub; may be repeated.",
 )
-@shell.as_json
+@arguments.as_json
 def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
     """Show the content of a campaign, a closing notice or a batch. No signature is verified, except that of a campaign
     with --trust.
@@ -51,7 +52,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             **study_facts(campaign),
             "id": content.id.hex(),
             "author_key_id": content.author.hex(),
-            **_verified(data, content.author, [shell.author_key(path) for path in trust]),
+            **_verified(data, content.author, [author_files.author_key(path) for path in trust]),
             "bytes": content.size,
             "opens": second_text(campaign.opens),
             "closes": second_text(campaign.closes),
@@ -61,14 +62,14 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             "enrolment": campaign.enrolment,
         }
         if as_json:
-            shell.print_json(claims | {"certificate": certificate_facts(campaign)})
+            printing.print_json(claims | {"certificate": certificate_facts(campaign)})
             return
         for name, claim in claims.items():
             if isinstance(claim, list):
                 claim = ", ".join(claim)
             if claim != "":
                 _say_claim(name, claim)
-        shell.console().print(certificate_table(campaign))
+        printing.console().print(certificate_table(campaign))
     elif isinstance(content, ClosingFile):
         claims = {
             "closes": second_text(content.closing.closes),
@@ -77,21 +78,21 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             "bytes": content.size,
         }
         if as_json:
-            shell.print_json(claims)
+            printing.print_json(claims)
             return
-        shell.say("a notice that closes a campaign early")
+        printing.say("a notice that closes a campaign early")
         for name, claim in claims.items():
             _say_claim(name, claim)
     elif as_json:
-        shell.print_json(content.as_json())
+        printing.print_json(content.as_json())
     else:
-        shell.console().print(batch_table(content))
+        printing.console().print(batch_table(content))
 
 
 def _say_claim(name: str, claim: object) -> None:
     """Print one claim; further lines, as of a form's questions, are indented like the first."""
     text = f"{claim:,}" if isinstance(claim, int) else str(claim)
-    shell.say(f"{name.replace('_', ' '):>20}  " + text.replace("\n", "\n" + " " * 22))
+    printing.say(f"{name.replace('_', ' '):>20}  " + text.replace("\n", "\n" + " " * 22))
 
 
 def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[str, str]:

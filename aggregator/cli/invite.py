@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell, signed
+from aggregator.cli import arguments, new_files, printing, signed
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.invite.invitation import invite as invitation
 from aggregator.invite.qr import as_text, modules_of
 
@@ -21,11 +21,11 @@ from aggregator.invite.qr import as_text, modules_of
 @click.option("--language", metavar="TAG", help="Language of the poster, such as de. [default: the campaign's]")
 @click.option(
     "--out",
-    type=shell.NewFile(".svg", ".pdf", ".png", ".html"),
+    type=new_files.NewFile(".svg", ".pdf", ".png", ".html"),
     help="File to draw the poster to: .svg, .pdf, .png or .html.",
 )
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def invite(
     ctx: click.Context,
     campaign: str,
@@ -50,36 +50,36 @@ def invite(
 
         content = PosterContent.of(known.signed, link, language, known.closes)
         drawn = draw_poster(content, out.suffix.lower().removeprefix("."))
-        with shell.new_file(out) as file:
+        with new_files.new_file(out) as file:
             file.write(drawn)
-        shell.warn(*missing_texts(known.signed.campaign, language))
+        printing.warn(*missing_texts(known.signed.campaign, language))
         if missing := undrawn(content):
-            shell.warn(
+            printing.warn(
                 f"the poster does not show these letters correctly: {' '.join(missing)}. Make your own poster "
                 "with the link"
             )
     if link.address.startswith("http:"):
-        shell.warn(f"{link.host} is this machine, so the link works on this machine only")
+        printing.warn(f"{link.host} is this machine, so the link works on this machine only")
     if known.signed.campaign.enrolment == "enrolled":
-        shell.warn("the campaign accepts enrolled devices only, so people also need a code: see `halftruth codes`")
+        printing.warn("the campaign accepts enrolled devices only, so people also need a code: see `halftruth codes`")
     if as_json:
         facts = {"link": str(link), "address": link.address, "host": link.host, "id": known.signed.id.hex()}
         fingerprint = link.fingerprint_text
-        shell.print_json(facts | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
+        printing.print_json(facts | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
         return
     if out is not None:
-        shell.note(f"{out}  drawn")
+        printing.note(f"{out}  drawn")
     else:
         _show_code(as_text(modules_of(str(link))))
-    shell.say(str(link))
+    printing.say(str(link))
 
 
 def _show_code(code: str) -> None:
     """Print a QR code, dark on light in terminals with any colours."""
     from rich.text import Text
 
-    console = shell.console()
+    console = printing.console()
     if console.width < len(code.splitlines()[0]):
-        shell.warn("the window is too narrow for the QR code: draw it with --out")
+        printing.warn("the window is too narrow for the QR code: draw it with --out")
         return
     console.print(Text(code, style="#000000 on #ffffff", no_wrap=True))

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell
-from aggregator.cli.shell import halftruth
+from aggregator.cli import arguments, new_files, printing
+from aggregator.cli.group import halftruth
 from protocol import keys
 
 
 @halftruth.command()
 @click.argument("name", type=click.Path(path_type=Path))
 @click.option("--name", "author_name", default="", help="Name of the author, shown to people; not verified.")
-@shell.as_json
+@arguments.as_json
 def keygen(name: Path, author_name: str, as_json: bool) -> None:
     """Make a key pair: NAME.key signs campaigns; devices and studies trust NAME.pub."""
     if not name.name:
@@ -25,15 +25,17 @@ def keygen(name: Path, author_name: str, as_json: bool) -> None:
     if not name.parent.is_dir():
         raise click.UsageError(f"the folder {name.parent} does not exist: create it first")
     secret, public = name.with_name(name.name + ".key"), name.with_name(name.name + ".pub")
-    shell.require_new(public)
+    new_files.require_new(public)
     key = keys.SigningKey(os.urandom(keys.SECRET_BYTES))
     author = keys.AuthorKey(key.public, author_name.strip())
-    with shell.new_file(secret, mode=0o600) as file:
+    with new_files.new_file(secret, mode=0o600) as file:
         file.write(key.line().encode())
-    with shell.new_file(public) as file:
+    with new_files.new_file(public) as file:
         file.write(author.line().encode())
     if as_json:
-        shell.print_json({"secret": str(secret), "public": str(public), "name": author.name, "key": author.fingerprint})
+        printing.print_json(
+            {"secret": str(secret), "public": str(public), "name": author.name, "key": author.fingerprint}
+        )
         return
-    shell.say(f"{secret}  keep it secret: it signs campaigns in your name")
-    shell.say(f"{public}  give it to devices and studies (key {author.fingerprint})")
+    printing.say(f"{secret}  keep it secret: it signs campaigns in your name")
+    printing.say(f"{public}  give it to devices and studies (key {author.fingerprint})")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.cli import shell
+from aggregator.cli import printing
 from aggregator.cli.value_names import region_of, weights_of
 from aggregator.coefficients_file import read_coefficients
 from aggregator.estimate import query
@@ -109,8 +109,8 @@ def print_result(
         name: the class of people; None for everybody.
     """
     if output_format == "json":
-        shell.print_json({"campaign": campaign.title, "class": name, "reports": reports} | result.as_json())
+        printing.print_json({"campaign": campaign.title, "class": name, "reports": reports} | result.as_json())
     elif output_format == "csv":
-        shell.say(query_csv(result).rstrip())
+        printing.say(query_csv(result).rstrip())
     else:
-        shell.console().print(query_table(result, campaign, reports))
+        printing.console().print(query_table(result, campaign, reports))

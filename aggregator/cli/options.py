@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from aggregator.cli import shell
+from aggregator.cli import new_files
 from aggregator.cli.numbers import RealNumber
 from aggregator.engines import is_engine
 from aggregator.estimate.names import METHODS
@@ -99,4 +99,4 @@ def require_period(campaign: Campaign, period: int) -> None:
 
 def plot(words: str) -> Callable[[Command], Command]:
     """Return the option --plot with the given help text."""
-    return click.option("--plot", type=shell.NewFile(".png"), help=f"{words}, PNG.")
+    return click.option("--plot", type=new_files.NewFile(".png"), help=f"{words}, PNG.")

@@ -15,9 +15,9 @@ from aggregator.author.form_section import DraftForm
 from aggregator.author.value_table import read_prior
 from aggregator.author.views_section import DEVICES
 from aggregator.campaign_facts import view_name
-from aggregator.cli import options, shell
+from aggregator.cli import arguments, options, printing
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber, WholeNumber
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
 from aggregator.families.mechanism import EXPECTED_REPORTS, PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
@@ -38,7 +38,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
 
 
 @halftruth.command()
-@click.argument("draft", type=shell.existing, required=False)
+@click.argument("draft", type=arguments.existing, required=False)
 @click.option("--values", "size", type=WholeNumber(2, MAX_VALUES), help="Number of values of the question.")
 @click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number in this range.")
 @click.option(
@@ -55,7 +55,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
 @click.option("--block-size", type=WholeNumber(min=2), help="Number of values in each block.")
 @click.option(
     "--prior",
-    type=shell.existing,
+    type=arguments.existing,
     help="CSV value,count: the prior, for the notion LIP (see docs/GLOSSARY.md). With --values, the values are 1, 2, 3 "
     "and so on.",
 )
@@ -83,7 +83,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
 )  # fmt: skip
 @click.option("--all", "all_of_them", is_flag=True, help="Also list the mechanisms that cannot be used, and why.")
 @options.plot("Draw the error of each mechanism against epsilon")
-@shell.as_json
+@arguments.as_json
 def plan(
     draft: Path | None,
     size: int | None,
@@ -136,7 +136,7 @@ def plan(
                     "--bits, --within, --all and --plot need a single question, and the draft is a form: leave them out"
                 )
             for note in shortened_questions(draft, form.form):
-                shell.note(f"Note: {note}")
+                printing.note(f"Note: {note}")
             _plan_form(form, form.question.reports if reports is None else reports, target_errors, as_json)
             return
         classes = read_classes(draft)
@@ -168,7 +168,7 @@ def plan(
         if isinstance(full_question.domain, Line) and not full_question.domain.evenly_spaced:
             fault = "the values are not evenly spaced"
         raise click.UsageError(f"--within cannot be used, because {fault}: leave it out")
-    with shell.progress("mechanisms", len(CATALOGUE)) as advance:
+    with printing.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, target_errors=target_errors, tried=advance)
     goals: list[GoalPlan] = []
     if not views:
@@ -176,7 +176,7 @@ def plan(
         plans = goal_plans(
             full_question, reports, most_bits=bits, distances=distances, shares=target_errors, known=known
         )
-        with shell.tracked("goals", plans, len(goals_of(full_question))) as planned:
+        with printing.tracked("goals", plans, len(goals_of(full_question))) as planned:
             goals = list(planned)
     if as_json:
         listed = rows.as_json()
@@ -184,20 +184,20 @@ def plan(
             listed[0]["views"] = views
         if goals:
             listed[0]["goals"] = [goal_plan.as_json() for goal_plan in goals]
-        shell.print_json(listed)
+        printing.print_json(listed)
     else:
         if goals:
-            shell.console().print(goals_table(goals, full_question))
-        shell.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
+            printing.console().print(goals_table(goals, full_question))
+        printing.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
         if draft is not None and views:
             _print_views(draft, views, reports, bundled=question.bundled)
     if plot:
         from aggregator.present.curve import draw_curve  # matplotlib takes a second to load
 
-        with shell.tracked("levels", curve(question), len(CURVE)) as levels:
+        with printing.tracked("levels", curve(question), len(CURVE)) as levels:
             points = list(levels)
         draw_curve(points, rows, question, plot)
-        shell.note(f"{plot}  drawn")
+        printing.note(f"{plot}  drawn")
 
 
 def _plan_form(form: DraftForm, reports: int, target_errors: tuple[float, ...], as_json: bool) -> None:
@@ -205,7 +205,7 @@ def _plan_form(form: DraftForm, reports: int, target_errors: tuple[float, ...], 
     if not form.classes:
         form_plan = plan_form(form, reports, target_errors=target_errors)
         if as_json:
-            shell.print_json(form_plan.as_json())
+            printing.print_json(form_plan.as_json())
         else:
             _print_form_plan(form_plan)
         return
@@ -215,17 +215,17 @@ def _plan_form(form: DraftForm, reports: int, target_errors: tuple[float, ...], 
         for place, name in enumerate(form.classes)
     }
     if as_json:
-        shell.print_json({"classes": {name: class_plan.as_json() for name, class_plan in plans.items()}})
+        printing.print_json({"classes": {name: class_plan.as_json() for name, class_plan in plans.items()}})
         return
     for name, class_plan in plans.items():
-        shell.say(f"Class {name}, {class_reports:,} of {reports:,} people:")
+        printing.say(f"Class {name}, {class_reports:,} of {reports:,} people:")
         _print_form_plan(class_plan)
 
 
 def _print_form_plan(form_plan: FormPlan) -> None:
     for table in form_tables(form_plan):
-        shell.console().print(table)
-    shell.say(" ".join(form_plan.sentences))
+        printing.console().print(table)
+    printing.say(" ".join(form_plan.sentences))
 
 
 def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
@@ -255,9 +255,9 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
 
 def _print_views(draft: Path, views: list[dict[str, Any]], reports: int, *, bundled: bool) -> None:
     """Print the views, and a hint if ``campaign`` would choose other shares for them."""
-    shell.console().print(plan_views_table(views, bundled=bundled))
+    printing.console().print(plan_views_table(views, bundled=bundled))
     if reports != DEVICES and _views(draft, reports, DEVICES) != views:
-        shell.say(
+        printing.say(
             f"These shares are chosen for {reports:,} devices. `campaign` chooses them for {DEVICES:,} if the draft "
             f"gives no number: to sign these, write devices = {reports} under [views]."
         )
@@ -280,7 +280,7 @@ def _plan_classes(
         )
     targets = (distances or (usual_distance(question),)) if of_distance else target_errors
     reports = sum(class_question.reports for class_question in classes.questions) if reports is None else reports
-    with shell.progress("classes", None):
+    with printing.progress("classes", None):
         class_plans = plan_classes(classes.names, classes.questions, classes.choices, reports, targets)
         views = _views(draft, reports, reports)
     if views:
@@ -290,9 +290,9 @@ def _plan_classes(
         listed = [class_plan.as_json() for class_plan in class_plans]
         if views:
             listed[-1]["views"] = views
-        shell.print_json(listed)
+        printing.print_json(listed)
     else:
-        shell.console().print(classes_table(class_plans, question))
+        printing.console().print(classes_table(class_plans, question))
         if views:
             _print_views(draft, views, reports, bundled=question.bundled)
 

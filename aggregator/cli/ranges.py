@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aggregator.cli import shell
-from aggregator.cli.shell import BAD_DATA, Failure
+from aggregator.cli import printing
+from aggregator.cli.failure import BAD_DATA, Failure
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, OrderedValues
 from protocol.errors import NotInDomain
@@ -156,7 +156,7 @@ def estimate_course(
             return by_class(signed, engine.tally(study, signed, request.period), ask)
         spans = spans_of(study, signed, request.spans)
         ends, counted = ends_of(request.ends, spans), engine.spans(study, signed, spans)
-        with shell.tracked("periods", counted, len(spans)) as tallies:
+        with printing.tracked("periods", counted, len(spans)) as tallies:
             return by_period(signed, spans, tallies, ask, class_name=class_name, ends=ends, steps=request.steps)
     except NotOrdered as error:
         raise Failure(str(error), BAD_DATA) from None
@@ -180,23 +180,23 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
 
     printed = course if ranges.cdf else course.without_cdf()
     if output_format == "json":
-        shell.print_json(printed.as_json())
+        printing.print_json(printed.as_json())
     elif output_format == "csv":
-        shell.say(course_csv(printed).rstrip())
+        printing.say(course_csv(printed).rstrip())
     else:
         for table in course_tables(printed):
-            shell.console().print(table)
+            printing.console().print(table)
     few = [side.name_in_text for side in course.sides if side.statistics is None]
     warn_left_out(few, course.known[0][1].estimate.campaign.minimum_devices)
     if not course.differences:
         warn_single(course.known[0][0].name_in_text)
     for side, statistics in course.known:
-        shell.warn(*statistics.warnings, subject=side.name_in_text)
+        printing.warn(*statistics.warnings, subject=side.name_in_text)
     if plot:
         from aggregator.present.ordered_course_plot import draw_course  # matplotlib takes a second to load
 
         draw_course(course, plot)
-        shell.note(f"{plot}  drawn")
+        printing.note(f"{plot}  drawn")
 
 
 def print_ranges(statistics: OrderedStatistics, ranges: Ranges, output_format: str, plot: Path | None) -> None:
@@ -205,17 +205,17 @@ def print_ranges(statistics: OrderedStatistics, ranges: Ranges, output_format: s
 
     printed = statistics if ranges.cdf else replace(statistics, cdf=())
     if output_format == "json":
-        shell.print_json(printed.as_json())
+        printing.print_json(printed.as_json())
     elif output_format == "csv":
-        shell.say(ordered_csv(printed).rstrip())
+        printing.say(ordered_csv(printed).rstrip())
     else:
-        shell.console().print(ordered_table(printed))
-    shell.warn(*statistics.warnings)
+        printing.console().print(ordered_table(printed))
+    printing.warn(*statistics.warnings)
     if plot:
         from aggregator.present.ordered_plot import draw_ordered  # matplotlib takes a second to load
 
         draw_ordered(statistics, plot)
-        shell.note(f"{plot}  drawn")
+        printing.note(f"{plot}  drawn")
 
 
 def _answers(domain: Domain, text: str, option: str) -> list[Answer]:

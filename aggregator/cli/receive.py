@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell
+from aggregator.cli import arguments, printing
+from aggregator.cli.failure import BAD_DATA, Failure
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
-from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.receive import inbox
 from aggregator.receive.app import MAX_BYTES, PER_MINUTE, application
 from aggregator.receive.server import BadAddress, Tls, bind, is_loopback, serve, server, url
@@ -35,11 +36,11 @@ from aggregator.study import Study
     show_default=True,
     help="Requests that one client may send per minute; after a pause, up to twice as many in one minute.",
 )
-@click.option("--tls-cert", type=shell.existing, help="Certificate chain, PEM.")
-@click.option("--tls-key", type=shell.existing, help="Secret key of the certificate, PEM.")
+@click.option("--tls-cert", type=arguments.existing, help="Certificate chain, PEM.")
+@click.option("--tls-key", type=arguments.existing, help="Secret key of the certificate, PEM.")
 @click.option("--forwarded-for", metavar="ADDRESS", help="Trust X-Forwarded-For from this proxy.")
-@shell.as_json
-@shell.in_study_on_disk
+@arguments.as_json
+@arguments.in_study_on_disk
 def receive(
     ctx: click.Context,
     listen: str,
@@ -60,7 +61,7 @@ def receive(
         raise click.UsageError("only one of --tls-cert and --tls-key is given: give both, or leave out both")
     if forwarded_for is not None:
         _require_address(forwarded_for)
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     inbox.prepare(study.path)
     inbox.sweep(study.path, time.time())
     tls = Tls(tls_cert, tls_key) if tls_cert and tls_key else None
@@ -74,12 +75,12 @@ def receive(
         raise click.UsageError(f"--listen: {error}") from None
     with bound_socket as listening:
         if tls is None and not is_loopback(listening):
-            shell.warn("without TLS, the network can see who sends reports: use a proxy with TLS, or --tls-cert.")
+            printing.warn("without TLS, the network can see who sends reports: use a proxy with TLS, or --tls-cert.")
         address, uploads = url(listening, tls), inbox.inbox_of(study.path)
         if as_json:
-            shell.print_json({"url": address, "inbox": str(uploads)})
+            printing.print_json({"url": address, "inbox": str(uploads)})
         else:
-            shell.say(f"{address}  uploads go to {uploads}")
+            printing.say(f"{address}  uploads go to {uploads}")
         serve(running, listening)
 
 

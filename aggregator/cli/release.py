@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from aggregator.anonymity import anonymity_of_table, anonymity_of_views
-from aggregator.cli import shell
+from aggregator.cli import arguments, printing
+from aggregator.cli.failure import FAILED, Failure
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
-from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.present.listing import release_table
 from aggregator.study import Study
 
@@ -22,8 +23,8 @@ from aggregator.study import Study
 @click.option("--sensitive", help="The column whose value must not become known.")
 @click.option("--at-least-k", type=WholeNumber(min=1), help="End with exit code 1 if k is below this.")
 @click.option("--at-least-l", type=WholeNumber(min=1), help="End with exit code 1 if l is below this.")
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def anonymity(
     ctx: click.Context,
     source: str,
@@ -49,7 +50,7 @@ def anonymity(
             raise click.UsageError(
                 "--sensitive is a column of a file, and needs --known; for the reports of a campaign, leave it out"
             )
-        study = Study.open(shell.study_folder(ctx))
+        study = Study.open(arguments.study_folder(ctx))
         names = {name for entry in study.listed() for name in (entry.name, entry.id)}
         if Path(source).is_file() and source not in names:
             raise click.UsageError(f"{source} is a file: name the columns that an observer may know with --known")
@@ -62,9 +63,9 @@ def anonymity(
     if at_least_l is not None and release.l is None:
         raise click.UsageError("--at-least-l needs --sensitive")
     if as_json:
-        shell.print_json(release.as_json())
+        printing.print_json(release.as_json())
     else:
-        shell.console().print(release_table(release))
+        printing.console().print(release_table(release))
     more_k = "coarsen the known columns, or withhold the smallest equivalence classes"
     more_l = "coarsen the known columns"
     if not known:

@@ -10,9 +10,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.cli import shell
+from aggregator.cli import arguments, printing
+from aggregator.cli.failure import NOT_YET, Failure
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
-from aggregator.cli.shell import NOT_YET, Failure, halftruth
 from aggregator.reproduce import PAPERS, experiments
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--only", multiple=True, metavar="NAME", help="Run only this experiment; may be repeated.")
 @click.option("--seed", type=WholeNumber(min=0), default=1, show_default=True, help="Seed of all random numbers.")
 @click.option("--quick", is_flag=True, help="Use fewer points and repeats; takes up to three minutes.")
-@shell.as_json
+@arguments.as_json
 def reproduce(
     paper: str, data: Path | None, out: Path, only: tuple[str, ...], seed: int, quick: bool, as_json: bool
 ) -> None:
@@ -78,7 +79,7 @@ def reproduce(
                 error.errno, f"the folder cannot be created: {error.strerror}. Name another folder with --out", str(out)
             ) from None
 
-    with shell.progress(paper, STEPS * len(only or names)) as advance:
+    with printing.progress(paper, STEPS * len(only or names)) as advance:
         document = run_experiments(paper, DataFolder(data), seed, quick=quick, only=only, begun=begun, advance=advance)
     if document.runs:
         (out / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
@@ -87,10 +88,10 @@ def reproduce(
             if run.figure:
                 draw(run, out / f"{paper}-{run.name}.png")
     if as_json:
-        shell.print_json(document.as_json())
+        printing.print_json(document.as_json())
     else:
-        shell.console().print(_table(document))
-        shell.say(f"Figures and tables: {out / f'{paper}.md'}")
+        printing.console().print(_table(document))
+        printing.say(f"Figures and tables: {out / f'{paper}.md'}")
     if document.missing:
         reasons = "\n".join(f"{name}: {reason}" for name, reason in document.missing.items())
         raise Failure(f"not run, because data are missing:\n{reasons}", NOT_YET)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from aggregator.cli import shell
+from aggregator.cli import arguments, author_files
 from aggregator.holdings import VerifiedCampaign
 from aggregator.study import Study
 from protocol.campaign import open_campaign
 
 trust = click.option(
-    "--trust", type=shell.existing, help="The author's public key, NAME.pub; for a campaign's file only."
+    "--trust", type=arguments.existing, help="The author's public key, NAME.pub; for a campaign's file only."
 )
 
 
@@ -24,12 +24,12 @@ def named_campaign(ctx: click.Context, name: str, trust: Path | None) -> Verifie
     """
     if trust is not None:
         path = Path(name)
-        data = shell.campaign_file(path)
-        with shell.verifying(path):
-            return VerifiedCampaign(path.stem, open_campaign(data, [shell.public_key(trust)]))
+        data = author_files.campaign_file(path)
+        with author_files.verifying(path):
+            return VerifiedCampaign(path.stem, open_campaign(data, [author_files.public_key(trust)]))
     if ctx.obj is None:
         raise click.UsageError(
             "neither --study nor --trust is given: a campaign of a study needs --study, a signed file needs --trust"
         )
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     return study.known(study.campaign(name).id.hex())

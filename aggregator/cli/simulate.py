@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 
 from aggregator import simulation
-from aggregator.cli import options, shell
+from aggregator.cli import arguments, author_files, new_files, options, printing
+from aggregator.cli.failure import FAILED, Failure
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber, WholeNumber
-from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.estimate.span import Span
 from aggregator.quantity import quantity
 from aggregator.truth_file import Truth, read_truth
@@ -21,18 +22,18 @@ from protocol.errors import OutsideSchedule
 
 
 @halftruth.command()
-@click.argument("file", type=shell.existing)
+@click.argument("file", type=arguments.existing)
 @click.option(
     "--truth",
     "truth_file",
-    type=shell.existing,
+    type=arguments.existing,
     help="CSV with the header value,count; in a campaign with classes also value,count,class. Form: a row per person, "
     "with a column for each question and, with classes, a column class.",
 )
 @click.option(
     "--priors",
     "priors_file",
-    type=shell.existing,
+    type=arguments.existing,
     help="Instead of --truth, in a campaign with declared priors: CSV whose header names the values, optionally "
     "followed by epsilon and count. Each row has the weights and the level that one person declares; with the column "
     "count, the row is for this number of people. Answers are drawn from the weights; if the first column is named "
@@ -41,11 +42,11 @@ from protocol.errors import OutsideSchedule
 @click.option(
     "--answers",
     "answers_file",
-    type=shell.writable,
+    type=new_files.writable,
     help="With --priors: file for the drawn answers, as value,count, for estimate --truth.",
 )
-@click.option("--out", type=shell.writable, required=True, help="File to write the batch of reports to.")
-@click.option("--keys", "enrolments_file", type=shell.writable, help="File to write the enrolments to.")
+@click.option("--out", type=new_files.writable, required=True, help="File to write the batch of reports to.")
+@click.option("--keys", "enrolments_file", type=new_files.writable, help="File to write the enrolments to.")
 @click.option("--seed", type=WholeNumber(min=0), help="Seed for repeatable random numbers; for experiments only.")
 @click.option(
     "--period",
@@ -64,7 +65,7 @@ from protocol.errors import OutsideSchedule
     type=RealNumber(0, 1),
     help="With --panel: the probability that a person draws a new answer, in each period after the first. [default: 0]",
 )
-@shell.as_json
+@arguments.as_json
 def simulate(
     file: Path,
     truth_file: Path | None,
@@ -93,7 +94,7 @@ def simulate(
     prior). A device draws one output for each value, and repeats this output when the value occurs again; in a campaign
     with transcripts it draws an output for every report.
     """
-    data = shell.campaign_file(file)
+    data = author_files.campaign_file(file)
     campaign = unverified_campaign(data)
     if (truth_file is None) == (priors_file is None):
         fault = "neither --truth nor --priors is given" if truth_file is None else "--truth and --priors are both given"
@@ -107,11 +108,11 @@ def simulate(
         raise Failure("this campaign accepts enrolled devices only: give --keys, a file for the enrolments", FAILED)
     answered = _periods_of(campaign, period, panel, periods, change)
     if seed is not None:
-        shell.warn("--seed is for experiments only: whoever knows the seed can compute every answer.")
+        printing.warn("--seed is for experiments only: whoever knows the seed can compute every answer.")
     with ExitStack() as files:
-        batch = files.enter_context(shell.new_file(out))
-        enrolments = files.enter_context(shell.new_file(enrolments_file)) if enrolments_file else None
-        advance = files.enter_context(shell.progress("devices answer", truth.people))
+        batch = files.enter_context(new_files.new_file(out))
+        enrolments = files.enter_context(new_files.new_file(enrolments_file)) if enrolments_file else None
+        advance = files.enter_context(printing.progress("devices answer", truth.people))
         for sent in simulation.simulate(
             campaign, campaign_id(data), truth, answered, change or 0.0, seed=seed, processes=os.cpu_count() or 1
         ):
@@ -120,17 +121,19 @@ def simulate(
                 enrolments.write(sent.enrolments)
             advance(sent.people)
         if answers_file is not None:
-            files.enter_context(shell.new_file(answers_file)).write(drawn.encode())
+            files.enter_context(new_files.new_file(answers_file)).write(drawn.encode())
     reports = truth.people * len(answered)
     if as_json:
         files_made = {"file": str(out), "enrolments": None if enrolments_file is None else str(enrolments_file)}
         facts = {"reports": reports, "devices": truth.people, "period": answered[-1], "periods": len(answered)}
-        shell.print_json(files_made | facts | {"bytes": out.stat().st_size})
+        printing.print_json(files_made | facts | {"bytes": out.stat().st_size})
         return
     span = Span(answered[0], answered[-1])
-    shell.say(f"{out}  {quantity(reports, 'report')} for {span.name_in_text}, {out.stat().st_size:,} bytes")
+    printing.say(f"{out}  {quantity(reports, 'report')} for {span.name_in_text}, {out.stat().st_size:,} bytes")
     if enrolments_file:
-        shell.say(f"{enrolments_file}  {quantity(truth.people, 'enrolment')}, {enrolments_file.stat().st_size:,} bytes")
+        printing.say(
+            f"{enrolments_file}  {quantity(truth.people, 'enrolment')}, {enrolments_file.stat().st_size:,} bytes"
+        )
 
 
 def _people_of(

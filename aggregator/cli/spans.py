@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from aggregator.cli import options, shell
+from aggregator.cli import options, printing
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.span import Span
 from aggregator.quantity import named, quantity
@@ -54,9 +54,9 @@ def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
 def warn_left_out(names: Sequence[str], minimum: int) -> None:
     """Warn of periods or classes that are left out because they have fewer devices than the campaign's minimum."""
     if names:
-        shell.warn(f"each of these has fewer than {quantity(minimum, 'device')} and is left out: {named(names)}")
+        printing.warn(f"each of these has fewer than {quantity(minimum, 'device')} and is left out: {named(names)}")
 
 
 def warn_single(name: str) -> None:
     """Warn that nothing can be compared with the only span of periods, or class, that is estimated."""
-    shell.warn(f"only {name} is estimated, so no difference can be computed")
+    printing.warn(f"only {name} is estimated, so no difference can be computed")

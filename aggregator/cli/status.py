@@ -6,21 +6,21 @@ import time
 
 import click
 
-from aggregator.cli import shell
-from aggregator.cli.shell import halftruth
+from aggregator.cli import arguments, printing
+from aggregator.cli.group import halftruth
 from aggregator.present.listing import status_table
 from aggregator.study import Study
 
 
 @halftruth.command()
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the content of the study: campaigns, keys, reports and refusals."""
-    rows = Study.open(shell.study_folder(ctx)).status(int(time.time()))
+    rows = Study.open(arguments.study_folder(ctx)).status(int(time.time()))
     if as_json:
-        shell.print_json([row.as_json() for row in rows])
+        printing.print_json([row.as_json() for row in rows])
     else:
-        shell.console().print(status_table(rows))
+        printing.console().print(status_table(rows))
     for row in rows:
-        shell.warn(*row.warnings, subject=row.name)
+        printing.warn(*row.warnings, subject=row.name)

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from aggregator import rebuild as rebuilding
-from aggregator.cli import shell
+from aggregator.cli import arguments, author_files, printing
+from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
-from aggregator.cli.shell import halftruth
 from aggregator.intake import compact as compaction
 from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
 from aggregator.intake.files import total_bytes
@@ -35,32 +35,32 @@ from aggregator.study import Study
     is_flag=True,
     help="State that no other process uses the study; allows a retention of less than 24 hours.",
 )
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool) -> list[Compacted]:
     """Merge the files of the study's tables, and delete unused files.
 
     Tallies do not change. Other processes may ingest and estimate at the same time.
     """
-    study = Study.open(shell.study_folder(ctx))
+    study = Study.open(arguments.study_folder(ctx))
     now = compaction.clock_of(study)
-    with shell.progress("compacting", len(SCHEMAS)) as advance:
+    with printing.progress("compacting", len(SCHEMAS)) as advance:
         results = compaction.compact(study, now=now, retention=retention_hours * HOUR, alone=alone, progress=advance)
     for result in results:
         if result.left:
-            shell.warn(
+            printing.warn(
                 f"{quantity(result.left, 'partition')} of {result.table} could not be merged, because other "
                 "processes write to this table; compact again later"
             )
     if as_json:
-        shell.print_json({result.table: result.as_json() for result in results})
+        printing.print_json({result.table: result.as_json() for result in results})
     else:
         for result in results:
-            shell.say(f"{result.table:9}  {_text(result.before)} -> {_text(result.after)}")
+            printing.say(f"{result.table:9}  {_text(result.before)} -> {_text(result.after)}")
             unused = [(result.removed, "removed"), (result.kept, "unused and kept")]
             for size, state in unused:
                 if size.files:
-                    shell.say(f"{'':9}  {_text(size)} {state}")
+                    printing.say(f"{'':9}  {_text(size)} {state}")
     return results
 
 
@@ -69,22 +69,26 @@ def _text(size: Size) -> str:
 
 
 @halftruth.command()
-@click.option("--out", type=shell.new_folder, required=True, help="The new study's folder.", metavar="NEW")
+@click.option("--out", type=arguments.new_folder, required=True, help="The new study's folder.", metavar="NEW")
 @click.option(
     "--from",
     "batches",
-    type=shell.batches,
+    type=arguments.batches,
     multiple=True,
     help="File, folder or s3:// location of reports; may be repeated. [default: the study's archive, inbox/done]",
 )
 @click.option(
-    "--campaign", "campaigns", type=shell.existing, multiple=True, help="File of a signed campaign; may be repeated."
+    "--campaign",
+    "campaigns",
+    type=arguments.existing,
+    multiple=True,
+    help="File of a signed campaign; may be repeated.",
 )
 @click.option(
-    "--trust", type=shell.existing, multiple=True, help="Public key of the author of a --campaign; may be repeated."
+    "--trust", type=arguments.existing, multiple=True, help="Public key of the author of a --campaign; may be repeated."
 )
 @click.option(
-    "--keys", "enrolments", type=shell.existing, multiple=True, help="File of device enrolments; may be repeated."
+    "--keys", "enrolments", type=arguments.existing, multiple=True, help="File of device enrolments; may be repeated."
 )
 @click.option(
     "--afresh",
@@ -96,8 +100,8 @@ def _text(size: Size) -> str:
 @click.option(
     "--threads", type=WholeNumber(min=1), help="Number of verifying threads. [default: one for each processor]"
 )
-@shell.as_json
-@shell.in_study
+@arguments.as_json
+@arguments.in_study
 def rebuild(
     ctx: click.Context,
     out: Path,
@@ -115,14 +119,14 @@ def rebuild(
     Readable rows of its tables are copied. The other reports are counted again from batches: those that the study
     archived after their ingest, or those of --from.
     """
-    old = shell.study_folder(ctx)
+    old = arguments.study_folder(ctx)
     if campaigns and not trust:
         raise click.UsageError("--campaign needs --trust: a campaign is verified under its author's public key")
     for path in campaigns:
-        shell.campaign_file(path)
-    trusted = [shell.public_key(path) for path in trust]
+        author_files.campaign_file(path)
+    trusted = [author_files.public_key(path) for path in trust]
     sources = Sources(batches or None, campaigns, trusted, enrolments)
-    with shell.progress("verifying", total_bytes(batches or inbox.archives(old))) as advance:
+    with printing.progress("verifying", total_bytes(batches or inbox.archives(old))) as advance:
         rebuilt = rebuilding.rebuild(
             old,
             out,
@@ -133,9 +137,9 @@ def rebuild(
             threads=threads,
             progress=advance,
         )
-    shell.warn(*rebuilt.warnings)
+    printing.warn(*rebuilt.warnings)
     if as_json:
-        shell.print_json(rebuilt.as_json())
+        printing.print_json(rebuilt.as_json())
     else:
         tables_note = (
             f"; tables not copied completely: {', '.join(rebuilt.incomplete)}"
@@ -143,5 +147,5 @@ def rebuild(
             else "; every table could be read"
         )
         copied = f"{quantity(rebuilt.read, 'output')} copied"
-        shell.say(f"{rebuilt.path}  {copied}, {rebuilt.counted:,} counted from batches{tables_note}")
+        printing.say(f"{rebuilt.path}  {copied}, {rebuilt.counted:,} counted from batches{tables_note}")
     return rebuilt

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aggregator.author.value_table import not_a_value, read_value_table
-from aggregator.cli.shell import BAD_DATA, Failure
+from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.estimate.resolutions import FINEST, Region, name_of
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 
 
 def run(*words: object, code: int = 0) -> Result:

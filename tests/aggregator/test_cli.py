@@ -9,9 +9,9 @@ import stat
 import click
 import pytest
 
-from aggregator.cli import shell
+from aggregator.cli import new_files, printing
 from aggregator.cli.commands import COMMANDS
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from protocol import keys
 from tests.aggregator.command import invalid_command_lines, require_one_clear_line, run
 from tests.altered import flipped
@@ -133,8 +133,8 @@ def test_json_is_the_same_in_pieces_of_any_size(monkeypatch, capsys):
     so it is read back unchanged."""
     value = {"one": ["a\u200b", "b\n\x1b[1m", "c\u00a0d\u202fé"], "two": {"three": [1, None, 0.5, True]}, "four": []}
     for pieces in (1, 2, 7, 1000):
-        monkeypatch.setattr(shell, "JSON_PIECES", pieces)
-        shell.print_json(value)
+        monkeypatch.setattr(printing, "JSON_PIECES", pieces)
+        printing.print_json(value)
         printed = capsys.readouterr().out
         expected = json.dumps(value, indent=2, ensure_ascii=False).replace("\u200b", "\\u200b")
         assert printed == f"{expected}\n"
@@ -459,7 +459,7 @@ def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
         of_files = [
             option.opts[0]
             for option in halftruth.get_command(click.Context(halftruth), name).params
-            if isinstance(option.type, shell.NewFile)
+            if isinstance(option.type, new_files.NewFile)
         ]
         assert set(of_files) == set(commands.get(name, ((), {}))[1]), f"{name} has an output that is not tested"
 

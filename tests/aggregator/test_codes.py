@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
 from aggregator.receive.codes import CODE_LETTERS, LETTERS, CodeCounts, Codes, grouped, normal

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator import demo
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 
 
 def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:

@@ -17,7 +17,7 @@ from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.draft import campaign_of, read_draft
 from aggregator.author.lint import lint
 from aggregator.author.toml_section import DraftError
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.query import expected_variance, mean
 from aggregator.estimate.tally import Tally

@@ -22,7 +22,7 @@ from click.shell_completion import ShellComplete
 
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.completion import SHELLS, VARIABLE
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.estimate.classes import within
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups

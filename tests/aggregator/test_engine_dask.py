@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator import engines
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.engines import EngineError, connection, engine_of, pieces, steps, tallies, workers
 from aggregator.engines.cluster import Cluster
 from aggregator.engines.steps import StudyVersion
@@ -759,7 +759,7 @@ def test_the_local_engine_imports_no_dask(study, tmp_path):
     file.write_bytes(report(0, PLAIN, 3))
     program = f"""if True:
         import sys
-        from aggregator.cli.shell import halftruth
+        from aggregator.cli.group import halftruth
         halftruth(["--study", {str(study.path)!r}, "ingest", {str(file)!r}], standalone_mode=False)
         import aggregator.cli.desk, aggregator.cli.doctor, aggregator.estimate.estimator
         print(sorted({{name.split(".")[0] for name in sys.modules}} & {{"dask", "distributed"}}))

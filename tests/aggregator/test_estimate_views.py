@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from aggregator.author.audit import audit
-from aggregator.cli.shell import Failure
+from aggregator.cli.failure import Failure
 from aggregator.cli.value_names import region_of
 from aggregator.estimate.change import Side, difference
 from aggregator.estimate.estimator import estimate

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator.author.draft import read_form
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.estimate.form import pooled_question
 from aggregator.estimate.form_table import cross
 from aggregator.estimate.form_view import FormView

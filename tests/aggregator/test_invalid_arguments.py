@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator.cli.commands import COMMANDS
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from tests.aggregator.test_cli import COUNTS, DRAFT
 
 COMMAND = {

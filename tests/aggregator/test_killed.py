@@ -24,7 +24,7 @@ from types import FrameType
 
 import pytest
 
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.estimate.estimator import estimate
 from aggregator.intake.compact import compact
 from aggregator.intake.framing import frames

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from deltalake import write_deltalake
 
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.intake.ingest import ingest
 from aggregator.storage import tables
 from aggregator.storage.tables import SCHEMAS, Newer, StudyError

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 from aggregator import Estimate, Study, ingest
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.present.shown_shares import decimals, percent
 from aggregator.storage.tables import StudyError
 from tests.aggregator.fleet import NOW, campaign, report, study

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.intake.files import IntakeError, batch_files
 from aggregator.receive.inbox import NoInbox, inbox_of
 from aggregator.storage import places, remote, tables

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.precision_pooling import PoolingRefused, PrecisionDecoder, expected_errors

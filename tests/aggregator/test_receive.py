@@ -25,8 +25,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from aggregator.cli.group import halftruth
 from aggregator.cli.receive import receive
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.estimator import estimate
 from aggregator.families.bits import recipe as unary
 from aggregator.intake.compact import compact

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.estimate.estimator import estimate
 from aggregator.intake import compact as compaction
 from aggregator.intake.compact import HOUR, SHORTEST, compact

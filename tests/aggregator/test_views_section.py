@@ -16,7 +16,7 @@ from rich.console import Console
 from aggregator.author.audit import audit, levels_request
 from aggregator.author.draft import campaign_of
 from aggregator.author.lint import lint
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from aggregator.present.listing import audit_table
 from protocol.campaign import decode_campaign, encode_campaign
 from protocol.errors import BadData

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from tests.demo_app.screen import PATIENCE, PHONE, ROOT, SHOTS, Screen, display
 
 PEOPLE = {"none": 20, "primary": 30, "secondary": 40, "bachelor": 25}

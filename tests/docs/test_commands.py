@@ -11,7 +11,7 @@ import click
 import pytest
 
 from aggregator.cli.commands import COMMANDS
-from aggregator.cli.shell import halftruth
+from aggregator.cli.group import halftruth
 from benchmarks.__main__ import BENCHMARKS
 from demo_app import __main__ as demo_app
 from edge_sdk import __main__ as edge_sdk

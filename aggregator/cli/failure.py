@@ -1,0 +1,24 @@
+"""The error of a command, and the exit codes."""
+
+from __future__ import annotations
+
+import click
+
+from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+
+FAILED, BAD_DATA, NOT_YET = 1, 65, 75
+
+
+class Failure(click.ClickException):
+    """An error that is printed on stderr, with an exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # click declares it on the class, and reads it from the instance
+
+
+def exit_code_of(error: HalftruthError) -> int:
+    """Return the exit code for an error."""
+    if isinstance(error, BadData | NotInDomain):
+        return BAD_DATA
+    return NOT_YET if isinstance(error, NotYet) else FAILED
