@@ -47,8 +47,8 @@ def main() -> None:
         sys.exit(f"there is no benchmark {unknown[0]!r}: expected one of {', '.join(BENCHMARKS)}")
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"\n{name}", flush=True)
-        for what, measured in BENCHMARKS[name]():
-            print(f"  {what:<68} {measured}", flush=True)
+        for title, measured in BENCHMARKS[name]():
+            print(f"  {title:<68} {measured}", flush=True)
 
 
 if __name__ == "__main__":

@@ -68,17 +68,17 @@ def estimator_distances() -> Iterator[tuple[str, str]]:
         ("projective", decoder_of(projective(VALUES, NANONATS))),
     ]
     for name, decoder in decoders:
-        found = _distances(decoder, p)
-        what = f"total variation, Zipf(1), k={VALUES}, n={REPORTS:,}, eps=1, {name}"
-        for estimator, numbers in found.items():
+        distances = _distances(decoder, p)
+        title = f"total variation, Zipf(1), k={VALUES}, n={REPORTS:,}, eps=1, {name}"
+        for estimator, numbers in distances.items():
             aim = f" [at most {AIM}]" if estimator == "empirical Bayes" else ""
-            yield f"{what}, {estimator}{aim}", f"{np.mean(numbers):.3f} +- {np.std(numbers):.3f} ({len(numbers)} runs)"
+            yield f"{title}, {estimator}{aim}", f"{np.mean(numbers):.3f} +- {np.std(numbers):.3f} ({len(numbers)} runs)"
 
 
 def _distances(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
     rng = np.random.default_rng(1)
     distribution = decoder.forward(p)
-    found: dict[str, list[float]] = {"projection": [], "empirical Bayes": [], "em": []}
+    distances: dict[str, list[float]] = {"projection": [], "empirical Bayes": [], "em": []}
     for survey in range(SURVEYS):
         share = rng.multinomial(REPORTS, distribution / distribution.sum()) / REPORTS
         raw, se = decoder.invert(share), standard_errors(decoder, share, REPORTS)
@@ -86,15 +86,15 @@ def _distances(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
         shares = {"projection": project(raw), "empirical Bayes": bayes}
         if survey < EM_SURVEYS:
             shares["em"] = likelihood.em(decoder, share, REPORTS, bayes).share
-        for estimator, each in shares.items():
-            found[estimator].append(total_variation(each, p))
-    return found
+        for estimator, estimate in shares.items():
+            distances[estimator].append(total_variation(estimate, p))
+    return distances
 
 
 def squared_error() -> Iterator[tuple[str, str]]:
     """Yield the expected squared error of ``auto``'s channel, relative to subset selection of the best size (MATH
     4.2)."""
-    for what, sizes in ((f"k={SIZES[0]} .. {SIZES[-1]}", SIZES), (f"k={LARGE}", (LARGE,))):
+    for sizes_text, sizes in ((f"k={SIZES[0]} .. {SIZES[-1]}", SIZES), (f"k={LARGE}", (LARGE,))):
         worst, total = (0.0, ""), []
         for size in sizes:
             for eps in LEVELS:
@@ -105,7 +105,8 @@ def squared_error() -> Iterator[tuple[str, str]]:
                 worst = max(worst, (ratio, f"k={size}, eps={eps}, {name}, {channel.output_bits} bits"))
         limit = "1.035" if sizes == (LARGE,) else "1.18"
         yield (
-            f"squared error, auto / best subset selection, {what}, eps={LEVELS[0]} .. {LEVELS[-1]} [at most {limit}]",
+            f"squared error, auto / best subset selection, {sizes_text}, eps={LEVELS[0]} .. {LEVELS[-1]} [at most "
+            f"{limit}]",
             f"worst {worst[0]:.4f} ({worst[1]}), mean {np.mean(total):.4f}",
         )
     for eps in LEVELS:
@@ -127,7 +128,7 @@ def lip_gain() -> Iterator[tuple[str, str]]:
     """Yield the fraction of the largest possible gain over the prior that the best LIP mechanism reaches (MATH 2.2)."""
     for size in (20, 100, 1000):
         for exponent in (1.0, 1.5):
-            found = []
+            gains = []
             for eps in (0.1, 1, 2, 3, 4, 5, 7, 10):
                 prior, level = [math.ceil(2**40 / rank**exponent) for rank in range(1, size + 1)], exact.level_from(eps)
                 started = time.perf_counter()
@@ -136,11 +137,11 @@ def lip_gain() -> Iterator[tuple[str, str]]:
                 certify(channel, Lip(level, tuple(prior)))
                 nothing = prior_mse(prior)
                 gain = (nothing - lip_mse(channel, prior)) / (nothing - lip_mse_bound(level, prior))
-                found.append(f"{gain:.3f}")
+                gains.append(f"{gain:.3f}")
             yield (
                 f"LIP, gain over the prior / largest gain that the bound allows, Zipf({exponent:g}), k={size}, "
                 "eps=0.1 1 2 3 4 5 7 10 [0.97]",
-                f"{' '.join(found)} ({name}, {channel.output_bits} bits, {took:.1f} s at the last)",
+                f"{' '.join(gains)} ({name}, {channel.output_bits} bits, {took:.1f} s at the last)",
             )
 
 
@@ -154,18 +155,21 @@ def authoring() -> Iterator[tuple[str, str]]:
         designed = time.perf_counter()
         wire = codec.encode(channel.encode())
         joined = time.perf_counter()
-        again = decode_channel(codec.decode(wire, limit=2**26))
-        certify(again, notion)
+        device_channel = decode_channel(codec.decode(wire, limit=2**26))
+        certify(device_channel, notion)
         certified = time.perf_counter()
-        rand = bytes(again.rand_bytes)
-        again.sample(size - 1, rand)
+        rand = bytes(device_channel.rand_bytes)
+        device_channel.sample(size - 1, rand)
         drawn = time.process_time()
         for x in range(100):
-            again.sample(x * size // 100, bytes([x] * again.rand_bytes))
-        each = (time.process_time() - drawn) / 100
+            device_channel.sample(x * size // 100, bytes([x] * device_channel.rand_bytes))
+        seconds = (time.process_time() - drawn) / 100
         yield f"windows, Zipf(1), k={size}, eps=1: design [under {aim}]", f"{designed - started:.2f} s"
         yield f"windows, k={size}: a device reads and certifies it [under 1 s]", f"{certified - joined:.2f} s"
-        yield f"windows, k={size}: a draw [under 1 ms of CPU]", f"{1000 * each:.3f} ms ({len(wire):,} bytes of channel)"
+        yield (
+            f"windows, k={size}: a draw [under 1 ms of CPU]",
+            f"{1000 * seconds:.3f} ms ({len(wire):,} bytes of channel)",
+        )
 
 
 def idue_table() -> Iterator[tuple[str, str]]:
@@ -176,9 +180,9 @@ def idue_table() -> Iterator[tuple[str, str]]:
     levels = (exact.level_from(f"{math.log(4):.9f}"), exact.level_from(f"{math.log(6):.9f}"))
     for kind, aim in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):
         decoder = decoder_of(idue.idue(Graded.over([levels[0]] + [levels[1]] * 4), kind))
-        for name, one in (
+        for name, variant in (
             (f", Table I, total variance [{aim}]", decoder.plain),
             (", Table I, corrected by the sum of the shares", decoder),
         ):
-            totals = [float(one.variances(one.forward(corner)).sum()) for corner in np.eye(5)]
+            totals = [float(variant.variances(variant.forward(corner)).sum()) for corner in np.eye(5)]
             yield f"IDUE {kind}{name}", f"{min(totals):.3f} to {max(totals):.3f}"

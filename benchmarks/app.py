@@ -60,17 +60,17 @@ def cold(number: str, folder: Path, store: Path) -> float:
     environment = surroundings(number, str(folder))
     with subprocess.Popen(run, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as running:  # noqa: S603
         line = "" if running.stdout is None else running.stdout.readline()
-        taken = time.perf_counter() - start
+        seconds = time.perf_counter() - start
         running.terminate()
     if line.strip() != "ready":
         raise RuntimeError("the app ended before its first screen was ready")
-    return taken
+    return seconds
 
 
 def frames(number: str, store: Path) -> dict[str, tuple[float, float]]:
     """Return (seconds of the longest frame, seconds of the window's own work in the busiest frame) while each campaign
     is answered, by its title."""
-    found = {}
+    frame_seconds = {}
     with Screen(number, "demo_app", "--store", store, "--language", "en", size=PHONE) as screen:
         screen.wait("campaigns:page")
         time.sleep(2)  # the app loads its other screens meanwhile
@@ -90,14 +90,14 @@ def frames(number: str, store: Path) -> dict[str, tuple[float, float]]:
                 tap(screen, "next")
                 tap(screen, "make")
                 settle(screen)
-                found[title] = screen.longest_frame(), screen.busiest_frame()
-    return found
+                frame_seconds[title] = screen.longest_frame(), screen.busiest_frame()
+    return frame_seconds
 
 
 def run() -> list[tuple[str, str]]:
     """Return table rows: (name, measured value with its target)."""
-    with tempfile.TemporaryDirectory() as made, display() as number:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as directory, display() as number:
+        folder = Path(directory)
         store = phone(folder)
         empty = statistics.median(cold(number, folder, folder / "new") for _ in range(STARTS))
         full = statistics.median(cold(number, folder, store) for _ in range(STARTS))

@@ -68,38 +68,39 @@ unit.close()
 def campaign(readings: int) -> bytes:
     """Return a signed campaign about the load average, with hourly readings in periods of a week."""
     domain = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
-    numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
-    channel = RandomizedResponse(domain.size, (-(-(one << 64) // (numerator + (domain.size - 1) * one)),))
+    numerator, denominator = exact.exp_lower(10**9), 1 << exact.EXP_BITS
+    cover = -(-(denominator << 64) // (numerator + (domain.size - 1) * denominator))
+    channel = RandomizedResponse(domain.size, (cover,))
     closes = OPENS + (readings // A_WEEK + 2) * A_WEEK * HOUR
-    made = Campaign(
+    load_campaign = Campaign(
         "Load", "How busy is this machine?", "", "Town", domain, Ldp(10**9), "randomized-response",
         plain_views(channel), OPENS, closes, A_WEEK * HOUR, A_WEEK, 1, "open",
     )  # fmt: skip
-    return seal_campaign(made, AUTHOR)
+    return seal_campaign(load_campaign, AUTHOR)
 
 
 def unit(readings: int) -> dict[str, float]:
     """Return the figures of a unit after ``readings`` readings, with the ``bytes`` of its exported bundles and of its
     ``store``."""
-    with tempfile.TemporaryDirectory(dir=".") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(dir=".") as directory:
+        folder = Path(directory)
         (folder / "load.campaign").write_bytes(campaign(readings))
         (folder / "analyst.pub").write_text(public_line(AUTHOR.public))
         (folder / "unit.toml").write_text(CONFIGURATION)
         run = [sys.executable, "-c", _UNIT, str(folder / "unit.toml"), str(readings), str(OPENS)]
-        done = subprocess.run(run, stdout=subprocess.PIPE, check=True)  # noqa: S603  # no outside input
+        process = subprocess.run(run, stdout=subprocess.PIPE, check=True)  # noqa: S603  # no outside input
         sent = sum(path.stat().st_size for path in (folder / "out").iterdir())
         store = sum(path.stat().st_size for path in (folder / "store").iterdir())
-        return {**json.loads(done.stdout), "bytes": sent, "store": store}
+        return {**json.loads(process.stdout), "bytes": sent, "store": store}
 
 
 def run() -> list[tuple[str, str]]:
     """Return table rows: (name, measured value with its target)."""
-    found = unit(READINGS)
+    figures = unit(READINGS)
     return [
-        (f"resident memory after {READINGS:,} hourly readings [at most 30 MB]", f"{found['resident'] / 1024:.1f} MB"),
-        ("a reading, from the clock to the disk", f"{found['seconds'] / READINGS * 1e3:.2f} ms"),
-        ("wakes for each reading [at most 1.1]", f"{found['wakes'] / READINGS:.3f}"),
-        ("bytes for each reading, in bundles of 168", f"{found['bytes'] / READINGS:.2f}"),
-        ("size of the store's files after these readings", f"{found['store'] / 1024:.0f} KiB"),
+        (f"resident memory after {READINGS:,} hourly readings [at most 30 MB]", f"{figures['resident'] / 1024:.1f} MB"),
+        ("a reading, from the clock to the disk", f"{figures['seconds'] / READINGS * 1e3:.2f} ms"),
+        ("wakes for each reading [at most 1.1]", f"{figures['wakes'] / READINGS:.3f}"),
+        ("bytes for each reading, in bundles of 168", f"{figures['bytes'] / READINGS:.2f}"),
+        ("size of the store's files after these readings", f"{figures['store'] / 1024:.0f} KiB"),
     ]

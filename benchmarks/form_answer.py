@@ -74,15 +74,15 @@ def run() -> list[tuple[str, str]]:
     for number in range(DEVICES):
         now = [OPENS]
         with (
-            tempfile.TemporaryDirectory(dir=".") as made,
+            tempfile.TemporaryDirectory(dir=".") as directory,
             Device.open(
-                Path(made) / "store", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda now=now: now[0]
+                Path(directory) / "store", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda now=now: now[0]
             ) as device,
         ):
-            asked = [device.join(data).campaign_id for data in campaigns]
-            for campaign_id in asked:
+            campaign_ids = [device.join(data).campaign_id for data in campaigns]
+            for campaign_id in campaign_ids:
                 device.consent(campaign_id)
-            names = device.terms(asked[1]).asked_names
+            names = device.terms(campaign_ids[1]).asked_names
             for turn in range(WARM + ANSWERS + 1):
                 now[0] += PERIOD
                 answers = (
@@ -90,15 +90,17 @@ def run() -> list[tuple[str, str]]:
                     {name: f"value {(number + turn) % SIZES[int(name[1:])]}" for name in names},
                 )
                 for place in (0, 1) if turn % 2 else (1, 0):
-                    give = partial(device.answer, asked[place], answers[place])
+                    give = partial(device.answer, campaign_ids[place], answers[place])
                     if turn < WARM:
                         give()
                     elif turn < WARM + ANSWERS:
                         times[place].append(timed(give))
                     else:
                         counted[place].append(calls(give)[0])
-    elapsed, processor = ([median(one[which] for one in of_campaign) for of_campaign in times] for which in (0, 1))
-    first, second = (median(found) for found in counted)
+    elapsed, processor = (
+        [median(seconds[kind] for seconds in of_campaign) for of_campaign in times] for kind in (0, 1)
+    )
+    first, second = (median(numbers) for numbers in counted)
     return [
         ("a form's answer / a single question's, processor time [1.3]", f"{processor[1] / processor[0]:.2f}"),
         ("a form's answer / a single question's, elapsed time", f"{elapsed[1] / elapsed[0]:.2f}"),

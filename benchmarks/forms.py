@@ -65,22 +65,22 @@ class SimulatedSurvey:
     def __init__(self, sizes: Sequence[int], views: ViewQuestions, level: str) -> None:
         self.sizes, self.views = tuple(sizes), views
         notion = Ldp(exact.level_from(level))
-        counts = {self._size(asked) for asked in views}
+        counts = {self._size(questions) for questions in views}
         self.channels = {k: chosen(AUTO, PlannedQuestion(values(k), notion))[1] for k in counts}
         self.decoders = {k: decoder_of(channel) for k, channel in self.channels.items()}
 
-    def _size(self, asked: tuple[int, ...]) -> int:
-        return int(np.prod([self.sizes[question] for question in asked]))
+    def _size(self, questions: tuple[int, ...]) -> int:
+        return int(np.prod([self.sizes[question] for question in questions]))
 
     def answers(self, truth: TrueShares, n: int, rng: np.random.Generator) -> list[FormView]:
         """Return the answers of ``n`` people, counted by view."""
         parts = rng.multinomial(n, np.full(len(self.views), 1 / len(self.views)))
-        found = []
-        for asked, part in zip(self.views, parts.tolist(), strict=True):
-            k = self._size(asked)
-            tally = drawn(self.channels[k], self.decoders[k], truth(asked), part, rng)
-            found.append(FormView(asked, tuple(self.sizes[q] for q in asked), self.decoders[k], tally))
-        return found
+        form_views = []
+        for questions, part in zip(self.views, parts.tolist(), strict=True):
+            k = self._size(questions)
+            tally = drawn(self.channels[k], self.decoders[k], truth(questions), part, rng)
+            form_views.append(FormView(questions, tuple(self.sizes[q] for q in questions), self.decoders[k], tally))
+        return form_views
 
 
 def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Tally:
@@ -94,17 +94,17 @@ def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.ra
         return Tally.of(rng.multinomial(n, distribution / distribution.sum()))
     # A set contains the person's value with the probability of the channel. The other values are equally likely, so
     # those with the smallest random numbers are taken.
-    own = rng.choice(len(people), n, p=people)
+    answers = rng.choice(len(people), n, p=people)
     rank = rng.random((n, len(people)))
-    rank[np.arange(n), own] = np.where(rng.random(n) < channel.having * channel.inside / 2**channel.scale, -1, 2)
+    rank[np.arange(n), answers] = np.where(rng.random(n) < channel.having * channel.inside / 2**channel.scale, -1, 2)
     chosen_values = np.argpartition(rank, channel.ones - 1, axis=1)[:, : channel.ones]
     return Tally(np.bincount(chosen_values.ravel(), minlength=len(people)), n)
 
 
 def tables_of(views: Sequence[FormView]) -> list[CrossTable]:
     """Return the table of two questions for each view; every view must ask exactly two questions."""
-    asked = sorted({question for view in views for question in view.questions})
-    pooled = {question: pooled_question(views, question) for question in asked}
+    questions = sorted({question for view in views for question in view.questions})
+    pooled = {question: pooled_question(views, question) for question in questions}
     return [CrossTable(view, *(pooled[question] for question in view.questions)) for view in views]
 
 
@@ -121,9 +121,9 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
     for place, level in enumerate(LEVELS):
         survey, rng = SimulatedSurvey(sizes, pairs, level), np.random.default_rng(1)
         for n, aims in AIMS.items():
-            figures, found, held = [], 0, 0
+            figures, associations, covered = [], 0, 0
             for number in range(SURVEYS):
-                views = survey.answers(lambda asked: cells[asked[0], asked[1]], n, rng)
+                views = survey.answers(lambda pair: cells[pair[0], pair[1]], n, rng)
                 began = time.process_time()
                 tables = tables_of(views)
                 estimated = [table.share for table in tables]
@@ -131,21 +131,23 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
                 for table, share in zip(tables, estimated, strict=True):
                     true = cells[table.view.questions[0], table.view.questions[1]]
                     raw = project(table.view.linear.raw)
-                    figures.append([total_variation(each.ravel(), true) for each in (share, raw, table.unrelated)])
+                    estimates = (share.ravel(), raw.ravel(), table.unrelated.ravel())
+                    figures.append([total_variation(estimate, true) for estimate in estimates])
                     intervals = table.cells()
-                    held += bool(((intervals.simultaneous_low <= true) & (true <= intervals.simultaneous_high)).all())
+                    low, high = intervals.simultaneous_low, intervals.simultaneous_high
+                    covered += bool(((low <= true) & (true <= high)).all())
                     if not number:
-                        found += table.association.significant
+                        associations += table.association.significant
             mine, raw_figure, none = np.mean(figures, axis=0)
             rows.append(
                 (f"{n:,}", level, _beside(mine, aims[place], 3, OVER), f"{raw_figure:.3f}", f"{none:.3f}",
-                 f"{found} of {len(pairs)}", f"{held} of {SURVEYS * len(pairs)}")
+                 f"{associations} of {len(pairs)}", f"{covered} of {SURVEYS * len(pairs)}")
             )  # fmt: skip
             print(*rows[-1], sep="  ", flush=True)
     survey, rng = SimulatedSurvey(sizes, pairs, LEVELS[0]), np.random.default_rng(2)
     significant, tried = 0, 0
     while tried < 400:
-        tables = tables_of(survey.answers(lambda asked: apart[asked[0], asked[1]], PEOPLE, rng))
+        tables = tables_of(survey.answers(lambda pair: apart[pair[0], pair[1]], PEOPLE, rng))
         significant, tried = significant + sum(t.association.significant for t in tables), tried + len(tables)
     independent = float(np.mean([total_variation(apart[pair], cells[pair]) for pair in pairs]))
     return rows, {"found": significant, "tried": tried, "seconds": seconds, "independent": independent}
@@ -164,13 +166,14 @@ def yes_no() -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of eight yes/no questions, which two kinds of people answer differently."""
     sizes, kinds = (2,) * YES_NO, np.linspace([0.2, 0.5], [0.6, 0.9], YES_NO)
 
-    def truth(asked: tuple[int, ...]) -> Floats:
-        found = [np.array([1.0]), np.array([1.0])]
-        for question in asked:
-            found = [
-                np.outer(of_kind, [1 - yes, yes]).ravel() for of_kind, yes in zip(found, kinds[question], strict=True)
+    def truth(questions: tuple[int, ...]) -> Floats:
+        of_kinds = [np.array([1.0]), np.array([1.0])]
+        for question in questions:
+            of_kinds = [
+                np.outer(of_kind, [1 - yes, yes]).ravel()
+                for of_kind, yes in zip(of_kinds, kinds[question], strict=True)
             ]
-        return np.asarray((found[0] + found[1]) / 2)
+        return np.asarray((of_kinds[0] + of_kinds[1]) / 2)
 
     for name, views in (
         ("all pairs", tuple(combinations(range(YES_NO), 2))),
@@ -186,8 +189,11 @@ def yes_no() -> Iterator[tuple[str, ...]]:
                 for table in tables_of(answered):
                     two_way.append(((table.share.ravel() - truth(table.view.questions)) ** 2).sum())
         aims = YES_NO_AIMS[name]
-        errors = [YES_NO_PEOPLE * float(np.mean(each)) if each else None for each in (one_way, two_way)]
-        yield (name, *("" if each is None else _beside(each, aim, 1) for each, aim in zip(errors, aims, strict=True)))
+        errors = [YES_NO_PEOPLE * float(np.mean(squares)) if squares else None for squares in (one_way, two_way)]
+        yield (
+            name,
+            *("" if error is None else _beside(error, aim, 1) for error, aim in zip(errors, aims, strict=True)),
+        )
 
 
 def main() -> None:

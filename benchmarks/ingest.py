@@ -57,11 +57,11 @@ def campaign(answers: int = 1) -> SignedCampaign:
     """Return a campaign over 43,750 cells of a map with ``answers`` answers a period; its outputs have 16 bits."""
     author = SigningKey(bytes(range(32)))
     channel = RandomizedResponse(US_GRID.size, (2**64 // (US_GRID.size + 1),))
-    made = Campaign(
+    map_campaign = Campaign(
         "Map", "Where?", "", "Town", US_GRID, Ldp(exact.NANONATS), "randomized-response", plain_views(channel),
         OPENS, OPENS + WEEK, WEEK, answers, 1, "enrolled",
     )  # fmt: skip
-    return open_campaign(seal_campaign(made, author), [author.public])
+    return open_campaign(seal_campaign(map_campaign, author), [author.public])
 
 
 def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> tuple[bytes, bytes]:
@@ -96,7 +96,7 @@ def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
     blob = b"".join(publics)
     study = Study.create(folder / "study")
     study.import_campaign(signed.data, [signed.author], "map")
-    ids = b"".join(key_id(blob[at : at + 32]) for at in range(0, len(blob), 32))
+    ids = b"".join(key_id(blob[start : start + 32]) for start in range(0, len(blob), 32))
     columns = (np.frombuffer(raw, dtype=np.uint8).reshape(-1, width) for raw, width in ((ids, 8), (blob, 32)))
     id_bytes, public_bytes = columns
     register(study, signed.id.hex(), key_column(id_bytes), public_bytes)
@@ -118,10 +118,10 @@ class Duration:
         return f"{self.wall / other.wall:.2f}; by processor time {self.cpu / other.cpu:.2f}"
 
 
-def timed(what: Callable[[], T]) -> tuple[Duration, T]:
-    """Return the time that a call of ``what`` takes in this process, and its result."""
+def timed(work: Callable[[], T]) -> tuple[Duration, T]:
+    """Return the time that a call of ``work`` takes in this process, and its result."""
     wall, cpu = time.perf_counter(), time.process_time()
-    result = what()
+    result = work()
     return Duration(time.perf_counter() - wall, time.process_time() - cpu), result
 
 
@@ -129,15 +129,15 @@ def bare(folder: Path, threads: int) -> tuple[Duration, int]:
     """Return the time that libsodium alone needs for the first signatures of a batch, and their number."""
     with (folder / "batch.htr").open("rb") as file:
         data = file.read(SAMPLE)
-    found = frames(data, final=False)
+    spans = frames(data, final=False)
     study = Study.open(folder / "study")
     registry = study.registry(study.ids()[0])
     work = []
-    for begin, end in zip(found.begin, found.end, strict=True):
-        one = decode(data[begin:end])
-        at, _ = registry.find(key_column(np.frombuffer(one.key_id, dtype=np.uint8)))
-        message = signed_message(one.kind, one.key_id, one.unverified)
-        work.append((one.signature + message, registry.public[at].tobytes()))
+    for begin, end in zip(spans.begin, spans.end, strict=True):
+        envelope = decode(data[begin:end])
+        place, _ = registry.find(key_column(np.frombuffer(envelope.key_id, dtype=np.uint8)))
+        message = signed_message(envelope.kind, envelope.key_id, envelope.unverified)
+        work.append((envelope.signature + message, registry.public[place].tobytes()))
 
     def verify(start: int) -> None:
         for message, public in work[start : start + BLOCK]:
@@ -167,7 +167,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     first, result = timed(once)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     loops.append(beside())
-    again, replayed = timed(once)
+    replay_time, replayed = timed(once)
     if result.refused or replayed.refused != {"replayed": result.read}:
         raise RuntimeError(
             f"{result.accepted} of {result.read} envelopes were accepted, and {result.refused} refused; of the same "
@@ -175,15 +175,15 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
         )
     path = folder / "study" / REPORTS
     table = sum(file.size for file in tables.data_files(path, tables.snapshot(path)))
-    each = result.read / sum(number for _, number in loops)
-    alone = Duration(each * sum(spent.wall for spent, _ in loops), each * sum(spent.cpu for spent, _ in loops))
-    many, one = (" [at least 1,000,000]", "") if result.outputs > result.read else ("", " [at least {}]")
+    ratio = result.read / sum(number for _, number in loops)
+    alone = Duration(ratio * sum(spent.wall for spent, _ in loops), ratio * sum(spent.cpu for spent, _ in loops))
+    bundle_aim, single_aim = (" [at least 1,000,000]", "") if result.outputs > result.read else ("", " [at least {}]")
     yield f"libsodium alone, signatures a second, {threads} threads", f"{result.read / alone.wall:,.0f}"
     yield f"ingest of {result.read:,} envelopes, {result.outputs:,} outputs", str(first)
-    yield f"outputs a second{many}", f"{result.outputs / first.wall:,.0f}"
+    yield f"outputs a second{bundle_aim}", f"{result.outputs / first.wall:,.0f}"
     yield "outputs a second if two processors did nothing else (computed)", f"{2 * result.outputs / first.cpu:,.0f}"
-    yield f"time of libsodium alone / time of ingest{one.format(0.9)}", alone.over(first)
-    yield f"speed-up if the same file is ingested again{one.format(20)}", first.over(again)
+    yield f"time of libsodium alone / time of ingest{single_aim.format(0.9)}", alone.over(first)
+    yield f"speed-up if the same file is ingested again{single_aim.format(20)}", first.over(replay_time)
     yield "peak memory [below 800 MB]", f"{peak:.0f} MB"
     yield "bytes an output in the table", f"{table / result.outputs:.1f}"
 
@@ -192,8 +192,8 @@ def printed(*command: str) -> Iterator[tuple[str, str]]:
     """Yield the figures that a benchmark in another process prints, line by line."""
     with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # no outside input
         for line in running.stdout or ():
-            what, _, figure = line.rstrip("\n").partition("\t")
-            yield what, figure
+            title, _, figure = line.rstrip("\n").partition("\t")
+            yield title, figure
     if running.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with status {running.returncode}")
 
@@ -215,5 +215,5 @@ if __name__ == "__main__":
             f"{folder} has no batch.htr: expected a folder that `python -m benchmarks ingest` has prepared; run this "
             "command instead, which prepares a folder, measures it and removes it"
         )
-    for what, figure in measured(folder):
-        print(what, figure, sep="\t", flush=True)
+    for title, figure in measured(folder):
+        print(title, figure, sep="\t", flush=True)

@@ -191,10 +191,10 @@ def join(data: bytes) -> tuple[float, float, str]:
     before, start = _peak(), time.process_time()
     try:
         open_campaign(data, [AUTHOR.public])
-        found = "joined"
+        verdict = "joined"
     except BadData as error:
-        found = f"refused: {error}"
-    return time.process_time() - start, (_peak() - before) / 2**20, found
+        verdict = f"refused: {error}"
+    return time.process_time() - start, (_peak() - before) / 2**20, verdict
 
 
 def run() -> Iterator[tuple[str, str]]:
@@ -205,9 +205,12 @@ def run() -> Iterator[tuple[str, str]]:
         data = signed(notion, channel)
         share = max(notion.steps(channel) / MOST_STEPS, channel.numbers_held / MOST_HELD)
         words = [sys.executable, "-m", "benchmarks.joining"]
-        done = subprocess.run(words, input=data, capture_output=True, check=True)  # noqa: S603  # runs this file
-        seconds, memory, found = done.stdout.decode().split(" ", 2)
-        yield name, f"{len(data):>9,} B {share:>8.0%} of the limit {seconds:>6} s {memory:>6} MiB  {found[:40].strip()}"
+        process = subprocess.run(words, input=data, capture_output=True, check=True)  # noqa: S603  # runs this file
+        seconds, memory, verdict = process.stdout.decode().split(" ", 2)
+        yield (
+            name,
+            f"{len(data):>9,} B {share:>8.0%} of the limit {seconds:>6} s {memory:>6} MiB  {verdict[:40].strip()}",
+        )
 
 
 if __name__ == "__main__":

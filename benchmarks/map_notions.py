@@ -58,21 +58,21 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
     maps = [square, np.arange(GRID.size)]
     for n in AIMS:
         resolutions, rng = Resolutions(maps, n, "projective"), np.random.default_rng(1)
-        found = []
+        errors = []
         for _ in range(SURVEYS):
             shares = tree_shares(resolutions.tree, resolutions.views(truth, rng))
-            found.append(resolutions.variations(truth, shares))
-        yield "ldp", "none", "views of 5 x 5 and 1", f"{n:,}", means(found)
+            errors.append(resolutions.variations(truth, shares))
+        yield "ldp", "none", "views of 5 x 5 and 1", f"{n:,}", means(errors)
     for name, shows, notion, mechanism in questions(square.tolist()):
-        made, channel = chosen(mechanism, PlannedQuestion(GRID, notion))
+        mechanism_name, channel = chosen(mechanism, PlannedQuestion(GRID, notion))
         decoder = decoder_of(channel)
         for n in AIMS:
             rng = np.random.default_rng(1)
-            found = []
+            errors = []
             for _ in range(SURVEYS):
                 cells = estimated(decoder, truth, n, rng)
-                found.append(resolutions.variations(truth, [np.bincount(each, cells) for each in maps]))
-            yield name, shows, made, f"{n:,}", means(found)
+                errors.append(resolutions.variations(truth, [np.bincount(district, cells) for district in maps]))
+            yield name, shows, mechanism_name, f"{n:,}", means(errors)
 
 
 def estimated(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:

@@ -69,22 +69,22 @@ class Resolutions:
         """Return the linear estimate of each resolution from one simulated survey."""
         surveys = []
         shares = rng.multinomial(self.n, np.array(self.weights) / PARTS)
-        for view, decoder, asked in zip(self.maps, self.decoders, shares, strict=True):
-            share = output_shares(decoder, np.bincount(view, people), int(asked), rng)
+        for view, decoder, count in zip(self.maps, self.decoders, shares, strict=True):
+            share = output_shares(decoder, np.bincount(view, people), int(count), rng)
             even = decoder.forward(np.bincount(view) / len(view))
             weighing, shown = (
-                independent(decoder, distribution, decoder.variances(distribution) / asked)
+                independent(decoder, distribution, decoder.variances(distribution) / count)
                 for distribution in (even, share)
             )
             surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
         return combine(self.tree, surveys)
 
-    def variations(self, people: Floats, found: Sequence[Floats]) -> list[float]:
+    def variations(self, people: Floats, shares: Sequence[Floats]) -> list[float]:
         """Return the total variation between estimated and true shares at each resolution, the finest first."""
-        truths = [np.bincount(each, people) for each in self.maps]
-        return [total_variation(a, b) for a, b in zip(found, truths, strict=True)][::-1]
+        truths = [np.bincount(district, people) for district in self.maps]
+        return [total_variation(a, b) for a, b in zip(shares, truths, strict=True)][::-1]
 
 
 def means(errors: Sequence[Sequence[float]]) -> str:
     """Return the mean over the surveys at each resolution, as text."""
-    return " / ".join(f"{each:.3f}" for each in np.mean(errors, axis=0))
+    return " / ".join(f"{error:.3f}" for error in np.mean(errors, axis=0))

@@ -61,33 +61,33 @@ def flat(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> 
 
 def projected(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
     """Return the shares of each resolution, projected within their parents even if the map is nearly uniform."""
-    found, above = [], np.ones(1)
-    for each, parent in zip(combined, tree.parents, strict=True):
-        above = project_inside(each.raw, each.weighing, parent, above)
-        found.append(above)
-    return found
+    shares, above = [], np.ones(1)
+    for resolution, parent in zip(combined, tree.parents, strict=True):
+        above = project_inside(resolution.raw, resolution.weighing, parent, above)
+        shares.append(above)
+    return shares
 
 
 def measured(folder: Path) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of views beside cells."""
-    for column, what in COLUMNS_READ.items():
+    for column, label in COLUMNS_READ.items():
         people = true_shares(folder, column)
         for n, aims in AIMS.items():
             resolutions, rng = Resolutions([districts(factor) for factor in FACTORS], n), np.random.default_rng(1)
             errors: dict[str, list[list[float]]] = {}
             for _ in range(SURVEYS):
-                found = {"views": consistent(resolutions.tree, resolutions.views(people, rng))}
+                estimates = {"views": consistent(resolutions.tree, resolutions.views(people, rng))}
                 for method, cells in flat(resolutions.decoders[-1], people, n, rng).items():
-                    found[f"cells only, {method}"] = [np.bincount(each, cells) for each in resolutions.maps]
-                for name, shares in found.items():
+                    estimates[f"cells only, {method}"] = [np.bincount(district, cells) for district in resolutions.maps]
+                for name, shares in estimates.items():
                     errors.setdefault(name, []).append(resolutions.variations(people, shares))
-            asked = " / ".join(f"{weight / PARTS:g}" for weight in resolutions.weights[::-1])
-            for name, each in sorted(errors.items(), reverse=True):
+            weights = " / ".join(f"{weight / PARTS:g}" for weight in resolutions.weights[::-1])
+            for name, runs in sorted(errors.items(), reverse=True):
                 yield (
-                    what,
+                    label,
                     f"{n:,}",
-                    f"{name}, {asked}" if name == "views" else name,
-                    means(each),
+                    f"{name}, {weights}" if name == "views" else name,
+                    means(runs),
                     " / ".join(f"{aim:.2f}" for aim in aims) if name == "views" and column == "users" else "",
                 )
 
@@ -118,13 +118,13 @@ def uniform_to_clustered(folder: Path) -> Iterator[tuple[str, ...]]:
                     errors["projected"].append(resolutions.variations(people, projected(resolutions.tree, combined)))
                     errors["estimated"].append(resolutions.variations(people, consistent(resolutions.tree, combined)))
                 tree = " / ".join(map(str, factors[::-1]))
-                yield (name, tree, f"{n:,}", *(means(each) for each in errors.values()))
+                yield (name, tree, f"{n:,}", *(means(runs) for runs in errors.values()))
 
 
 def main() -> None:
     """Measure, print the figures, and write the section of docs/BENCHMARKS.md."""
     folder = page.folder_with(FILE, ": see SOURCES in aggregator.reproduce.data")
-    wanted = {
+    sections = {
         "views": (("true shares", "people", "asked", "cells / 5 x 5 / 25 x 25", "at most"), measured(folder)),
         "shapes": (
             ("true shares", "cells on a side", "people", "projected", "estimated"),
@@ -132,7 +132,7 @@ def main() -> None:
         ),
         "notions": (map_notions.HEADS, map_notions.measured(true_shares(folder, "users"))),
     }
-    tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}
+    tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in sections.items()}
     page.write("maps", Path(__file__).with_suffix(".md"), surveys=SURVEYS, **tables)
 
 

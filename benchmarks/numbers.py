@@ -111,16 +111,16 @@ def by_tree(p: Floats, n: int) -> Estimator:
     maps = [np.arange(len(p))]
     while int(maps[0].max()) >= BASE:
         maps.insert(0, maps[0] // BASE)
-    decoders = [decoder_of(_one_hot(int(each.max()) + 1)) for each in maps]
+    decoders = [decoder_of(_one_hot(int(grouping.max()) + 1)) for grouping in maps]
     tree, even = Tree.of(maps), np.full(len(maps), 1 / len(maps))
 
     def estimated(rng: np.random.Generator) -> Floats:
         surveys: list[ViewEstimate | None] = []
-        for each, decoder, asked in zip(maps, decoders, rng.multinomial(n, even), strict=True):
-            share = counted(decoder.forward(np.bincount(each, p)), int(asked), rng) / asked
-            reference = decoder.forward(np.bincount(each) / len(each))
+        for grouping, decoder, count in zip(maps, decoders, rng.multinomial(n, even), strict=True):
+            share = counted(decoder.forward(np.bincount(grouping, p)), int(count), rng) / count
+            reference = decoder.forward(np.bincount(grouping) / len(grouping))
             weighing, shown = (
-                independent(decoder, distribution, decoder.variances(distribution) / asked)
+                independent(decoder, distribution, decoder.variances(distribution) / count)
                 for distribution in (reference, share)
             )
             surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
@@ -131,8 +131,10 @@ def by_tree(p: Floats, n: int) -> Estimator:
 
 def _one_hot(size: int) -> Channel:
     """Return the best of three channels whose outputs are not sets, so that a whole survey is one multinomial draw."""
-    asked = PlannedQuestion(values(size), Ldp(NANONATS))
-    return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
+    question = PlannedQuestion(values(size), Ldp(NANONATS))
+    return min(
+        (chosen(name, question)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse
+    )
 
 
 def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> Estimator:
@@ -163,13 +165,13 @@ def estimators(p: Floats, n: int) -> dict[str, Estimator]:
     }
 
 
-def errors(found: Floats, p: Floats) -> tuple[float, float, float]:
+def errors(estimate: Floats, p: Floats) -> tuple[float, float, float]:
     """Return the Wasserstein distance as a fraction of the range, and the mean errors of nine deciles (in steps) and of
     the shares of ranges."""
-    ours, true = np.cumsum(found), np.cumsum(p)
-    deciles = [np.searchsorted(each, DECILES - 1e-12) for each in (ours, true)]
+    ours, true = np.cumsum(estimate), np.cumsum(p)
+    deciles = [np.searchsorted(cumulative, DECILES - 1e-12) for cumulative in (ours, true)]
     width = round(WIDE * len(p))
-    ranges = [each[width - 1 :] - np.r_[0, each[: len(p) - width]] for each in (ours, true)]
+    ranges = [cumulative[width - 1 :] - np.r_[0, cumulative[: len(p) - width]] for cumulative in (ours, true)]
     return (
         float(np.abs(ours - true)[:-1].sum() / (len(p) - 1)),
         float(np.abs(deciles[0] - deciles[1]).mean()),
@@ -194,26 +196,26 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
         ("hours a week, more people", hours / hours.sum(), 100_000, ("", "", "")),
         ("Beta(2, 5), 1,024 numbers", beta(1024), 10_000, ("0.0135", "", "0.019")),
     ]
-    for what, p, n, aims in cases:
+    for label, p, n, aims in cases:
         for name, estimator in estimators(p, n).items():
             rng = np.random.default_rng(1)
             means = np.mean([errors(estimator(rng), p) for _ in range(SURVEYS)], axis=0)
             ours = name == "wave, smooth"
             means_text = (f"{means[0]:.4f}", f"{means[1]:.2f}", f"{means[2]:.4f}")
-            cells = (f"{one} [{aim}]" if ours and aim else one for one, aim in zip(means_text, aims, strict=True))
-            yield (what, f"{n:,}", name, *cells)
+            cells = (f"{text} [{aim}]" if ours and aim else text for text, aim in zip(means_text, aims, strict=True))
+            yield (label, f"{n:,}", name, *cells)
 
 
 def wave_and_hierarchy() -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of the planner's reference shapes: wave and hierarchy, by number of people."""
     for n in (10_000, 100_000, 1_000_000):
-        found = []
+        mean_errors = []
         for estimator in (by_wave, by_tree):
             rng = np.random.default_rng(1)
             shapes = reference_shapes(74)
             every = [errors(estimator(p, n)(rng), p) for p in shapes for _ in range(SURVEYS)]
-            found.append(np.mean(every, axis=0))
-        cells = [f"{each[field]:.4f}" for field in (0, 2) for each in found]
+            mean_errors.append(np.mean(every, axis=0))
+        cells = [f"{of_estimator[field]:.4f}" for field in (0, 2) for of_estimator in mean_errors]
         yield (f"{n:,}", *cells)
 
 
@@ -237,7 +239,7 @@ def means() -> Iterator[tuple[str, ...]]:
         piecewise = float(p @ (numbers**2 / (root - 1) + (root + 3) / (3 * (root - 1) ** 2)))
         mixed = 1 - math.exp(-eps / 2) if eps > 0.61 else 0.0
         published = (duchi, piecewise, mixed * piecewise + (1 - mixed) * duchi)
-        level, few = exact.level_from(eps), next(edges for most, edges in EDGES if eps <= most)
+        level, few = exact.level_from(eps), next(edges for highest, edges in EDGES if eps <= highest)
         ours = []
         for count in (few, 64):
             domain = Buckets.of(np.linspace(-1, 1, count).tolist())
@@ -246,9 +248,9 @@ def means() -> Iterator[tuple[str, ...]]:
         domain = Buckets.of([x / 1000 for x in range(-1000, 1001, 20)])
         ours.append(rounding(decoder_of(wave(101, level)), domain, numbers, p))
         best = min(published)
-        cells = [math.sqrt(one / best) for one in (*published, *ours)]
-        yield (f"{eps:g}", *(f"{one:.2f}" for one in cells[:3]), f"{few}", f"{cells[3]:.2f} [1.1]",
-               *(f"{one:.2f}" for one in cells[4:]))  # fmt: skip
+        cells = [math.sqrt(variance / best) for variance in (*published, *ours)]
+        yield (f"{eps:g}", *(f"{ratio:.2f}" for ratio in cells[:3]), f"{few}", f"{cells[3]:.2f} [1.1]",
+               *(f"{ratio:.2f}" for ratio in cells[4:]))  # fmt: skip
 
 
 def decoding_time() -> str:
@@ -264,7 +266,7 @@ def decoding_time() -> str:
 def main() -> None:
     """Measure, print the figures, and write the section of docs/BENCHMARKS.md."""
     folder = page.folder_with(FILE, ", the UCI Adult data set")
-    wanted = {
+    sections = {
         "shares": (("numbers", "people", "estimator", "W1", "deciles", "40% ranges"), distributions(folder)),
         "rivals": (
             ("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"),
@@ -273,7 +275,7 @@ def main() -> None:
         "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding", "64 edges", "wave"),
                   means()),
     }  # fmt: skip
-    tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}
+    tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in sections.items()}
     page.write("numbers", Path(__file__).with_suffix(".md"), surveys=SURVEYS, seconds=decoding_time(), **tables)
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
 
 
-def folder_with(file: str, what: str) -> Path:
+def folder_with(file: str, description: str) -> Path:
     """Return the folder of data that the command line names; end the program if ``file`` is not in the folder."""
     if len(sys.argv) != 2 or not (Path(sys.argv[1]) / file).is_file():
-        sys.exit(f"usage: python -m benchmarks.{Path(sys.argv[0]).stem} DATA, a folder with {file}{what}")
+        sys.exit(f"usage: python -m benchmarks.{Path(sys.argv[0]).stem} DATA, a folder with {file}{description}")
     return Path(sys.argv[1])
 
 
 def shown(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Print each row as soon as it is measured; return all rows."""
-    found = []
+    printed_rows = []
     for row in rows:
         print(*row, sep="  ", flush=True)
-        found.append(row)
-    return found
+        printed_rows.append(row)
+    return printed_rows
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

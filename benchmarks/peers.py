@@ -51,13 +51,13 @@ def install() -> None:
     PLACE.mkdir(exist_ok=True)
     subprocess.run([sys.executable, "-m", "venv", str(PLACE / "env")], check=True)  # noqa: S603  # no outside input
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    faults = {}
+    requirements, faults = (SIDE / "libraries.txt").read_text().splitlines(), {}
     for library in LIBRARIES[1:]:
-        line = next(one for one in (SIDE / "libraries.txt").read_text().splitlines() if one.startswith(library + "=="))
-        done = subprocess.run([*pip, line], capture_output=True, text=True)  # noqa: S603  # no outside input
-        if done.returncode == 0:
-            done = subprocess.run([str(PYTHON), "-c", TRIALS[library]], capture_output=True, text=True)  # noqa: S603
-        faults[library] = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no reason"])[-1]
+        requirement = next(line for line in requirements if line.startswith(library + "=="))
+        process = subprocess.run([*pip, requirement], capture_output=True, text=True)  # noqa: S603  # no outside input
+        if process.returncode == 0:
+            process = subprocess.run([str(PYTHON), "-c", TRIALS[library]], capture_output=True, text=True)  # noqa: S603
+        faults[library] = "" if process.returncode == 0 else (process.stderr.strip().splitlines() or ["no reason"])[-1]
     (PLACE / "as-published.json").write_text(json.dumps(faults))
     subprocess.run([*pip, "-r", str(SIDE / "mended.txt")], check=True)  # noqa: S603  # no outside input
 
@@ -87,9 +87,9 @@ def run(library: str, part: str) -> None:
     alone = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     command = ["nice", python, str(SIDE / "measure.py"), library, part, str(PLACE)]
     with results_file(library, part).open("w") as file:
-        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, env=alone, cwd=ROOT)  # noqa: S603
-    if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
+        process = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, env=alone, cwd=ROOT)  # noqa: S603
+    if process.returncode:
+        why = (process.stderr.strip().splitlines() or ["no reason"])[-1]
         results_file(library, part).write_text(json.dumps({"stopped": why}))
 
 
@@ -115,7 +115,7 @@ def write() -> None:
     rows = [row for library in LIBRARIES for row in rows_of(library)]
     pip = [str(PYTHON), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"]
     listed = subprocess.run(pip, check=True, capture_output=True, text=True).stdout  # noqa: S603  # no outside input
-    known = {one["name"].lower(): one["version"] for one in json.loads(listed)}
+    known = {package["name"].lower(): package["version"] for package in json.loads(listed)}
     faults = json.loads((PLACE / "as-published.json").read_text())
     page.write(
         "peers",
@@ -132,7 +132,7 @@ def write() -> None:
         load=f"{min(loads):.1f} to {max(loads):.1f}",
         more_people=", ".join(f"{n:,}" for n in plan["people"][1:]),
         costs="\n\n".join(f"eps = {eps}\n\n{costs(rows, eps)}" for eps in plan["levels"]),
-        whole=whole(rows),
+        whole=path_costs(rows),
         errors="\n\n".join(
             f"eps = {eps}, n = {n:,}\n\n{errors(rows, eps, n)}" for eps in plan["levels"] for n in plan["people"]
         ),
@@ -146,11 +146,11 @@ def named(row: dict[str, Any]) -> str:
 
 def gathered(rows: list[dict[str, Any]], eps: float) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Return the rows at one level by library and mechanism, in the order of k."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         if row.get("eps") == eps:
-            found.setdefault((row["library"], named(row)), []).append(row)
-    return found
+            groups.setdefault((row["library"], named(row)), []).append(row)
+    return groups
 
 
 def costs(rows: list[dict[str, Any]], eps: float) -> str:
@@ -168,17 +168,17 @@ def costs(rows: list[dict[str, Any]], eps: float) -> str:
     whys = sorted({f"{r['library']}, {named(r)}, k = {r['k']}: {r['failed']}" for r in rows if "failed" in r})
     whys += [f"{r['library']} did not run: {r['stopped']}" for r in rows if "stopped" in r]
     failed = "".join(f"\n- {why}" for why in whys)
-    found = table(["library", "mechanism", "client, us", "server, us", "bytes"], lines)
-    return f"{found}\n\nFailed:\n{failed}" if failed and eps == LEVELS[-1] else found
+    cost_table = table(["library", "mechanism", "client, us", "server, us", "bytes"], lines)
+    return f"{cost_table}\n\nFailed:\n{failed}" if failed and eps == LEVELS[-1] else cost_table
 
 
-def whole(rows: list[dict[str, Any]]) -> str:
+def path_costs(rows: list[dict[str, Any]]) -> str:
     """Return the table of halftruth's costs: an answer, an enrolled key and a counted report."""
     lines = []
     for row in rows:
-        if one := row.get("whole"):
-            answer = f"{one['answer']:.0f} ({one['answer on the clock']:.0f})"
-            times = [answer, f"{one['enrolled']:.0f}", f"{one['counted']:.0f}", f"{one['envelope']}"]
+        if cost := row.get("whole"):
+            answer = f"{cost['answer']:.0f} ({cost['answer on the clock']:.0f})"
+            times = [answer, f"{cost['enrolled']:.0f}", f"{cost['counted']:.0f}", f"{cost['envelope']}"]
             lines.append([str(row["k"]), f"{row['eps']:g}", row["mechanism"], *times])
     return table(["k", "eps", "mechanism", "answer, us", "enrolled, us", "counted, us", "bytes, signed"], lines)
 
@@ -187,15 +187,15 @@ def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
     """Return the table of errors: MSE and TV of each estimate for all k."""
     lines = []
     for (library, mechanism), some in gathered(rows, eps).items():
-        at = {row["k"]: next((one for one in row.get("cells", []) if one["n"] == n), {}) for row in some}
-        kinds = list(dict.fromkeys(column_of(name) for one in at.values() for name in one.get("estimates", {})))
+        cell_of = {row["k"]: next((cell for cell in row.get("cells", []) if cell["n"] == n), {}) for row in some}
+        kinds = list(dict.fromkeys(column_of(name) for cell in cell_of.values() for name in cell.get("estimates", {})))
         for kind in kinds or ["-"]:
             line = [library, mechanism, kind]
             for k in SIZES:
-                one = at.get(k, {})
-                runs = next((runs for name, runs in one.get("estimates", {}).items() if column_of(name) == kind), None)
+                cell = cell_of.get(k, {})
+                runs = next((runs for name, runs in cell.get("estimates", {}).items() if column_of(name) == kind), None)
                 if runs is None:
-                    line.append(one.get("why", "failed"))
+                    line.append(cell.get("why", "failed"))
                     continue
                 mse, tv = ([run[part] for run in runs] for part in (0, 1))
                 line.append(f"{spread(mse, 'e')}; {spread(tv, 'f')} ({len(runs)})")
@@ -225,12 +225,12 @@ def main() -> None:
         default=SECONDS,
         help="maximum processor seconds of a larger survey [default: %(default)s]",
     )
-    asked = parser.parse_args()
-    if asked.step == "install" or (asked.step is None and not (PLACE / "as-published.json").exists()):
+    arguments = parser.parse_args()
+    if arguments.step == "install" or (arguments.step is None and not (PLACE / "as-published.json").exists()):
         install()
-    if asked.step in (None, "measure"):
-        measure(asked.seconds)
-    if asked.step in (None, "write"):
+    if arguments.step in (None, "measure"):
+        measure(arguments.seconds)
+    if arguments.step in (None, "write"):
         write()
 
 

@@ -93,22 +93,22 @@ def send_slowly(address: HostPort, data: bytes, *, step: int = 2**20) -> None:
     """Send bytes to the service, ``step`` at a time, and wait for the end of the connection."""
     with socket.create_connection(address, timeout=120) as connection, suppress(ConnectionError):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for at in range(0, len(data), step):
-            connection.sendall(data[at : at + step])
+        for start in range(0, len(data), step):
+            connection.sendall(data[start : start + step])
         while connection.recv(65536):
             pass
 
 
 def smallest() -> bytes:
     """Return an upload with the maximum number of envelopes, whose signatures are not valid."""
-    one = len(Envelope(Kind.REPORT, bytes(8), b"", bytes(64)).encode())
-    return b"".join(Envelope(Kind.REPORT, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
+    count = BYTES // len(Envelope(Kind.REPORT, bytes(8), b"", bytes(64)).encode())
+    return b"".join(Envelope(Kind.REPORT, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(count))
 
 
 def most_expensive(address: HostPort, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
     """Return the most expensive requests that any client may make, and cheap ones for comparison, by name."""
     size = len(reports) // DEVICES
-    forged = b"".join(reports[at : at + size - 1] + b"\0" for at in range(0, len(reports), size))
+    forged = b"".join(reports[start : start + size - 1] + b"\0" for start in range(0, len(reports), size))
     crumbs = HEAD % b"reports" + b"content-length: 4096\r\n\r\n" + bytes(4096)
     chunks = HEAD % b"reports" + b"transfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * (BYTES // 6)
     lines = b"GET /v1/campaigns HTTP/1.1\r\nhost: x\r\n" + b"a: " + bytes([98]) * 60 + b"\r\n"
@@ -149,17 +149,17 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
             status, body = send(address, "POST", "/v1/counted", reports)
             if status != http.client.OK or b"false" in body:
                 raise RuntimeError("the service did not find all counted reports")
-            for what, request in requests.items():
-                times = 1 if "byte by byte" in what or "no request" in what else repeats
+            for title, request in requests.items():
+                times = 1 if "byte by byte" in title or "no request" in title else repeats
                 before = processor_seconds(process)
                 for _ in range(times):
                     request()
                 took = (processor_seconds(process) - before) / times
-                yield what + " [under 20 ms]" * (times > 1), f"{took * 1000:.1f} ms"
-            for what in list(requests)[:6]:
-                waits = beside(address, requests[what])
+                yield title + " [under 20 ms]" * (times > 1), f"{took * 1000:.1f} ms"
+            for title in list(requests)[:6]:
+                waits = beside(address, requests[title])
                 figures = f"{np.median(waits) * 1000:.0f} ms, at most {max(waits) * 1000:.0f} ms"
-                yield f"GET /v1/campaigns while 3 clients repeat {what} [under 100 ms]", figures
+                yield f"GET /v1/campaigns while 3 clients repeat {title} [under 100 ms]", figures
 
 
 def beside(address: HostPort, request: Callable[[], object], requests: int = 20) -> list[float]:

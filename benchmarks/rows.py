@@ -72,5 +72,5 @@ if __name__ == "__main__":
     parser.add_argument("rows", type=int, nargs="?", default=ROWS, help="number of rows [default: %(default)s]")
     rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as name:
-        for what, figure in measured(Path(name), rows):
-            print(what, figure, sep="\t", flush=True)
+        for title, figure in measured(Path(name), rows):
+            print(title, figure, sep="\t", flush=True)

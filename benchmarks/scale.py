@@ -82,8 +82,8 @@ def result(study: Study, signed: SignedCampaign, engine: Local | Cluster) -> str
     digest = hashlib.sha256()
     for name in ("period", "key", "slot", "output"):
         digest.update(rows[name].to_numpy().tobytes())
-    found = estimate(signed, engine.tally(study, signed)).as_json()
-    digest.update(json.dumps(found | {"table_version": None}).encode())
+    estimate_json = estimate(signed, engine.tally(study, signed)).as_json()
+    digest.update(json.dumps(estimate_json | {"table_version": None}).encode())
     return digest.hexdigest()
 
 
@@ -135,14 +135,14 @@ class Turns:
                 raise RuntimeError(f"{passed} of {REPORTS_VERIFIED} reports were verified")
         copy = Study.open(shutil.copytree(study_path, study_path.with_name("copy")))
         with self.ingest.turn(engine):
-            done = engine.ingest(copy, [batch], now=OPENS)
+            first = engine.ingest(copy, [batch], now=OPENS)
         self.travelled = engine.travelled if isinstance(engine, Cluster) else 0
         with self.known.turn(engine):
-            again = engine.ingest(copy, [batch], now=OPENS)
-        if (done.accepted, again.refused) != (REPORTS_VERIFIED, {"replayed": REPORTS_VERIFIED}):
+            second = engine.ingest(copy, [batch], now=OPENS)
+        if (first.accepted, second.refused) != (REPORTS_VERIFIED, {"replayed": REPORTS_VERIFIED}):
             raise RuntimeError(
-                f"{done.accepted} of {REPORTS_VERIFIED} reports were accepted, and {done.refused} refused; of the "
-                f"same file again, {again.refused}"
+                f"{first.accepted} of {REPORTS_VERIFIED} reports were accepted, and {first.refused} refused; of the "
+                f"same file again, {second.refused}"
             )
         self.left.add(result(copy, campaign(), engine))
         self.stored, self.keys = size_of(copy.path, REPORTS), size_of(copy.path, KEYS)
@@ -151,11 +151,11 @@ class Turns:
 
 def run() -> Iterator[tuple[str, str]]:
     """Yield ingest and verification by 1 and 2 workers beside the local engine, and the cost of a report."""
-    with tempfile.TemporaryDirectory() as name, workers(1) as one, workers(2) as two:
+    with tempfile.TemporaryDirectory() as name, workers(1) as one_worker, workers(2) as two_workers:
         study, warm = Path(name) / "study", Path(name) / "warm.htr"
         batch = prepare(Path(name), REPORTS_VERIFIED)
         warm.write_bytes(batch.read_bytes()[: WARM_UP * batch.stat().st_size // REPORTS_VERIFIED])
-        thread, threads, single, double = (Turns(engine) for engine in (Local(1), Local(), one, two))
+        thread, threads, single, double = (Turns(engine) for engine in (Local(1), Local(), one_worker, two_workers))
         for round_ in range(ROUNDS):
             for turns in (thread, threads, single, double):
                 if round_ == 0:
@@ -173,15 +173,15 @@ def run() -> Iterator[tuple[str, str]]:
     yield "  processor time: 2 workers / 1 worker", f"{ingest[1].cpu / ingest[0].cpu:.2f}"
     yield "speed-up of ingest by a second thread, local engine", f"{thread.ingest.wall / threads.ingest.wall:.2f}"
     yield "time of ingest: 2 workers / local engine", f"{double.ingest.wall / threads.ingest.wall:.2f}"
-    for what, turns in (("local", threads), ("2 workers", double)):
+    for engine_name, turns in (("local", threads), ("2 workers", double)):
         yield (
-            f"a known file, compared with its first ingest, {what}",
+            f"a known file, compared with its first ingest, {engine_name}",
             f"{turns.ingest.wall / turns.known.wall:.1f} times as fast",
         )
     yield "rows and estimates of all engines", "the same bytes"
-    for what, turns in (("1 worker", single), ("2 workers", double)):
-        seconds = " / ".join(f"{one.wall:.1f}" for one in (turns.verify, turns.ingest, turns.known))
-        yield f"seconds to verify / ingest / ingest again, {what}", seconds
+    for engine_name, turns in (("1 worker", single), ("2 workers", double)):
+        seconds = " / ".join(f"{duration.wall:.1f}" for duration in (turns.verify, turns.ingest, turns.known))
+        yield f"seconds to verify / ingest / ingest again, {engine_name}", seconds
     yield "reports per second and core, 1 worker", f"{core:,.0f}"
     yield "bytes a report: read (twice)", f"{read / REPORTS_VERIFIED:.0f}"
     yield "bytes a report: sorted into shards", f"{double.travelled / REPORTS_VERIFIED:.1f}"
@@ -210,9 +210,9 @@ def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
     Each commit is sorted by key, like those of the Dask engine.
     """
     author = SigningKey(bytes(range(32)))
-    asked = campaign().campaign
-    asked = replace(asked, closes=asked.opens + 2 * asked.period_seconds)
-    signed = open_campaign(seal_campaign(asked, author), [author.public])
+    map_campaign = campaign().campaign
+    map_campaign = replace(map_campaign, closes=map_campaign.opens + 2 * map_campaign.period_seconds)
+    signed = open_campaign(seal_campaign(map_campaign, author), [author.public])
     study = Study.create(folder / "study")
     study.import_campaign(signed.data, [signed.author], "map")
     for period in (0, 1):
@@ -237,24 +237,24 @@ def aggregate(rows: int) -> Iterator[tuple[str, str]]:
         study, signed = generated(Path(name), rows)
         yield f"{rows:,} rows written, sorted by key", f"{time.perf_counter() - began:.1f} s"
         yield "bytes a row in the table", f"{size_of(study.path, REPORTS) / rows:.1f}"
-        with workers(1) as one, workers(2) as two:
-            for what, period in (
+        with workers(1) as one_worker, workers(2) as two_workers:
+            for rows_text, period in (
                 (f"one period, {rows // 2:,} rows", 0),
                 (f"latest of two periods, {rows:,} rows", None),
             ):
-                found = {}
-                for engine_name, engine in (("local", Local()), ("1 worker", one), ("2 workers", two)):
+                tallies = {}
+                for engine_name, engine in (("local", Local()), ("1 worker", one_worker), ("2 workers", two_workers)):
                     began = time.perf_counter()
                     tally = engine.tally(study, signed, period)
-                    found[engine_name] = tally.counts.tolist()
-                    yield f"tally, {what}, {engine_name}", f"{time.perf_counter() - began:.1f} s"
-                same = all(counts == found["local"] for counts in found.values())
-                yield f"tally, {what}, all engines", "the same integers" if same else "DIFFERENT"
-            yield from deduplicated(study, signed, two)
-            most = [*two.workers.client.run(peak).values(), *one.workers.client.run(peak).values()]
+                    tallies[engine_name] = tally.counts.tolist()
+                    yield f"tally, {rows_text}, {engine_name}", f"{time.perf_counter() - began:.1f} s"
+                same = all(counts == tallies["local"] for counts in tallies.values())
+                yield f"tally, {rows_text}, all engines", "the same integers" if same else "DIFFERENT"
+            yield from deduplicated(study, signed, two_workers)
+            peaks = [*two_workers.workers.client.run(peak).values(), *one_worker.workers.client.run(peak).values()]
             yield (
                 "peak memory: this process; each of two workers; one alone",
-                "; ".join(f"{megabytes:,.0f} MB" for megabytes in (peak(), max(most[:2]), most[2])),
+                "; ".join(f"{megabytes:,.0f} MB" for megabytes in (peak(), max(peaks[:2]), peaks[2])),
             )
 
 
@@ -271,7 +271,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
     known = tables.query(table, f"SELECT key FROM rows WHERE period = 0 LIMIT {size // 2}")["key"].to_numpy()  # noqa: S608
     study_version, rng = StudyVersion.of(study), np.random.default_rng(2)
     zeros = np.zeros(size, dtype=np.int64)
-    for what in ("first round, reads the period", "next round"):
+    for round_name in ("first round, reads the period", "next round"):
         fresh = rng.integers(-(2**63), 2**63 - 1, size - len(known))
         key = np.concatenate([known, fresh])
         candidates = deduplicate.Candidates(
@@ -283,16 +283,17 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
         jobs = ((study_version, table.version(), shard, number, [parts[shard]]) for shard in range(number))
         deduplicated = [item.future.result() for item in engine.workers.in_order(steps.deduplicate, jobs, at=preferred)]
         took = time.perf_counter() - began
-        accepted = sum(one.outcome.accepted.total() for one in deduplicated)
+        accepted = sum(shard_result.outcome.accepted.total() for shard_result in deduplicated)
         if accepted != len(fresh):
             raise RuntimeError(f"{accepted} reports were accepted, but {len(fresh)} are new")
-        tables.add(study.path / REPORTS, pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in deduplicated]))
+        new_rows = [shard_result.rows.cast(SCHEMAS[REPORTS]) for shard_result in deduplicated]
+        tables.add(study.path / REPORTS, pa.concat_tables(new_rows))
         table = tables.snapshot(study.path / REPORTS)
-        yield f"deduplication of {size:,} outputs, {what}", f"{took:.1f} s"
+        yield f"deduplication of {size:,} outputs, {round_name}", f"{took:.1f} s"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Tally generated rows, and deduplicate against them, on two workers.")
     parser.add_argument("rows", type=int, help="number of rows")
-    for what, measured in aggregate(parser.parse_args().rows):
-        print(f"  {what:<68} {measured}", flush=True)
+    for title, measured in aggregate(parser.parse_args().rows):
+        print(f"  {title:<68} {measured}", flush=True)

@@ -29,7 +29,7 @@ def run() -> Iterator[tuple[str, str]]:
         )  # fmt: skip
         data = seal_campaign(campaign, key)
         sealed = Report.of(campaign_id(data), campaign, 0, 0, [0] * count).seal(key)
-        each = f" ({len(sealed) / count:.2f} a reading)" if count > 1 else ""
+        per_reading = f" ({len(sealed) / count:.2f} a reading)" if count > 1 else ""
         outputs = "1 output" if count == 1 else f"{count} outputs"
-        what = f"signed report of {outputs}, k = {domain.size}"
-        yield f"{what}{f' [{aim}]' if aim else ''}", f"{len(sealed)} bytes{each}"
+        title = f"signed report of {outputs}, k = {domain.size}"
+        yield f"{title}{f' [{aim}]' if aim else ''}", f"{len(sealed)} bytes{per_reading}"

@@ -52,19 +52,19 @@ TIMED = """async ([author, data, opens, answers, audits]) => {
 def bare() -> bytes:
     """Return all modules of the browser's device, without comments and indentation."""
     paths = [path for path in sorted(WEB.rglob("*.js")) if path.parent.name != "page"]
-    whole = "\n".join(path.read_text(encoding="utf-8") for path in paths)
-    return re.sub(r"\n\s*", "\n", re.sub(r"/\*\*.*?\*/|(?<!:)//[^\n]*", "", whole, flags=re.DOTALL)).encode()
+    code = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    return re.sub(r"\n\s*", "\n", re.sub(r"/\*\*.*?\*/|(?<!:)//[^\n]*", "", code, flags=re.DOTALL)).encode()
 
 
 def run() -> Iterator[tuple[str, str]]:
     """Yield the figures, with targets in brackets."""
     yield "all modules of the device without comments, gzipped", f"{len(gzip.compress(bare(), 9)) / 1000:.1f} kB"
-    made = document(open_campaign(EDUCATION, [SIGNER.public]), page_code(), served=True)
+    html = document(open_campaign(EDUCATION, [SIGNER.public]), page_code(), served=True)
     yield (
         "the document of a campaign, by brotli [at most 60 kB]",
-        f"{len(brotli.compress(made.encode())) / 1000:.1f} kB",
+        f"{len(brotli.compress(html.encode())) / 1000:.1f} kB",
     )
-    yield "the document of a campaign, gzipped", f"{len(gzip.compress(made.encode(), 9)) / 1000:.1f} kB"
+    yield "the document of a campaign, gzipped", f"{len(gzip.compress(html.encode(), 9)) / 1000:.1f} kB"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(Path(profile)) as browser:
         arguments = [AUTHOR.public.hex(), campaign().hex(), OPENS, ANSWERS, AUDITS]
         audited, answered = browser.page().evaluate(TIMED, arguments)

@@ -82,11 +82,11 @@ def tried(mechanism: LibraryMechanism, people: list[int]) -> Trial:
     """Return the approximate costs of a survey; the library may compile and fill its caches before the measurement."""
     survey(mechanism, people[:10])
     few = 20 if sum(survey(mechanism, people[:20])[:2]) > SLOW else 200
-    many = 5 * few
+    count = 5 * few
     # Of two runs, the faster one counts: load on the machine makes one survey in a hundred many times slower.
     before = min(sum(survey(mechanism, people[:few])[:2]) for _ in range(2))
-    client, server = min((survey(mechanism, people[:many])[:2] for _ in range(2)), key=sum)
-    return Trial(many, client, server, max(0.0, client + server - before) / (many - few))
+    client, server = min((survey(mechanism, people[:count])[:2] for _ in range(2)), key=sum)
+    return Trial(count, client, server, max(0.0, client + server - before) / (count - few))
 
 
 def surveys(mechanism: LibraryMechanism, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str, Any]]]:
@@ -104,13 +104,13 @@ def costs(mechanism: LibraryMechanism, drawn: dict[int, Any], seconds: float) ->
     """Return the microseconds of one report at the client and at the server, in surveys within ``seconds``, and its
     bytes."""
     trial = tried(mechanism, drawn[COST_REPORTS][0].tolist())
-    client, server, at = trial.client / trial.reports, trial.server / trial.reports, trial.reports
+    client, server, reports = trial.client / trial.reports, trial.server / trial.reports, trial.reports
     if trial.expected(COST_REPORTS) <= seconds:
         spent = [(client, server) for _, client, server, _ in surveys(mechanism, drawn[COST_REPORTS])]
         client, server = (float(np.median(part)) / COST_REPORTS for part in zip(*spent, strict=True))
-        at = COST_REPORTS
-    cost = {"client": client * 1e6, "server": server * 1e6, "at": at, "wire": mechanism.wire}
-    return {"cost": cost} | ({"whole": mechanism.whole()} if hasattr(mechanism, "whole") else {})
+        reports = COST_REPORTS
+    cost = {"client": client * 1e6, "server": server * 1e6, "at": reports, "wire": mechanism.wire}
+    return {"cost": cost} | ({"whole": mechanism.path_costs()} if hasattr(mechanism, "path_costs") else {})
 
 
 def errors(mechanism: LibraryMechanism, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:

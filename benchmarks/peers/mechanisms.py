@@ -100,11 +100,11 @@ def _pure_hadamard(k: int, eps: float) -> LibraryMechanism:
 
     server = HadamardResponseServer(eps, k)
 
-    def again() -> Any:
+    def reset_server() -> Any:
         server.reset()  # a new server would have another permutation than the clients
         return server
 
-    return _pure(k, HadamardResponseClient(eps, k, server.get_hash_funcs()), again, bits_for(server.hr.outsz))
+    return _pure(k, HadamardResponseClient(eps, k, server.get_hash_funcs()), reset_server, bits_for(server.hr.outsz))
 
 
 # In multi-freq-ldpy, functions depend on k and eps and are compiled at their first call; only a clipped estimate
@@ -122,20 +122,20 @@ def _multi(
 def _multi_direct(k: int, eps: float) -> LibraryMechanism:
     from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
 
-    return _multi(k, lambda x: GRR_Client(x, k, eps), lambda them: GRR_Aggregator_MI(them, k, eps), bits_for(k))
+    return _multi(k, lambda x: GRR_Client(x, k, eps), lambda reports: GRR_Aggregator_MI(reports, k, eps), bits_for(k))
 
 
 def _multi_unary(k: int, eps: float) -> LibraryMechanism:
     from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
 
-    return _multi(k, lambda x: UE_Client(x, k, eps), lambda them: UE_Aggregator_MI(them, eps), k, 8 * k)
+    return _multi(k, lambda x: UE_Client(x, k, eps), lambda reports: UE_Aggregator_MI(reports, eps), k, 8 * k)
 
 
 def _multi_hashing(k: int, eps: float) -> LibraryMechanism:
     from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_MI, LH_Client
 
     bits = SEED_BITS + bits_for(round(math.exp(eps)) + 1)
-    return _multi(k, lambda x: LH_Client(x, k, eps), lambda them: LH_Aggregator_MI(them, k, eps), bits)
+    return _multi(k, lambda x: LH_Client(x, k, eps), lambda reports: LH_Aggregator_MI(reports, k, eps), bits)
 
 
 def _multi_subset(k: int, eps: float) -> LibraryMechanism:
@@ -143,7 +143,7 @@ def _multi_subset(k: int, eps: float) -> LibraryMechanism:
 
     size = max(1, round(k / (math.exp(eps) + 1)))
     bits, memory = min(k, size * bits_for(k)), 8 * size + 100
-    return _multi(k, lambda x: SS_Client(x, k, eps), lambda them: SS_Aggregator_MI(them, k, eps), bits, memory)
+    return _multi(k, lambda x: SS_Client(x, k, eps), lambda reports: SS_Aggregator_MI(reports, k, eps), bits, memory)
 
 
 # OpenDP has an estimator only for bit vectors.
@@ -173,9 +173,9 @@ def _opendp_bits(k: int, eps: float) -> LibraryMechanism:
     respond = dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=f)
 
     def client(x: int) -> Any:
-        held = bytearray(wire)
-        held[x >> 3] = 1 << (x & 7)
-        return respond(bytes(held))
+        vector = bytearray(wire)
+        vector[x >> 3] = 1 << (x & 7)
+        return respond(bytes(vector))
 
     def estimated(reports: Sequence[Any]) -> dict[str, Any]:
         return {"unbiased": np.array(dp.m.debias_randomized_response_bitvec(reports, f))[:k] / len(reports)}

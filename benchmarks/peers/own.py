@@ -75,8 +75,8 @@ class OwnMechanism:
         return self.channel.sample(x, os.urandom(self.draw_bytes))
 
     def server(self, reports: Sequence[Any]) -> dict[str, Any]:
-        found = estimate(self.campaign, self._tally(reports))
-        return {"unbiased": found.raw, found.method.replace("-", " "): found.share}
+        study_estimate = estimate(self.campaign, self._tally(reports))
+        return {"unbiased": study_estimate.raw, study_estimate.method.replace("-", " "): study_estimate.share}
 
     def _tally(self, reports: Sequence[Any]) -> Tally:
         if not self.channel.unary:
@@ -89,7 +89,7 @@ class OwnMechanism:
 class Auto(OwnMechanism):
     """The channel that ``auto`` chooses, and the whole path of its reports."""
 
-    def whole(self) -> dict[str, float]:
+    def path_costs(self) -> dict[str, float]:
         """Return the microseconds of processor time of an answer, of an enrolled key and of a counted report, the
         elapsed microseconds of an answer, and an envelope's bytes.
 
@@ -97,8 +97,8 @@ class Auto(OwnMechanism):
         report is ingested by one thread from a file (its signature is verified, and it is deduplicated and committed),
         tallied and used in an estimate.
         """
-        with tempfile.TemporaryDirectory(dir=".") as made:
-            return self._answers(Path(made)) | self._counted(Path(made))
+        with tempfile.TemporaryDirectory(dir=".") as directory:
+            return self._answers(Path(directory)) | self._counted(Path(directory))
 
     def _answers(self, folder: Path) -> dict[str, float]:
         now = [float(OPENS)]
@@ -125,17 +125,19 @@ class Auto(OwnMechanism):
         counts = np.bincount(np.arange(REPORTS) % self.k, minlength=self.k)
         truth = Truth(self.domain.labels, tuple(counts.tolist()))
         sent = list(simulate(self.campaign, signed.id, truth, range(1), seed=1))
-        (folder / "batch.htr").write_bytes(b"".join(one.reports for one in sent))
+        (folder / "batch.htr").write_bytes(b"".join(batch.reports for batch in sent))
         study = Study.create(folder / "study")
         study.import_campaign(signed.data, [AUTHOR.public], "peers")
         began = time.process_time()
-        study.enrol(b"".join(one.enrolments for one in sent), threads=1)
+        study.enrol(b"".join(batch.enrolments for batch in sent), threads=1)
         enrolled = time.process_time()
-        done = ingest(study, [folder / "batch.htr"], now=OPENS, threads=1)
+        ingest_result = ingest(study, [folder / "batch.htr"], now=OPENS, threads=1)
         estimate(signed, study.tally(signed))
         ended = time.process_time()
-        if done.accepted != REPORTS:
-            raise RuntimeError(f"{done.accepted} of {REPORTS} reports were accepted, and {done.refused} refused")
+        if ingest_result.accepted != REPORTS:
+            raise RuntimeError(
+                f"{ingest_result.accepted} of {REPORTS} reports were accepted, and {ingest_result.refused} refused"
+            )
         return {"enrolled": (enrolled - began) / REPORTS * 1e6, "counted": (ended - enrolled) / REPORTS * 1e6}
 
 
