@@ -1,6 +1,6 @@
-"""Hypothesis tests that a report allows: false alarms against missed detections, for pairs of answers.
+"""Hypothesis tests that an output allows: false alarms against missed detections, for pairs of answers.
 
-An observer of one report tests whether the answer is x or x'. A test decides for x if the output is in a set. A false
+An observer of one output tests whether the answer is x or x'. A test decides for x if the output is in a set. A false
 alarm is to decide for x if the answer is x'; a missed detection is to decide for x' if the answer is x. The best tests
 decide for x at the outputs of the largest ratios Q(y|x) / Q(y|x'), so their errors follow from the weights of the two
 rows (Neyman, Pearson 1933). If E is the level of x against x', and E' the level of x' against x, every test has

@@ -136,8 +136,8 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
     "dates), steps (ordered values). [default: the first in this list]",
 )
 @options.plot(
-    "Draw the error rates of the best test that distinguishes two answers by one report, for the worst pair, and "
-    "for one pair for each of the notion's other bounds"
+    "Draw the error rates of the best test that distinguishes two answers by one report (by one output of a "
+    "bundle), for the worst pair, and for one pair for each of the notion's other bounds"
 )
 @arguments.as_json
 def audit(
@@ -182,5 +182,5 @@ def audit(
     if plot:
         from aggregator.present.trade_off_plot import draw_trade_offs  # matplotlib takes a second to load
 
-        draw_trade_offs(trade_offs(campaign), campaign.title, plot)
+        draw_trade_offs(trade_offs(campaign), campaign, plot)
         printing.note(f"{plot}  drawn")

@@ -22,12 +22,12 @@ from aggregator.present.form_page_classes import classes_section
 from aggregator.present.forms import PLACES
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.page import html_page, source_section
-from aggregator.present.page_method import INTRODUCTION, weights_tables
+from aggregator.present.page_method import introduction, weights_tables
 from aggregator.present.page_parts import scrolled, warning_boxes
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, refused_section
 from aggregator.present.shown_shares import interval_text, percent
-from protocol.campaign import SignedCampaign
+from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Line, NumberRange
 from protocol.domain.form import Form
 
@@ -79,7 +79,7 @@ def form_page(
         ("associations", "Which questions are associated", _associations(ranked)),
         ("classes", "Groups of people", by_class),
         ("tables", "Tables of two questions", [part for estimate in ranked for part in _table(estimate, form)]),
-        ("method", "How the numbers were made", _method(form, confidence, weighted)),
+        ("method", "How the numbers were made", _method(campaign, form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Refused reports", refused_section(tally.refused)),
         ("campaign", "The campaign", campaign_section(campaign, tally.reports, period, closed_early)),
@@ -200,7 +200,7 @@ def _with_unit(form: Form, name: str) -> str:
     return f"{name}, in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else name
 
 
-def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> list[Html]:
+def _method(campaign: Campaign, form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> list[Html]:
     percent = f"{100 * confidence:.4g}%"
     notes = {
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
@@ -213,7 +213,7 @@ def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> 
     if any(isinstance(question.domain, Line) and question.domain.rounds_randomly for question in form.questions):
         notes["Numbers"] = f"{ROUNDED}."
     parts = [
-        tag("p", INTRODUCTION),
+        introduction(campaign),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in notes.items())),
     ]  # fmt: skip
     for estimate in weighted[:1]:

@@ -193,7 +193,7 @@ def levels_of(audit: Audit) -> dict[str, tuple[str, str]]:
 
 def _levels(audit: Audit) -> list[tuple[str, str]]:
     """Return rows with the channel's levels under other notions; empty if the audit computed none."""
-    table, request = audit.table, audit.request
+    table, request, noun = audit.table, audit.request, counted_noun(audit.campaign)
     if table is None or request is None:
         return []
     rows = [
@@ -217,7 +217,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         rows.append(
             (
                 "posterior",
-                f"the largest probability of any value is {before} before a report, and at most {after} after it",
+                f"the largest probability of any value is {before} before one {noun}, and at most {after} after it",
             )
         )
     rows += [(f"{name}: not computed", reason) for name, reason in table.missing.items()]

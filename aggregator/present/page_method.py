@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.weighting import Weighting
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import page_table
 from aggregator.present.shown_shares import percent, prior_comparison
 from aggregator.quantity import quantity
+from protocol.campaign import Campaign
 from protocol.domain import Items
 
 SHARES = {
@@ -27,17 +29,22 @@ SHARES = {
 }
 """The meaning of the shares, by method."""
 
-INTRODUCTION = (
-    "Each device changed its answer at random before sending it. “What people were promised” states how much a single "
-    "report may reveal. All reports together give the shares, with the errors shown here."
-)
-"""The first paragraph of the section, on the pages of forms too."""
-
 PROJECTION_INSIDE = (
     "inside each district, the distribution nearest to the unbiased estimates; if the reports show that people are "
     "spread more evenly, it is mixed with equal shares"
 )
 """The meaning of projected shares in a campaign with views."""
+
+
+def introduction(campaign: Campaign) -> Html:
+    """Return the first paragraph of the section, on the pages of forms too."""
+    noun = counted_noun(campaign)
+    changed = "its answer" if noun == "report" else "each of its answers"
+    return tag(
+        "p",
+        f"Each device changed {changed} at random before sending it. “What people were promised” states how much a "
+        f"single {noun} may reveal. All {noun}s together give the shares, with the errors shown here.",
+    )
 
 
 def method_section(estimate: Estimate, with_values: bool) -> list[Html]:
@@ -77,7 +84,7 @@ def method_section(estimate: Estimate, with_values: bool) -> list[Html]:
     if estimate.note is not None:
         entries["Numbers"] = f"{estimate.note}."
     return [
-        tag("p", INTRODUCTION),
+        introduction(estimate.campaign),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in entries.items())),
         *([] if estimate.weighting is None else weights_tables(estimate.weighting)),
         tag("p", "The intervals include the random noise and the random choice of people. They cannot show whether "

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from aggregator.author.audit import Audit
 from aggregator.author.trade_off import NoTradeOff, trade_offs
+from aggregator.campaign_facts import counted_noun
 from aggregator.present.listing import levels_of
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import page_table, pairs
@@ -25,24 +26,24 @@ FALSE_ALARM = 0.05
 """The false alarm rate at which tests are compared in numbers."""
 
 OTHER_NOTIONS = {
-    "mutual-information": "Mutual information is the amount that a report reveals about the answer on average; it "
-    "bounds no single report.",
+    "mutual-information": "Mutual information is the amount that one {noun} reveals about the answer on average; it "
+    "bounds no single {noun}.",
     "maximal-leakage": "With maximal leakage, a correct guess of anything about the answer is at most that factor "
-    "times as likely after a report as before, on average over all reports.",
+    "times as likely after one {noun} as before, on average over all {noun}s.",
     "differential-identifiability": "With differential identifiability, an answer is at most that factor times as "
-    "probable as any other after a report.",
+    "probable as any other after one {noun}.",
     "geo": "With geo-indistinguishability, the bound grows with the distance between two answers; the level is that "
     "for a distance of 1.",
     "pufferfish": "With Pufferfish, the bound holds for each stated pair of secrets about a person.",
 }
-"""Explanations of notions other than plain LDP and LIP."""
+"""Explanations of notions other than plain LDP and LIP, with ``counted_noun`` in braces."""
 
 
 def promise_section(audit: Audit) -> list[Html]:
-    """Return the section with the promise, its levels, and the best tests of a report."""
+    """Return the section with the promise, its levels, and the best tests of one output."""
     campaign = audit.campaign
     notion = campaign.notion
-    parts, outputs = [], campaign.answers_per_period
+    parts, outputs, noun = [], campaign.answers_per_period, counted_noun(campaign)
     if isinstance(notion, Classes):
         parts.append(tag("p", "Each person belongs to a group, which is public. The promise to each group:"))
         certificates = enumerate(zip(campaign.classes, campaign.certificates, strict=True))
@@ -62,9 +63,14 @@ def promise_section(audit: Audit) -> list[Html]:
     else:
         parts.append(tag("p", "Devices show this promise before a person, or the owner of a sensor, agrees:"))
         parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate, outputs=outputs).text())))
+    if outputs > 1:
+        parts.append(
+            tag("p", "Each perturbed answer in a report is called an output. The numbers below are for one output, "
+            "except the worst case of a device.")
+        )  # fmt: skip
     if isinstance(notion, DeclaredPrior):
         parts.append(
-            tag("p", "Each device computes its channel, the probabilities of its reports for each answer, from its "
+            tag("p", f"Each device computes its channel, the probabilities of its {noun}s for each answer, from its "
             "declared prior, and certifies it. If the campaign's own channel gives better estimates, the device uses "
             "the campaign's channel instead. The levels below are those of the campaign's channel.")
         )  # fmt: skip
@@ -81,11 +87,12 @@ def promise_section(audit: Audit) -> list[Html]:
     parts.append(
         tag("p", f"Levels, also called epsilon, are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats "
         f"are a factor of {_factor(2 * exact.NANONATS)}, both rounded up. With plain LDP (local "
-        "differential privacy), a report is at most that factor times as likely with one answer as with another. With "
-        "LIP (local information privacy), a report raises or lowers the probability of an answer by at most that "
-        "factor.")
+        f"differential privacy), one {noun} is at most that factor times as likely with one answer as with another. "
+        f"With LIP (local information privacy), one {noun} raises or lowers the probability of an answer by at most "
+        "that factor.")
     )  # fmt: skip
-    if explained := " ".join(words for name, words in OTHER_NOTIONS.items() if name in levels_of(audit)):
+    levels = levels_of(audit)
+    if explained := " ".join(words.format(noun=noun) for name, words in OTHER_NOTIONS.items() if name in levels):
         parts.append(tag("p", f"A prior is the distribution of answers that an observer expects. {explained}"))
     if campaign.certificate.ball is not None:
         parts.append(
@@ -96,13 +103,13 @@ def promise_section(audit: Audit) -> list[Html]:
 
 
 def _tests(campaign: Campaign) -> list[Html]:
-    """Return a chart of the best tests of one report; empty if each class has a channel of its own, or a channel is too
+    """Return a chart of the best tests of one output; empty if each class has a channel of its own, or a channel is too
     large."""
     try:
         curves = trade_offs(campaign)
     except (NoTradeOff, TooLarge):
         return []
-    rows, bounded = [], any(None not in curve.bounds for curve in curves)
+    noun, rows, bounded = counted_noun(campaign), [], any(None not in curve.bounds for curve in curves)
     for curve in curves:
         promised = curve.promised(FALSE_ALARM)
         rows.append((
@@ -113,9 +120,9 @@ def _tests(campaign: Campaign) -> list[Html]:
     return [
         tag(
             "p",
-            "Suppose somebody sees one report and tests whether the answer was the first or the second of two. A false "
-            "alarm is a decision for the first answer if it was the second; a missed detection is a decision for the "
-            "second if it was the first. No test has errors below the line of its two answers."
+            f"Suppose somebody sees one {noun} and tests whether the answer was the first or the second of two. A "
+            "false alarm is a decision for the first answer if it was the second; a missed detection is a decision "
+            "for the second if it was the first. No test has errors below the line of its two answers."
             + (
                 " The dashed line is the bound that the campaign promises for these two answers. Tests of other "
                 "answers may have fewer errors."
@@ -123,7 +130,7 @@ def _tests(campaign: Campaign) -> list[Html]:
                 else ""
             ),
         ),
-        tag("figure", trade_off_chart(curves)),
+        tag("figure", trade_off_chart(curves, noun)),
         page_table(
             f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "missed detections", "promised"), rows
         ),
@@ -143,14 +150,14 @@ def _audited(certificate: Certificate) -> str:
 
 def _odds(campaign: Campaign) -> str:
     """Return a sentence that states the posterior probability that the plain LDP level allows."""
-    level = campaign.certificate.ldp or 0
+    level, noun = campaign.certificate.ldp or 0, counted_noun(campaign)
     words = (
-        "Suppose an observer considers two answers equally likely: 50% each. A report raises the probability of either "
-        f"to at most {_larger(level)}"
+        f"Suppose an observer considers two answers equally likely: 50% each. One {noun} raises the probability of "
+        f"either to at most {_larger(level)}"
     )
     if campaign.most_draws > 1 and not campaign.certificate.adds:
         bound = _larger(campaign.worst_case)
-        words += f", and all reports of one device raise it to at most {bound}"
+        words += f", and all {noun}s of one device raise it to at most {bound}"
         words += ", so they may reveal the answer" if bound == "100%" else ""
     return f"{words}."
 
@@ -179,7 +186,11 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
     rows.append(("worst case", f"{worst}. {reserved}"))
     if audit.mse is not None and audit.mse_bound is not None:
         rows.append(
-            ("error of one person", f"{audit.mse:.5f} under the prior; no mechanism is below {audit.mse_bound:.5f}")
+            (
+                "error of one person",
+                f"{audit.mse:.5f} from one {counted_noun(campaign)}, under the prior; no mechanism is below "
+                f"{audit.mse_bound:.5f}",
+            )
         )
     return rows
 

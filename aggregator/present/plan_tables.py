@@ -168,12 +168,13 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
         f"people per {noun}",
         "why",
     ]
+    unsuitable = _unsuited(rows) if unsuited else _left_out(rows)
     table = Table(
         box=None,
         pad_edge=False,
         title=f"{_size(question)}, {_promised(question)}, {quantity(reports, noun)}",
         title_justify="left",
-        caption=Text("\n".join(filter(None, [_columns(headings), _unsuited(rows) if unsuited else _left_out(rows)]))),
+        caption=Text("\n".join(filter(None, [_columns(headings, noun), unsuitable]))),
         caption_justify="left",
     )
     for name in headings:
@@ -200,16 +201,19 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
     return table
 
 
-def _columns(headings: Sequence[str]) -> str:
-    """Return a text that explains the columns of errors and numbers of people."""
+def _columns(headings: Sequence[str], noun: str) -> str:
+    """Return a text that explains the columns of errors and numbers of people.
+
+    Args:
+        noun: the word for an output (see ``noun_if``).
+    """
     meanings = {
         "standard error": "of one share",
         "error of the mean": "its standard error",
         "people for": "the people needed for the standard error E of a share",
-        "a person's error": "the expected squared error of one answer, estimated from its report and the prior",
-        "mean absolute error": "of a report that is taken as the answer",
-        "people per report": "the largest number of people that one forged report counts for",
-        "people per output": "the largest number of people that one forged output counts for",
+        "a person's error": f"the expected squared error of one answer, estimated from its {noun} and the prior",
+        "mean absolute error": f"of one {noun} that is taken as the answer",
+        f"people per {noun}": f"the largest number of people that one forged {noun} counts for",
     }
     return "; ".join(
         f"{name}{' E' if name == 'people for' else ''}: {meaning}"

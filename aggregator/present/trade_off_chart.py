@@ -19,11 +19,15 @@ LONGEST = 34
 """Maximum characters in a line of the legend."""
 
 
-def trade_off_chart(curves: Sequence[TradeOff]) -> Html:
-    """Return the lines of the best tests of each pair (solid) and the promised bounds (dashed)."""
+def trade_off_chart(curves: Sequence[TradeOff], noun: str) -> Html:
+    """Return the lines of the best tests of each pair (solid) and the promised bounds (dashed).
+
+    Args:
+        noun: the word for an output (see ``counted_noun``).
+    """
     bottom, right = TOP + SIDE, LEFT + SIDE
     parts = [
-        tag("title", "False alarms against missed detections of the best tests of one report"),
+        tag("title", f"False alarms against missed detections of the best tests of one {noun}"),
         _line("frame", [(0, 1), (0, 0), (1, 0)]),
         _line("nothing", [(0, 1), (1, 0)]),
         *(_text(LEFT - 8, TOP + (1 - part) * SIDE + 4, f"{part:.0%}", "end") for part in (0, 0.5, 1)),

@@ -1,7 +1,7 @@
 """The picture of an audit: missed detections against false alarms of the best tests of pairs of answers.
 
-The errors of every test of one report lie on or above a solid line; the campaign promises that none lie below the
-dashed line of the same colour. A report reveals less if the line is nearer to the diagonal.
+The errors of every test of one output lie on or above a solid line; the campaign promises that none lie below the
+dashed line of the same colour. An output reveals less if the line is nearer to the diagonal.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from aggregator.author.trade_off import TradeOff
+from aggregator.campaign_facts import counted_noun
 from aggregator.present.picture import DOTS_PER_INCH, save
+from protocol.campaign import Campaign
 
 LONGEST = 40
 """Maximum characters in a label."""
 
 
-def draw_trade_offs(curves: Sequence[TradeOff], title: str, path: Path) -> None:
+def draw_trade_offs(curves: Sequence[TradeOff], campaign: Campaign, path: Path) -> None:
     """Draw the tests of pairs of answers to a PNG file.
 
     Raises:
@@ -45,7 +47,9 @@ def draw_trade_offs(curves: Sequence[TradeOff], title: str, path: Path) -> None:
     axes.set_aspect("equal")
     axes.set_xlabel("false alarms: the test decides\nfor the first answer, but the second is true")
     axes.set_ylabel("missed detections: the test decides\nfor the second answer, but the first is true")
-    axes.set_title(f"Best tests of one report: {_short(title)}", loc="left", fontsize="medium")
+    axes.set_title(
+        f"Best tests of one {counted_noun(campaign)}: {_short(campaign.title)}", loc="left", fontsize="medium"
+    )
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))

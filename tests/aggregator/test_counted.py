@@ -8,12 +8,15 @@ import re
 import numpy as np
 import pytest
 
-from aggregator.author.audit import audit
+from aggregator.author.audit import audit, levels_request
 from aggregator.author.lint import lint
+from aggregator.author.trade_off import trade_offs
 from aggregator.campaign_facts import counted_noun, counted_text
 from aggregator.estimate.forgeries import find_forgeries
 from aggregator.families.registry import decoder_of
 from aggregator.present.listing import audit_table
+from aggregator.present.page_promise import promise_section
+from aggregator.present.trade_off_plot import draw_trade_offs
 from tests.aggregator.command import printed, run
 from tests.aggregator.fleet import campaign, report, study
 from tests.aggregator.test_present_estimate import printed as printed_table
@@ -98,11 +101,44 @@ def test_an_export_names_what_it_counts(lib, tmp_path):
 
 def test_an_audit_names_the_largest_number_of_outputs_in_a_report():
     """The influence in an audit is that of one output, beside the largest number of them in a report."""
-    bundles, single = (" ".join(printed_table(audit_table(audit(one.campaign))).split()) for one in (BUNDLES, SINGLE))
+    bundles, single = (
+        " ".join(printed_table(audit_table(audit(one.campaign, levels_request(one.campaign)))).split())
+        for one in (BUNDLES, SINGLE)
+    )
     assert re.search(r"one output counts for \d+\.\d people at most; a report may have up to 24 outputs", bundles)
     assert "expected squared error of n outputs" in bundles
+    assert re.search(r"before one output, and at most \d+\.\d% after it", bundles)
     assert re.search(r"one report counts for \d+\.\d people at most error", single)
     assert "expected squared error of n reports" in single
+    assert re.search(r"before one report, and at most \d+\.\d% after it", single)
+
+
+def test_a_page_and_a_picture_promise_one_output(lib, tmp_path, monkeypatch):
+    """The levels, the odds and the best tests of a campaign with bundles are those of one output; without bundles, of
+    one report."""
+    bundles, single = (
+        " ".join(re.sub(r"<[^>]*>", " ", "".join(promise_section(audit(one.campaign)))).split())
+        for one in (BUNDLES, SINGLE)
+    )
+    assert "Each perturbed answer in a report is called an output. The numbers below are for one output," in bundles
+    assert "output," not in single
+    for text, noun in ((bundles, "output"), (single, "report")):
+        assert f"One {noun} raises the probability of either to at most" in text
+        assert f"and all {noun}s of one device raise it to at most" in text
+        assert f"one {noun} is at most that factor times as likely" in text
+        assert f"the best tests of one {noun}" in text
+        assert f"Suppose somebody sees one {noun}" in text
+    page = tmp_path / "page.html"
+    run("--study", lib, "estimate", "education", "--report", page)
+    assert "how much a single output may reveal. All outputs together give the shares" in page.read_text("utf-8")
+    titles = []
+    monkeypatch.setattr("aggregator.present.trade_off_plot.save", lambda figure, _: titles.append(figure.axes[0]))
+    for one in (BUNDLES, SINGLE):
+        draw_trade_offs(trade_offs(one.campaign), one.campaign, tmp_path / "tests.png")
+    assert [axes.get_title(loc="left").split(":")[0] for axes in titles] == [
+        "Best tests of one output",
+        "Best tests of one report",
+    ]
 
 
 def test_warnings_name_what_is_counted():
