@@ -94,7 +94,7 @@ class Report:
             codec.octets(packed, "the outputs", ReportError),
         )
 
-    def outputs(self, campaign: Campaign, view: int | None = None) -> tuple[int, ...]:
+    def outputs(self, campaign: Campaign, view: int | None) -> tuple[int, ...]:
         """Return the outputs of the report, from the first slot on.
 
         Args:

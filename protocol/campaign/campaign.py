@@ -140,7 +140,7 @@ class Campaign:
             self.notice, labels, self.classes,
         )  # fmt: skip
 
-    def texts(self, language: str | None = None) -> Texts:
+    def texts(self, language: str | None) -> Texts:
         """Return the texts for a reader of ``language``.
 
         Args:
@@ -153,7 +153,7 @@ class Campaign:
         tag = None if language is None else texts.best(language, [*by_language, self.language])
         return self.own_texts if tag is None or tag == self.language else by_language[tag].over(self.own_texts)
 
-    def domain_in(self, language: str | None = None) -> Domain:
+    def domain_in(self, language: str | None) -> Domain:
         """Return the domain for a reader of ``language``: with translated labels, units and question texts.
 
         Args:
@@ -163,7 +163,7 @@ class Campaign:
         """
         return self._in(language)[0]
 
-    def map_in(self, view: int, language: str | None = None) -> Map:
+    def map_in(self, view: int, language: str | None) -> Map:
         """Return the map of a view for a reader of ``language``: with translated names of districts.
 
         Args:

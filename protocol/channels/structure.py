@@ -139,8 +139,8 @@ class Structure:
         """Yield columns, among them the worst for every prior near ``prior``.
 
         A column is the worst if one of its weights, divided by the column's mean, is the largest or the least of all.
-        The priors near ``prior`` form a ball: each differs from it by at most some total variation, or everywhere by at
-        most some factor. The weights of a column may have been multiplied by a common factor.
+        The priors near ``prior`` form a ball: each differs from it by at most some total variation. The weights of a
+        column may have been multiplied by a common factor.
 
         Args:
             prior: ``inputs`` positive integers.

@@ -19,7 +19,6 @@ from protocol.levels.priors import (
     lip,
     lip_delta,
     lip_in_ball,
-    lip_in_ratio,
     most_probable,
 )
 from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
@@ -50,7 +49,6 @@ __all__ = [
     "lip",
     "lip_delta",
     "lip_in_ball",
-    "lip_in_ratio",
     "log_above",
     "maximal_leakage",
     "most_probable",

@@ -77,35 +77,6 @@ def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) ->
     return _level(worst)
 
 
-def lip_in_ratio(structure: Structure, prior: Sequence[int], factor: Fraction) -> Level:
-    """Return the LIP level for an observer whose prior is between ``prior`` / factor and ``prior`` * factor for every
-    input.
-
-    Args:
-        prior: ``inputs`` positive integers.
-        factor: 1 or above.
-    Raises:
-        TooLarge
-    """
-    if factor < 1:
-        raise ValueError(f"a ratio of priors must be at least 1, not {factor}")
-    total, up, down = sum(_positive(prior)), factor.numerator, factor.denominator
-    worst = Loss(1, 1, 0, None, 0)
-    for column in structure.lifts(prior):
-        # In units of 1 / (total * up * down), an input has at least mass * down^2 and at most mass * up^2, and all
-        # inputs together have total * up * down.
-        parts = sorted((weight, mass * (up * up - down * down)) for weight, mass in column.parts)
-        floor = column.marginal * down * down
-        free = total * (up * down - down * down)
-        smallest_mean = floor + sum(weight * mass for weight, mass in _first(parts, free))
-        largest_mean = floor + sum(weight * mass for weight, mass in _first(parts[::-1], free))
-        scaled_total = total * up * down
-        worst = _worse(
-            worst, column.y, scaled_total * parts[-1][0], smallest_mean, largest_mean, scaled_total * parts[0][0]
-        )
-    return _level(worst)
-
-
 def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
     """Return the smallest delta with which the channel is (eps, delta)-LIP   (SoK, eq. 5).
 
@@ -138,17 +109,15 @@ def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
     return best
 
 
-def largest_posterior(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | None = None) -> Fraction:
+def largest_posterior(structure: Structure, prior: Sequence[int]) -> Fraction:
     """Return the largest posterior of any single value after one report, for an observer with this prior.
 
-    The arguments and errors are those of ``most_probable``.
+    The errors are those of ``most_probable``.
     """
-    return most_probable(structure, prior, inputs)[0]
+    return most_probable(structure, prior, range(structure.channel.inputs))[0]
 
 
-def most_probable(
-    structure: Structure, prior: Sequence[int], inputs: Sequence[int] | None = None
-) -> tuple[Fraction, int]:
+def most_probable(structure: Structure, prior: Sequence[int], inputs: Sequence[int]) -> tuple[Fraction, int]:
     """Return the largest posterior of any single value after one report, for an observer with this prior, and a value
     with this posterior.
 
@@ -156,12 +125,11 @@ def most_probable(
 
     Args:
         prior: ``inputs`` positive integers.
-        inputs: the values x; None for all.
+        inputs: the values x.
     Raises:
         TooLarge
     """
-    candidates = range(structure.channel.inputs) if inputs is None else inputs
-    numerator, denominator, x = structure.largest_posterior(_positive(prior), candidates)
+    numerator, denominator, x = structure.largest_posterior(_positive(prior), inputs)
     return Fraction(numerator, denominator), x
 
 

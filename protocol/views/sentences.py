@@ -54,7 +54,7 @@ SENTENCES: dict[str, dict[str, str]] = {
 """The sentences, by language and key."""
 
 
-def question_sentence(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
+def question_sentence(map_: Map, domain: Domain, views: int, language: str) -> str:
     """Return a sentence about the question that a device with this map is asked; if there are several views, a second
     sentence explains the choice of the view.
 

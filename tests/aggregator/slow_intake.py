@@ -90,7 +90,7 @@ class SlowStudy:
         if report.slot + report.count > campaign.answers_per_period:
             return "over-quota"
         try:
-            outputs = report.outputs(campaign)
+            outputs = report.outputs(campaign, None)
         except BadData:
             return "bad-output"
         slots = [

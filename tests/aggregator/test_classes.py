@@ -451,7 +451,7 @@ def test_simulated_people_answer_by_the_channel_of_their_class() -> None:
     campaign = of_classes(enrolment="enrolled")
     truth = Truth(("wheat", "rye", "oats"), (20, 20, 20), (2, 0, 1))
     (sent,) = population(campaign, bytes(16), truth, 0, seed=2)
-    reports = [Report.decode(item.unverified).outputs(campaign)[0] for item in envelope.read_batch(sent.reports)]
+    reports = [Report.decode(item.unverified).outputs(campaign, None)[0] for item in envelope.read_batch(sent.reports)]
     order = shuffled(truth, 2)
     assert [y // K for y in reports] == [truth.places[group] for group in order]
     assert len(set(reports)) > 5

@@ -124,7 +124,7 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
     assert [one.domain.named for one in translated.questions] == [
         ("Jahre",), ("nein", "ja"), ("keine", "Arbeit"),
     ]  # fmt: skip
-    assert campaign.domain_in("fr") is campaign.domain_in() is campaign.domain
+    assert campaign.domain_in("fr") is campaign.domain
     part = read_draft(in_german(tmp_path, GERMAN.replace('unit = "Jahre"\n', ""), aged)).domain_in("de")
     assert part.named == ("years", "nein", "ja", "keine", "Arbeit")
     none = re.sub("(values|unit) = .*", "", GERMAN)

@@ -84,7 +84,7 @@ def test_candidates_equal_the_unpacked_reports(prepared, sealed, most_outputs):
     for envelope, decoded in sealed:
         signed = next(signed for signed in CAMPAIGNS.values() if signed.id == decoded.campaign_id)
         try:
-            outputs = decoded.outputs(signed.campaign)
+            outputs = decoded.outputs(signed.campaign, None)
         except BadData:
             refused += 1
             continue

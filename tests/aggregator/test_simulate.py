@@ -139,7 +139,7 @@ def test_classes_are_those_of_the_truth_without_a_seed_too():
                      10**9, 2 * 10**9, 86400, 1, 1, "enrolled", classes=("town", "village"))  # fmt: skip
     for seed in (None, 3):
         (sent,) = population(asked, ID, Truth(("car", "bus"), (40, 60), (0, 1)), 0, seed=seed)
-        reports = [Report.decode(item.unverified).outputs(asked)[0] for item in envelope.read_batch(sent.reports)]
+        reports = [Report.decode(item.unverified).outputs(asked, None)[0] for item in envelope.read_batch(sent.reports)]
         assert sorted(reports) == [0] * 40 + [3] * 60  # cars in the town, buses in the village
 
 
@@ -160,7 +160,7 @@ def test_a_panel_keeps_its_devices_and_changes_answers_as_often_as_asked():
     for sent in simulate(asked, ID, truth, range(2, 6), change, seed=5, processes=1):
         for item in envelope.read_batch(sent.reports):
             report = Report.decode(item.unverified)
-            sent_by.setdefault(item.key_id, []).append((report.period, report.outputs(asked)[0]))
+            sent_by.setdefault(item.key_id, []).append((report.period, report.outputs(asked, None)[0]))
     assert len(sent_by) == people
     assert all([period for period, _ in chain] == [2, 3, 4, 5] for chain in sent_by.values())
     outputs = np.array([[y for _, y in chain] for chain in sent_by.values()])
@@ -179,7 +179,7 @@ def test_a_panel_without_change_repeats_each_output():
     sent_by: dict[bytes, set[int]] = {}
     for item in envelope.read_batch(sent.reports):
         sent_by.setdefault(item.key_id, set()).add(
-            Report.decode(item.unverified).outputs(unsigned_campaign(COLOURS))[0]
+            Report.decode(item.unverified).outputs(unsigned_campaign(COLOURS), None)[0]
         )
     assert len(sent_by) == 60
     assert all(len(outputs) == 1 for outputs in sent_by.values())

@@ -107,7 +107,7 @@ def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
         for item in envelope.read_batch(path.read_bytes()):
             if item.kind is Kind.REPORT:
                 report = Report.decode(item.unverified)
-                for offset, output in enumerate(report.outputs(opened)):
+                for offset, output in enumerate(report.outputs(opened, None)):
                     place = report.period, report.slot + offset
                     left[place] += 1
                     outputs.setdefault(place, set()).add(bytes([output]))

@@ -41,7 +41,7 @@ def test_an_answer_is_the_draw_of_the_channel_from_the_given_bytes(open_device):
         report = Report.decode(envelope.decode(receipt.envelope).unverified)
         secret, dither, rand = dice.given
         assert (len(secret), len(dither), len(rand)) == (32, DITHER_BYTES, signed.campaign.channel.rand_bytes)
-        assert report.outputs(signed.campaign) == (signed.campaign.channel.sample(x, rand),)
+        assert report.outputs(signed.campaign, None) == (signed.campaign.channel.sample(x, rand),)
         device.close()
 
 
@@ -100,7 +100,7 @@ def test_200_readings_of_one_answer_cost_one_charge(open_device):
     receipts = [device.answer(campaign_id, "master") for _ in range(200)]
     reports = [Report.decode(envelope.decode(receipt.envelope).unverified) for receipt in receipts]
     assert [report.slot for report in reports] == list(range(200))
-    assert len({report.outputs(opened) for report in reports}) == 1
+    assert len({report.outputs(opened, None) for report in reports}) == 1
     assert [receipt.cost for receipt in receipts] == [1.0] + [0.0] * 199
     assert not any(receipt.repeated for receipt in receipts)
     assert len(device.outbox) == 200
@@ -117,7 +117,7 @@ def test_an_unchanged_answer_repeats_its_output_across_periods(open_device, cloc
         clock.now = OPENS + 60 * period
         report = Report.decode(envelope.decode(device.answer(campaign_id, "none").envelope).unverified)
         assert report.period == period
-        outputs |= set(report.outputs(opened))
+        outputs |= set(report.outputs(opened, None))
     assert len(outputs) == 1
     assert device.budget.spent == 1.0
 

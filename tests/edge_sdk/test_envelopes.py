@@ -172,7 +172,7 @@ def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
         report = Report.decode(decode(device.answer(joined, label).envelope).unverified)
         [meaning] = output_meanings(device, waiting_envelopes(device, joined)[-1])
         whole, channel = state.campaign.channel, state.channel
-        [y] = report.outputs(state.campaign)
+        [y] = report.outputs(state.campaign, None)
         y -= whole.offsets[state.role.class_index + 1] if state.role.class_index is not None else 0
         if isinstance(channel, Bits):
             fits = [x for x in range(channel.inputs) if y & channel.single_bit(x)]

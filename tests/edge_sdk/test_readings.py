@@ -237,7 +237,7 @@ def test_a_bundle_has_the_outputs_of_single_reports(open_device, tmp_path, value
     [report] = exported(bundling, tmp_path)
     assert (report.period, report.slot, report.count) == (0, 0, 5)
     separate = exported(single, tmp_path)
-    assert report.outputs(campaign) == tuple(output for one in separate for output in one.outputs(campaign))
+    assert report.outputs(campaign, None) == tuple(output for one in separate for output in one.outputs(campaign, None))
 
 
 def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_path):
@@ -386,7 +386,7 @@ def test_bundles_are_split_at_the_envelope_limit(open_device, tmp_path):
     first, second = exported(device, tmp_path)
     assert (first.slot, second.slot, first.count + second.count) == (0, first.count, 150)
     assert len(first.encode()) <= MAX_PAYLOAD[Kind.REPORT] < len(first.encode()) + 500
-    assert {*first.outputs(campaign), *second.outputs(campaign)} == {first.outputs(campaign)[0]}
+    assert {*first.outputs(campaign, None), *second.outputs(campaign, None)} == {first.outputs(campaign, None)[0]}
 
 
 def test_readings_stay_collected_if_the_outbox_is_full(open_device, tmp_path):

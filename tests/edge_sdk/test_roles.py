@@ -66,7 +66,7 @@ def of_own(**changes) -> bytes:
 
 def outputs(data: bytes, reports: list[bytes]) -> list[int]:
     campaign = open_campaign(data, [AUTHOR.public]).campaign
-    return [Report.decode(envelope.decode(report).unverified).outputs(campaign)[0] for report in reports]
+    return [Report.decode(envelope.decode(report).unverified).outputs(campaign, None)[0] for report in reports]
 
 
 def nanonats(data: bytes, place: int) -> int:

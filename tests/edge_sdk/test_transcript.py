@@ -34,7 +34,7 @@ def made(notion: TranscriptPrior = NOTION, channel=None, **changes) -> bytes:
 def report_of(data: bytes, sealed: bytes) -> tuple[int, int, int]:
     """Return the period, slot and output of a report."""
     report = Report.decode(envelope.decode(sealed).unverified)
-    [y] = report.outputs(open_campaign(data, [AUTHOR.public]).campaign)
+    [y] = report.outputs(open_campaign(data, [AUTHOR.public]).campaign, None)
     return report.period, report.slot, y
 
 

@@ -143,7 +143,7 @@ class ObservedDevice:
             report = Report.decode(item.unverified)
             name = NAMES[report.campaign_id]
             campaign = SIGNED[name].campaign
-            for slot, y in enumerate(report.outputs(campaign), report.slot):
+            for slot, y in enumerate(report.outputs(campaign, None), report.slot):
                 place = name, report.period, slot
                 assert place not in filled
                 filled[place] = y

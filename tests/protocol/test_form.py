@@ -211,6 +211,6 @@ def test_a_name_of_a_question_can_be_typed(name: str) -> None:
 
 def test_a_sentence_names_the_asked_questions() -> None:
     """The sentence names the asked questions of this device, one or two, in each language."""
-    assert "asked two of 3 questions: vote, age." in question_sentence(QuestionsMap((0, 1)), FORM, 2)
-    assert "asked one of 3 questions: age." in question_sentence(QuestionsMap((1,)), FORM, 2)
+    assert "asked two of 3 questions: vote, age." in question_sentence(QuestionsMap((0, 1)), FORM, 2, "en")
+    assert "asked one of 3 questions: age." in question_sentence(QuestionsMap((1,)), FORM, 2, "en")
     assert "zwei von 3 Fragen" in question_sentence(QuestionsMap((0, 2)), FORM, 2, "de")

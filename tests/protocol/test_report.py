@@ -30,7 +30,7 @@ def test_a_sealed_report_opens_and_unpacks_to_its_outputs() -> None:
     assert sealed.kind is Kind.REPORT
     again = Report.decode(sealed.open(KEY.public))
     assert again == report
-    assert again.outputs(CAMPAIGN) == (7, 2)
+    assert again.outputs(CAMPAIGN, None) == (7, 2)
 
 
 @given(st.integers(1, 22), st.data())
