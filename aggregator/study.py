@@ -252,7 +252,7 @@ def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, RefusalReason]]]
     """Return the enrolments of a batch, and the number of its other items, counted as malformed."""
     gathering = Gathering()
     gathering.add(data, frames(data, final=True))
-    chunk = gathering.done()
+    chunk = gathering.chunk()
     strays = chunk.frames.shape[1] - len(chunk.of(Kind.ENROLMENT)) + chunk.malformed_items
     return chunk, Counter({("", RefusalReason.MALFORMED): strays})
 

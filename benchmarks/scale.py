@@ -281,7 +281,9 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
         parts = [engine.workers.client.scatter(part) for part in shards.split([candidates], number)]
         began = time.perf_counter()
         jobs = ((study_version, table.version(), shard, number, [parts[shard]]) for shard in range(number))
-        deduplicated = [item.future.result() for item in engine.workers.in_order(steps.deduplicate, jobs, at=preferred)]
+        deduplicated = [
+            item.future.result() for item in engine.workers.in_order(steps.deduplicate, jobs, preferred=preferred)
+        ]
         took = time.perf_counter() - began
         accepted = sum(shard_result.outcome.accepted.total() for shard_result in deduplicated)
         if accepted != len(fresh):

@@ -57,7 +57,7 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
     else:
         for result in results:
             printing.say(f"{result.table:9}  {_text(result.before)} -> {_text(result.after)}")
-            unused = [(result.removed, "removed"), (result.kept, "unused and kept")]
+            unused = [(result.removed, "removed"), (result.retained, "unused and kept")]
             for size, state in unused:
                 if size.files:
                     printing.say(f"{'':9}  {_text(size)} {state}")

@@ -126,13 +126,13 @@ class Cluster:
         waiting: dict[str, list[Introduction]] = {}
         jobs = ((piece.ranges, study_version) for piece in cut)
         for item in self.workers.in_order(steps.introduce, jobs):
-            done: steps.VerifiedEnrolments = item.future.result()
-            verified.add(done.verified)
-            totals.take_keys(done.enrolled, done.without_key)
-            for one in done.keys:
-                waiting.setdefault(one.campaign, []).append(one)
-                if sum(len(part.ids) for part in waiting[one.campaign]) >= KEYS_AT_ONCE:
-                    _admit(totals, waiting.pop(one.campaign))
+            enrolments: steps.VerifiedEnrolments = item.future.result()
+            verified.add(enrolments.verified)
+            totals.take_keys(enrolments.enrolled, enrolments.without_key)
+            for introduction in enrolments.keys:
+                waiting.setdefault(introduction.campaign, []).append(introduction)
+                if sum(len(part.ids) for part in waiting[introduction.campaign]) >= KEYS_AT_ONCE:
+                    _admit(totals, waiting.pop(introduction.campaign))
         for parts in waiting.values():
             _admit(totals, parts)
 
@@ -149,21 +149,21 @@ class Cluster:
         self.travelled = 0
         threads = self.workers.threads()
         shards = 1 << min(MOST_SHARDS, max(threads, 2)).bit_length() - 1
-        most = self.round_outputs * max(1, threads // 8)
+        max_outputs = self.round_outputs * max(1, threads // 8)
         jobs = ((piece.ranges, study_version, totals.now, shards) for piece in cut)
         items = self.workers.in_order(steps.examine, jobs, summarize=steps.summary)
         round_: list[tuple[WorkItem, ValidatedReports]] = []
         preferred: list[str | None] = [None] * shards
         for piece, item in zip(cut, items, strict=True):
-            found: ValidatedReports = item.summary.result()
-            verified.add(found.verified)
-            self.travelled += found.travel
-            for path, reason in found.reasons.items():
+            validated: ValidatedReports = item.summary.result()
+            verified.add(validated.verified)
+            self.travelled += validated.travel
+            for path, reason in validated.reasons.items():
                 warnings.setdefault(path, unread(reason, nothing=False))
-            round_.append((item, found))
+            round_.append((item, validated))
             if progress is not None:
                 progress(piece.size)
-            if sum(one.outputs for _, one in round_) >= most or len(round_) >= ROUND_PIECES:
+            if sum(validated.outputs for _, validated in round_) >= max_outputs or len(round_) >= ROUND_PIECES:
                 preferred = self.workers.preferred(preferred)
                 self._commit(totals, round_, study_version, preferred)
                 round_ = []
@@ -189,14 +189,18 @@ class Cluster:
         def rows_for(table: DeltaTable) -> pa.Table:
             nonlocal deduplicated
             jobs = ((study_version, table.version(), shard, shards, parts[shard]) for shard in range(shards))
-            items = list(self.workers.in_order(steps.deduplicate, jobs, priority=URGENT, most=shards, at=preferred))
+            items = list(
+                self.workers.in_order(steps.deduplicate, jobs, priority=URGENT, limit=shards, preferred=preferred)
+            )
             deduplicated = [item.future.result() for item in items]
-            return pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in deduplicated])
+            return pa.concat_tables([shard_result.rows.cast(SCHEMAS[REPORTS]) for shard_result in deduplicated])
 
-        if any(found.outputs for _, found in round_):
+        if any(validated.outputs for _, validated in round_):
             tables.append(totals.study.path / REPORTS, rows_for)
         totals.take_reports(
-            steps.merged([found.outcome for _, found in round_] + [one.outcome for one in deduplicated])
+            steps.merged(
+                [validated.outcome for _, validated in round_] + [shard_result.outcome for shard_result in deduplicated]
+            )
         )
         pa.default_memory_pool().release_unused()
 
@@ -230,10 +234,10 @@ class Cluster:
         jobs = (
             (study_version, table.version(), shard, shards, name, chosen) for chosen in spans for shard in range(shards)
         )
-        items = self.workers.in_order(tallies.part, jobs)
+        items = self.workers.in_order(tallies.part_tally, jobs)
         for _ in spans:
             parts: list[Tally] = [item.future.result() for item in itertools.islice(items, shards)]
-            yield tallies.whole(parts, refused)
+            yield tallies.total_tally(parts, refused)
 
 
 def _admit(totals: IngestTotals, parts: Sequence[Introduction]) -> None:

@@ -50,7 +50,7 @@ class Piece:
     @property
     def size(self) -> int:
         """The length of all ranges in bytes."""
-        return sum(where.size for where in self.ranges)
+        return sum(file_range.size for file_range in self.ranges)
 
 
 def cut(
@@ -73,37 +73,37 @@ def cut(
         for item in workers.in_order(steps.frame, ((group,) for group in groups)):
             yield from zip(item.arguments[0], item.future.result(), strict=True)
 
-    def again(where: Range) -> FramedRange:
-        found: list[FramedRange] = workers.one(steps.frame, (where,))
-        return found[0]
+    def reframe(file_range: Range) -> FramedRange:
+        framed: list[FramedRange] = workers.run(steps.frame, (file_range,))
+        return framed[0]
 
-    found = list(ranges.stitched(guesses(), again))
-    for where, framed in found:
+    framed_ranges = list(ranges.stitched(guesses(), reframe))
+    for file_range, framed in framed_ranges:
         if framed.reason is None:
             continue
-        if framed.absent and where.path.exists():
+        if framed.absent and file_range.path.exists():
             raise EngineError(
-                f"a worker cannot find {where.path}: put the files on storage that every worker reads under the same "
-                "path, or use --engine dask on this machine"
+                f"a worker cannot find {file_range.path}: put the files on storage that every worker reads under the "
+                "same path, or use --engine dask on this machine"
             )
-        warnings[where.path] = unread(framed.reason, nothing=where.begin == framed.rest == 0)
-    with_enrolments = {where for where, framed in found if framed.enrolments}
-    pieces = ranges.grouped((where for where, _ in found), size, PIECE_FILES, ALONE_BYTES)
+        warnings[file_range.path] = unread(framed.reason, nothing=file_range.begin == framed.rest == 0)
+    with_enrolments = {file_range for file_range, framed in framed_ranges if framed.enrolments}
+    pieces = ranges.grouped((file_range for file_range, _ in framed_ranges), size, PIECE_FILES, ALONE_BYTES)
     return [Piece(piece, not with_enrolments.isdisjoint(piece)) for piece in pieces]
 
 
 def _bytes_of(study: Study, outputs: int) -> int:
     """Return the size in bytes, at least 64 KiB, at which a piece has at most about ``outputs`` outputs of any
     campaign."""
-    least = []
+    sizes = []
     for known in study.campaigns():
         answers, bits = known.signed.campaign.answers_per_period, known.signed.campaign.output_bits
-        least.append((100 + answers * bits // 8) * outputs // answers)
-    return max(2**16, min(least, default=PIECE_BYTES))
+        sizes.append((100 + answers * bits // 8) * outputs // answers)
+    return max(2**16, min(sizes, default=PIECE_BYTES))
 
 
-def _guesses(files: Iterable[Place], most: int, warnings: dict[Place, str]) -> Iterator[Range]:
-    """Yield the files in ranges of at most ``most`` bytes, cut at any position."""
+def _guesses(files: Iterable[Place], range_bytes: int, warnings: dict[Place, str]) -> Iterator[Range]:
+    """Yield the files in ranges of at most ``range_bytes`` bytes, cut at any position."""
     for path in files:
         absolute = _absolute(path)
         try:
@@ -113,7 +113,7 @@ def _guesses(files: Iterable[Place], most: int, warnings: dict[Place, str]) -> I
             continue
         if not size:
             warnings[absolute] = "is empty"
-        yield from ranges.nominal(absolute, size, most)
+        yield from ranges.nominal(absolute, size, range_bytes)
 
 
 def _absolute(path: Place) -> Place:

@@ -143,7 +143,7 @@ def probe(path: Place, identity: str) -> tuple[str, str]:
 
 def frame(piece: Sequence[Range]) -> list[FramedRange]:
     """Return the result of framing each range, from the state that the range assumes at its beginning."""
-    return list(ranges.each(ranges.frame, piece))
+    return list(ranges.map_ranges(ranges.frame, piece))
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def introduce(piece: Sequence[Range], study_version: StudyVersion) -> VerifiedEn
     collector = verified(study_version.path, study_version.verified).collector()
     with verifier(1, collector) as verifying:
         enrolled, keys = introduced(pinned(study_version), chunk, verifying, uploaded=True)
-    others = len(chunk.of(Kind.ENROLMENT)) - sum(len(one.ids) for one in keys)
+    others = len(chunk.of(Kind.ENROLMENT)) - sum(len(introduction.ids) for introduction in keys)
     return VerifiedEnrolments(enrolled, others, tuple(keys), tuple(collector.collected))
 
 
@@ -202,7 +202,7 @@ def examine(
         outcome, candidates = validate.examine(pinned(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS)
     parts = shards.split(candidates, number)
     pa.default_memory_pool().release_unused()
-    outputs = sum(len(one.report) for one in candidates)
+    outputs = sum(len(batch.report) for batch in candidates)
     travel = sum(part.__sizeof__() for part in parts)
     return ValidatedReports(outcome, outputs, travel, reasons, tuple(collector.collected)), parts
 
@@ -268,9 +268,9 @@ def _narrow(rows: pa.Table) -> pa.Table:
 
 def merged(parts: Sequence[ValidationOutcome]) -> ValidationOutcome:
     """Return the sum of the counts of all outcomes."""
-    whole = ValidationOutcome(sum(part.read for part in parts), Counter(), Counter(), Counter())
+    total = ValidationOutcome(sum(part.read for part in parts), Counter(), Counter(), Counter())
     for part in parts:
-        whole.accepted.update(part.accepted)
-        whole.outputs.update(part.outputs)
-        whole.refused.update(part.refused)
-    return whole
+        total.accepted.update(part.accepted)
+        total.outputs.update(part.outputs)
+        total.refused.update(part.refused)
+    return total

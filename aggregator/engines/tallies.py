@@ -33,21 +33,21 @@ from protocol.campaign import SignedCampaign
 class _StudyShard(Study):
     """A study that is limited to the reports of one shard of the keys."""
 
-    def __init__(self, whole: PinnedStudy, slice_: Slice) -> None:
-        super().__init__(whole.path)
-        self._whole, self._slice = whole, slice_
+    def __init__(self, study: PinnedStudy, slice_: Slice) -> None:
+        super().__init__(study.path)
+        self._study, self._slice = study, slice_
 
     def listed(self) -> list[CampaignEntry]:
         """Return all campaigns."""
-        return self._whole.listed()
+        return self._study.listed()
 
     def known(self, campaign: str) -> VerifiedCampaign:
         """Return the campaign with this id."""
-        return self._whole.known(campaign)
+        return self._study.known(campaign)
 
     def registry(self, campaign: str) -> Registry:
         """Return all keys of a campaign."""
-        return self._whole.registry(campaign)
+        return self._study.registry(campaign)
 
     def refused(self, signed: SignedCampaign | None) -> dict[str, int]:
         """Return an empty mapping, because refusals are counted without their keys, so they belong to no part."""
@@ -62,7 +62,7 @@ Chosen: TypeAlias = int | tuple[int, int] | None
 of devices; or None for each device's latest period."""
 
 
-def part(
+def part_tally(
     study_version: StudyVersion, table_version: int, shard: int, number: int, campaign: str, chosen: Chosen
 ) -> Tally:
     """Return the tally of one of ``number`` shards, computed by ``Study.tally`` or ``Study.spans``.
@@ -77,41 +77,41 @@ def part(
         pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, number))
     )
     signed = study.known(campaign).signed
-    found = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
-    return replace(found, refused={})
+    tally = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
+    return replace(tally, refused={})
 
 
-def whole(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
+def total_tally(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
     """Return the sum of at least one part.
 
     Args:
         refused: the number of refused envelopes by reason.
     """
-    first, reports = parts[0], sum(one.reports for one in parts)
+    first, reports = parts[0], sum(part.reports for part in parts)
     if isinstance(first, TranscriptTally):
-        chained = [one for one in parts if isinstance(one, TranscriptTally)]
-        chains, places = np.unique(np.concatenate([one.chains for one in chained]), axis=0, return_inverse=True)
+        chained = [part for part in parts if isinstance(part, TranscriptTally)]
+        chains, places = np.unique(np.concatenate([part.chains for part in chained]), axis=0, return_inverse=True)
         return replace(
             first,
             counts=_added(chained, places, len(chains)),
             reports=reports,
             refused=refused,
             chains=chains,
-            lost=sum(one.lost for one in chained),
+            lost=sum(part.lost for part in chained),
             groups=_groups(parts, places),
         )
     if isinstance(first, PersonalTally):
-        declared = [one for one in parts if isinstance(one, PersonalTally)]
+        declared = [part for part in parts if isinstance(part, PersonalTally)]
         rows, places = _declarations(declared)
-        size = next((len(one.counts) // len(one.declared) for one in declared if len(one.declared)), 0)
+        size = next((len(part.counts) // len(part.declared) for part in declared if len(part.declared)), 0)
         cells = (places[:, np.newaxis] * size + np.arange(size)).ravel()
         counts = _added(declared, cells, len(rows) * size)
         groups = _groups(parts, cells)
         return replace(first, counts=counts, reports=reports, refused=refused, declared=rows, groups=groups)
     if isinstance(first, ViewsTally):
-        views = [whole(of_view, refused) for of_view in zip(*(one.by_view for one in parts), strict=True)]
+        views = [total_tally(of_view, refused) for of_view in zip(*(part.by_view for part in parts), strict=True)]
         return ViewsTally.of_parts(views, refused, first.version)
-    counts = np.sum([one.counts for one in parts], axis=0)
+    counts = np.sum([part.counts for part in parts], axis=0)
     return replace(first, counts=counts, reports=reports, refused=refused, groups=_groups(parts, None))
 
 
@@ -119,14 +119,14 @@ def _added(parts: Sequence[Tally], places: Integers, size: int) -> Integers:
     """Return an array of ``size`` counts to which each count of the parts, in their order, is added at its index in
     ``places``."""
     counts = np.zeros(size, dtype=np.int64)
-    np.add.at(counts, places, np.concatenate([one.counts for one in parts]))
+    np.add.at(counts, places, np.concatenate([part.counts for part in parts]))
     return counts
 
 
 def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
     """Return the distinct declarations in the order of their encodings, and for each declaration of the parts its index
     in this order."""
-    every = [tuple(row) for one in parts for row in one.declared.tolist()]
+    every = [tuple(row) for part in parts for row in part.declared.tolist()]
     distinct = sorted(set(every), key=lambda row: codec.encode(list(row)))
     place = {row: number for number, row in enumerate(distinct)}
     rows = np.array(distinct, dtype=np.int64).reshape(-1, parts[0].declared.shape[1])
@@ -139,20 +139,21 @@ def _groups(parts: Sequence[Tally], places: Integers | None) -> Groups | None:
     Args:
         places: the new index of each feature of the parts, in their order; None if the indices do not change.
     """
-    found: list[Groups] = []
+    groups_of_parts: list[Groups] = []
     before = 0
-    for one in parts:
-        if one.groups is None:
+    for part in parts:
+        if part.groups is None:
             return None
-        feature = one.groups.feature if places is None else places[before + one.groups.feature]
-        found.append(replace(one.groups, feature=feature))
-        before += len(one.counts)
-    cells = np.concatenate([one.feature * GROUPS + one.group for one in found])
-    distinct, which = np.unique(cells, return_inverse=True)
+        feature = part.groups.feature if places is None else places[before + part.groups.feature]
+        groups_of_parts.append(replace(part.groups, feature=feature))
+        before += len(part.counts)
+    cells = np.concatenate([groups.feature * GROUPS + groups.group for groups in groups_of_parts])
+    distinct, index = np.unique(cells, return_inverse=True)
     counts = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(counts, which, np.concatenate([one.count for one in found]))
+    np.add.at(counts, index, np.concatenate([groups.count for groups in groups_of_parts]))
     order = np.lexsort((distinct // GROUPS, distinct % GROUPS))
     feature, group = np.divmod(distinct[order], GROUPS)
-    reports = np.sum([one.reports for one in found], axis=0)
-    devices, most = sum(one.devices for one in found), max(one.max_outputs for one in found)
-    return Groups(group, feature, counts[order], reports, devices, most)
+    reports = np.sum([groups.reports for groups in groups_of_parts], axis=0)
+    devices = sum(groups.devices for groups in groups_of_parts)
+    max_outputs = max(groups.max_outputs for groups in groups_of_parts)
+    return Groups(group, feature, counts[order], reports, devices, max_outputs)

@@ -65,9 +65,9 @@ class Workers:
         while True:
             replies: Mapping[str, Any] = self.client.run(function, *arguments, on_error="return")
             # For a worker that was lost meanwhile, the reply is an OSError; other workers do its work.
-            found = {worker: reply for worker, reply in sorted(replies.items()) if not isinstance(reply, OSError)}
-            if found:
-                return found
+            answers = {worker: reply for worker, reply in sorted(replies.items()) if not isinstance(reply, OSError)}
+            if answers:
+                return answers
             if time.monotonic() > deadline:
                 raise EngineError("no worker answers: start workers, and run the command again")
             time.sleep(_RETRY_SECONDS)  # all workers may have been lost while new ones are starting
@@ -86,7 +86,7 @@ class Workers:
         fresh = [places[shard * len(places) // len(before)] for shard in range(len(before))]
         return [worker if worker in threads else other for worker, other in zip(before, fresh, strict=True)]
 
-    def one(self, step: Callable[..., Any], *arguments: Any) -> Any:
+    def run(self, step: Callable[..., Any], *arguments: Any) -> Any:
         """Run one step on any worker, and return its result."""
         return next(self.in_order(step, iter([arguments]))).future.result()
 
@@ -97,24 +97,24 @@ class Workers:
         *,
         summarize: Callable[[Any], Any] | None = None,
         priority: int = 0,
-        most: int | None = None,
-        at: Iterable[str | None] = (),
+        limit: int | None = None,
+        preferred: Iterable[str | None] = (),
     ) -> Iterator[WorkItem]:
         """Run a step for each tuple of arguments, and yield the finished work items in the order of ``jobs``.
 
         Args:
             summarize: a function that returns the small part of a result; it runs on the worker that has the result.
-            most: the largest number of unfinished steps; ``AHEAD`` for each thread if None.
-            at: the preferred worker of each step; later steps run on any worker.
+            limit: the largest number of unfinished steps; ``AHEAD`` for each thread if None.
+            preferred: the preferred worker of each step; later steps run on any worker.
         Raises:
             EngineError: all workers are lost.
         """
         under_way: deque[WorkItem] = deque()
-        most = most or AHEAD * self.threads()
-        preferences = itertools.chain(at, itertools.repeat(None))
+        limit = limit or AHEAD * self.threads()
+        preferences = itertools.chain(preferred, itertools.repeat(None))
         options = {"pure": False, "priority": priority}
         while True:
-            for arguments in itertools.islice(jobs, most - len(under_way)):
+            for arguments in itertools.islice(jobs, limit - len(under_way)):
                 worker = next(preferences)
                 # Other workers are allowed because the preferred one may be lost before it gets the step.
                 anywhere = {"workers": worker and [worker], "allow_other_workers": worker is not None}

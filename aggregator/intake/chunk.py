@@ -62,18 +62,18 @@ class Gathering:
     envelopes: int = 0
     malformed_items: int = 0
 
-    def add(self, data: bytes, found: Frames) -> None:
+    def add(self, data: bytes, frames: Frames) -> None:
         """Add a piece and the envelopes found in it."""
-        columns = found.columns
+        columns = frames.columns
         if self.size:
             columns = columns + np.array([[self.size]] * 3 + [[0]])
         self.parts.append(data)
         self.frames.append(columns)
         self.size += len(data)
-        self.envelopes += found.columns.shape[1]
-        self.malformed_items += found.malformed_items
+        self.envelopes += frames.columns.shape[1]
+        self.malformed_items += frames.malformed_items
 
-    def done(self) -> Chunk:
+    def chunk(self) -> Chunk:
         """Return the chunk of all pieces that were added."""
         frames = np.concatenate(self.frames, axis=1) if self.frames else np.zeros((4, 0), dtype=np.int64)
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
@@ -87,7 +87,7 @@ def by_campaign(campaign: Integers, names: Sequence[str]) -> Integers:
         campaign: (n, 2) ids, in the form of ``columns.Reports.campaign``.
         names: ids in hex.
     """
-    which = np.full(len(campaign), -1, dtype=np.int64)
+    index = np.full(len(campaign), -1, dtype=np.int64)
     for number, name in enumerate(names):
-        which[(campaign == halves(bytes.fromhex(name))).all(axis=1)] = number
-    return which
+        index[(campaign == halves(bytes.fromhex(name))).all(axis=1)] = number
+    return index

@@ -95,11 +95,11 @@ class Enrolments:
     prior: ByteStrings
 
 
-def octets(data: Bytes, at: Integers, length: int) -> Bytes:
+def octets(data: Bytes, offset: Integers, length: int) -> Bytes:
     """Return the ``length`` bytes that begin at each offset, (n, length)."""
-    if not len(at) or not length:
-        return np.zeros((len(at), length), dtype=np.uint8)
-    gathered: Bytes = np.ascontiguousarray(sliding_window_view(data, length)[at])
+    if not len(offset) or not length:
+        return np.zeros((len(offset), length), dtype=np.uint8)
+    gathered: Bytes = np.ascontiguousarray(sliding_window_view(data, length)[offset])
     return gathered
 
 
@@ -125,26 +125,26 @@ def reports(data: Bytes, payload: Integers, end: Integers) -> Reports:
     head = octets(data, start, _ID_AT)
     valid &= (head == (0x95, 0xC4, CAMPAIGN_ID_BYTES)).all(axis=1)
     campaign = octets(data, start + _ID_AT, CAMPAIGN_ID_BYTES).view("<i8")
-    at = start + _ID_AT + CAMPAIGN_ID_BYTES
-    period, at = _integers(data, at, valid, MAX_PERIOD)
-    slot, at = _integers(data, at, valid, MAX_SLOT)
-    count, at = _integers(data, at, valid, MAX_ANSWERS_PER_PERIOD)
+    offset = start + _ID_AT + CAMPAIGN_ID_BYTES
+    period, offset = _integers(data, offset, valid, MAX_PERIOD)
+    slot, offset = _integers(data, offset, valid, MAX_SLOT)
+    count, offset = _integers(data, offset, valid, MAX_ANSWERS_PER_PERIOD)
     valid &= count >= 1
-    head = octets(data, at, 3).astype(np.int64)
+    head = octets(data, offset, 3).astype(np.int64)
     long = head[:, 0] == 0xC5
     length = np.where(long, head[:, 1] << 8 | head[:, 2], head[:, 1])
     valid &= (head[:, 0] == 0xC4) | (long & (length >= 2**8))
-    at = at + np.where(long, 3, 2)
-    valid &= at + length == end
-    return Reports(valid, campaign, period, slot, count, at, length)
+    offset = offset + np.where(long, 3, 2)
+    valid &= offset + length == end
+    return Reports(valid, campaign, period, slot, count, offset, length)
 
 
-def _integers(data: Bytes, at: Integers, valid: Mask, high: int) -> tuple[Integers, Integers]:
+def _integers(data: Bytes, offset: Integers, valid: Mask, high: int) -> tuple[Integers, Integers]:
     """Decode the shortest-form integers in 0 .. high at each offset; return them and the offsets after them.
 
     Clear ``valid`` where no such integer begins.
     """
-    raw = octets(data, at, 5).astype(np.int64)
+    raw = octets(data, offset, 5).astype(np.int64)
     marker = raw[:, 0]
     two = raw[:, 1] << 8 | raw[:, 2]
     four = two << 16 | raw[:, 3] << 8 | raw[:, 4]
@@ -153,7 +153,7 @@ def _integers(data: Bytes, at: Integers, valid: Mask, high: int) -> tuple[Intege
     width = np.select(forms, [1, 2, 3, 5], 1)
     smallest = np.select(forms, [0, 2**7, 2**8, 2**16], 0)
     valid &= (value >= smallest) & (value <= high)
-    return value, at + width
+    return value, offset + width
 
 
 def outputs(
@@ -196,8 +196,8 @@ def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
     # Every eighth integer begins at the same bit of a byte, so these are read together.
     for place in range(min(8, count)):
         begin, shift = divmod(place * bits, 8)
-        each = len(raw), len(range(place, count, 8))
-        number: NDArray[np.uint64] = np.ndarray(each, ">u8", raw, begin, (raw.strides[0], bits)).astype(np.uint64)
+        shape = len(raw), len(range(place, count, 8))
+        number: NDArray[np.uint64] = np.ndarray(shape, ">u8", raw, begin, (raw.strides[0], bits)).astype(np.uint64)
         number <<= np.uint64(shift)
         number >>= np.uint64(64 - bits)
         values[:, place::8] = number
@@ -296,7 +296,8 @@ def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) ->
     public = np.ascontiguousarray(raw[:, public_at:])
     blob = public.tobytes()
     named = b"".join(
-        hashlib.sha256(blob[at : at + PUBLIC_BYTES]).digest()[:KEY_ID_BYTES] for at in range(0, len(blob), PUBLIC_BYTES)
+        hashlib.sha256(blob[begin : begin + PUBLIC_BYTES]).digest()[:KEY_ID_BYTES]
+        for begin in range(0, len(blob), PUBLIC_BYTES)
     )
     valid &= (np.frombuffer(named, dtype=np.uint8).reshape(-1, KEY_ID_BYTES) == key_ids).all(axis=1)
     return Enrolments(valid, campaign, public, prior)

@@ -78,7 +78,7 @@ class Compacted:
     Attributes:
         before, after: the files of the current snapshot, before and after the compaction.
         removed: unused files that were deleted.
-        kept: unused files that are not old enough to be deleted.
+        retained: unused files that are not old enough to be deleted.
         left: number of partitions left unchanged because other processes committed to them during every attempt.
     """
 
@@ -86,7 +86,7 @@ class Compacted:
     before: Size
     after: Size
     removed: Size
-    kept: Size
+    retained: Size
     left: int
 
     def as_json(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Compacted:
             "before": self.before.as_json(),
             "after": self.after.as_json(),
             "removed": self.removed.as_json(),
-            "kept": self.kept.as_json(),
+            "kept": self.retained.as_json(),
             "left": self.left,
         }
 
@@ -144,27 +144,27 @@ def compact(
             f"the retention time must be at least {SHORTEST // HOUR} hours, not {retention / HOUR:g}, because a "
             "running ingest or estimate may need unused files; if no other command uses the study, add --alone"
         )
-    done = []
+    compactions = []
     for name in SCHEMAS:
-        done.append(_compact(study.path / name, now - retention, file_bytes))
+        compactions.append(_compact(study.path / name, now - retention, file_bytes))
         if progress is not None:
             progress(1)
-    return done
+    return compactions
 
 
 def _compact(path: Place, before: float, file_bytes: int) -> Compacted:
-    found = data_files(path, require_whole(path))
-    left = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(found).values())
+    files = data_files(path, require_whole(path))
+    left = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(files).values())
     with storage(path):
         table = snapshot(path)
         if not (path / "_delta_log" / f"{table.version():020}.checkpoint.parquet").exists():
             checkpoint(path, table)
         # This deletes commits that are before the checkpoint and older than the format's 30 days.
         table.cleanup_metadata()
-        removed, kept = _sweep(path, before)
+        removed, retained = _sweep(path, before)
     after = data_files(path, snapshot(path))
     return Compacted(
-        path.name, Size.of(one.size for one in found), Size.of(one.size for one in after), removed, kept, left
+        path.name, Size.of(file.size for file in files), Size.of(file.size for file in after), removed, retained, left
     )
 
 
@@ -178,10 +178,10 @@ def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int)
     for attempt in range(1, _ATTEMPTS + 1):
         table = snapshot(path)
         files = [file for file in data_files(path, table) if file.partition == partition]
-        needed = -(-sum(file.size for file in files) // file_bytes)
+        minimum_files = -(-sum(file.size for file in files) // file_bytes)
         # Files are merged only if this at least halves their number, so that large files are not rewritten each time
         # that a small file is added.
-        if len(files) < 2 * max(needed, 1):
+        if len(files) < 2 * max(minimum_files, 1):
             return True
         with storage(path):
             for file in files:
@@ -204,17 +204,17 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
     """
     log = path / "_delta_log"
     # Files are listed first: a file written later may be in no snapshot yet.
-    there = [file.place for file in below(path) if _written_by_storage(file.place, log)]
+    files = [file.place for file in below(path) if _written_by_storage(file.place, log)]
     live = {file.path for file in data_files(path, require_whole(path))}
-    removed, kept = [], []
+    removed, retained = [], []
     synced = False
-    for file in there:
+    for file in files:
         if file in live:
             continue
         with suppress(FileNotFoundError):  # another process deleted it
             status = file.stat()
             if status.st_mtime >= before:
-                kept.append(status.st_size)
+                retained.append(status.st_size)
                 continue
             if not synced:
                 # A power failure must not destroy both the new files and the files they were made from.
@@ -222,7 +222,7 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
                 synced = True
             file.unlink()
             removed.append(status.st_size)
-    return Size.of(removed), Size.of(kept)
+    return Size.of(removed), Size.of(retained)
 
 
 def _written_by_storage(file: Place, log: Place) -> bool:

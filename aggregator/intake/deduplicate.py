@@ -84,14 +84,14 @@ class Candidates:
     @cached_property
     def _partitions(self) -> tuple[Integers, Integers]:
         """Codes of the pairs (campaign, period), ascending, and for each report the index of its code."""
-        codes, which = np.unique((self.campaign << 32 | self.period)[self._first], return_inverse=True)
-        return codes, which
+        codes, index = np.unique((self.campaign << 32 | self.period)[self._first], return_inverse=True)
+        return codes, index
 
     @cached_property
     def _keys(self) -> tuple[Integers, Integers]:
         """Key ids, ascending, and for each report the index of its key id."""
-        keys, which = np.unique(self.key[self._first], return_inverse=True)
-        return keys, which
+        keys, index = np.unique(self.key[self._first], return_inverse=True)
+        return keys, index
 
     def _places(self, partition: Integers, key: Integers, slot: Integers) -> Integers:
         """Encode each slot as one integer, from the index of its partition, the index of its key and its number."""
@@ -111,17 +111,17 @@ class Candidates:
         Raises:
             StudyError
         """
-        free = ~self._taken(table, only, slots)
+        free = ~self._replayed(table, only, slots)
         device = self._keys[1] * len(self._partitions[0]) + self._partitions[1]
-        _, which, times = np.unique(device, return_inverse=True, return_counts=True)
+        _, index, times = np.unique(device, return_inverse=True, return_counts=True)
         # Two reports can fill the same slot only if a device sent several reports for one period.
-        rows = np.flatnonzero((free & (times[which] > 1))[self.report])
-        _, which, times = np.unique(self.places(rows), return_inverse=True, return_counts=True)
-        contested = times[which] > 1
-        self._first_come(free, self.report[rows[contested]].tolist(), which[contested].tolist())
+        rows = np.flatnonzero((free & (times[index] > 1))[self.report])
+        _, index, times = np.unique(self.places(rows), return_inverse=True, return_counts=True)
+        contested = times[index] > 1
+        self._first_come(free, self.report[rows[contested]].tolist(), index[contested].tolist())
         return free
 
-    def _taken(self, table: DeltaTable, only: str, slots: Slots | None) -> Mask:
+    def _replayed(self, table: DeltaTable, only: str, slots: Slots | None) -> Mask:
         """Return, for each report, whether it fills a slot that is already filled in the snapshot."""
         if slots is not None:
             start = self.slot[self._first]
@@ -129,10 +129,10 @@ class Candidates:
             known = slots.filled(table, self.campaigns, self._partitions, self.key[self._first], start, stop)
             if known is not None:
                 return known
-        taken = np.zeros(self.reports, dtype=np.bool_)
-        places, which = np.unique(self.places(np.arange(len(self.report))), return_inverse=True)
-        taken[self.report[self._filled(table, places, only)[which]]] = True
-        return taken
+        replayed = np.zeros(self.reports, dtype=np.bool_)
+        places, index = np.unique(self.places(np.arange(len(self.report))), return_inverse=True)
+        replayed[self.report[self._filled(table, places, only)[index]]] = True
+        return replayed
 
     @staticmethod
     def _first_come(free: Mask, reports: list[int], places: list[int]) -> None:
@@ -143,9 +143,9 @@ class Candidates:
             stop = start
             while stop < len(reports) and reports[stop] == reports[start]:
                 stop += 1
-            wanted = places[start:stop]
-            if filled.isdisjoint(wanted):
-                filled.update(wanted)
+            report_places = places[start:stop]
+            if filled.isdisjoint(report_places):
+                filled.update(report_places)
             else:
                 free[reports[start]] = False
             start = stop
@@ -159,10 +159,10 @@ class Candidates:
         low = (1 << _FILTER_BITS) - 1
         flags[keys & low] = True
         with storage(table):
-            there = {(part["campaign"], int(part["period"])) for part in table.partitions()}
+            existing = {(part["campaign"], int(part["period"])) for part in table.partitions()}
             for number, campaign in enumerate(self.campaigns):
                 periods = [code & 0xFFFFFFFF for code in partitions[partitions >> 32 == number].tolist()]
-                periods = [period for period in periods if (campaign, period) in there]
+                periods = [period for period in periods if (campaign, period) in existing]
                 if not periods:
                     continue
                 listed = ", ".join(map(str, periods))
@@ -172,13 +172,13 @@ class Candidates:
                 for batch in batches:
                     period, key, slot = (column.to_numpy() for column in pa.record_batch(batch).columns)
                     near = np.flatnonzero(flags[key & low])
-                    at = np.searchsorted(keys, key[near])
-                    at[at == len(keys)] = 0
-                    same = keys[at] == key[near]
-                    near, at = near[same], at[same]
+                    index = np.searchsorted(keys, key[near])
+                    index[index == len(keys)] = 0
+                    same = keys[index] == key[near]
+                    near, index = near[same], index[same]
                     partition = np.searchsorted(partitions, number << 32 | period[near].astype(np.int64))
-                    place = self._places(partition, at, slot[near].astype(np.int64))
-                    at = np.searchsorted(places, place)
-                    at[at == len(places)] = 0
-                    filled[at[places[at] == place]] = True
+                    place = self._places(partition, index, slot[near].astype(np.int64))
+                    index = np.searchsorted(places, place)
+                    index[index == len(places)] = 0
+                    filled[index[places[index] == place]] = True
         return filled

@@ -96,8 +96,8 @@ def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) 
         StudyError
     """
     result, introductions = introduced(study, chunk, verifier, uploaded=uploaded)
-    for one in introductions:
-        result.add(admit(study, one))
+    for introduction in introductions:
+        result.add(admit(study, introduction))
     return result
 
 
@@ -118,11 +118,11 @@ def introduced(
         return result, introductions
     fields, ids = _decoded(chunk, sealed, result)
     names = study.ids()
-    which = by_campaign(fields.campaign, names)
-    result.refused["", RefusalReason.UNKNOWN_CAMPAIGN] += int((fields.valid & (which < 0)).sum())
-    for number in np.unique(which[fields.valid & (which >= 0)]).tolist():
+    index = by_campaign(fields.campaign, names)
+    result.refused["", RefusalReason.UNKNOWN_CAMPAIGN] += int((fields.valid & (index < 0)).sum())
+    for number in np.unique(index[fields.valid & (index >= 0)]).tolist():
         campaign = names[number]
-        rows = np.flatnonzero(fields.valid & (which == number))
+        rows = np.flatnonzero(fields.valid & (index == number))
         if uploaded and study.known(campaign).signed.campaign.enrolment != "open":
             result.ignored += len(rows)
             continue
@@ -136,15 +136,15 @@ def introduced(
     return result, introductions
 
 
-def admit(study: Holdings, one: Introduction) -> Enrolled:
+def admit(study: Holdings, introduction: Introduction) -> Enrolled:
     """Register introduced keys; refuse those with the key id of another public key.
 
     Raises:
         StudyError
     """
-    added, known = register(study, one.campaign, one.ids, one.public, one.prior)
-    taken = len(one.ids) - added - known
-    return Enrolled(added, known, refused=Counter({(one.campaign, RefusalReason.BAD_SIGNATURE): taken}))
+    added, known = register(study, introduction.campaign, introduction.ids, introduction.public, introduction.prior)
+    conflicts = len(introduction.ids) - added - known
+    return Enrolled(added, known, refused=Counter({(introduction.campaign, RefusalReason.BAD_SIGNATURE): conflicts}))
 
 
 @dataclass(frozen=True)
@@ -164,16 +164,16 @@ def named(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, Named]:
     """Return the keys that the enrolments of the chunks name, by campaign id in hex, for campaigns of the study
     only."""
     names = study.ids()
-    found: dict[str, list[Named]] = {}
+    keys_by_campaign: dict[str, list[Named]] = {}
     for chunk in chunks:
         fields, ids = _decoded(chunk, chunk.of(Kind.ENROLMENT), Enrolled())
-        which = by_campaign(fields.campaign, names)
-        for number in np.unique(which[fields.valid & (which >= 0)]).tolist():
-            rows = np.flatnonzero(fields.valid & (which == number))
-            found.setdefault(names[number], []).append(Named(ids[rows], fields.public[rows]))
+        index = by_campaign(fields.campaign, names)
+        for number in np.unique(index[fields.valid & (index >= 0)]).tolist():
+            rows = np.flatnonzero(fields.valid & (index == number))
+            keys_by_campaign.setdefault(names[number], []).append(Named(ids[rows], fields.public[rows]))
     return {
-        campaign: Named(np.concatenate([one.ids for one in parts]), np.concatenate([one.public for one in parts]))
-        for campaign, parts in found.items()
+        campaign: Named(np.concatenate([part.ids for part in parts]), np.concatenate([part.public for part in parts]))
+        for campaign, parts in keys_by_campaign.items()
     }
 
 
@@ -196,17 +196,20 @@ def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
         if not 0 <= since <= last:
             valid = f"a period from 0 to {last}" if last else "period 0"
             raise StudyError(f"campaign {known.name!r} has no period {since}: give {valid}; no key was revoked")
-    return sum(register(study, campaign, one.ids, one.public, since=since)[0] for campaign, one in keys.items())
+    return sum(
+        register(study, campaign, campaign_keys.ids, campaign_keys.public, since=since)[0]
+        for campaign, campaign_keys in keys.items()
+    )
 
 
 def revoked_ids(study: Holdings, campaign: str, keys: Named) -> Integers:
     """Return the sorted ids of the named keys that are revoked in a campaign; an id that belongs to another public key
     is left out."""
-    there = study.registry(campaign)
-    at, found = there.find(keys.ids)
-    at = at[found]
-    same = (there.public[at] == keys.public[found]).all(axis=1)
-    return np.unique(keys.ids[found][same & there.revoked[at]])
+    campaign_registry = study.registry(campaign)
+    index, registered = campaign_registry.find(keys.ids)
+    index = index[registered]
+    same = (campaign_registry.public[index] == keys.public[registered]).all(axis=1)
+    return np.unique(keys.ids[registered][same & campaign_registry.revoked[index]])
 
 
 def register(
@@ -233,17 +236,23 @@ def register(
 
     def rows(table: DeltaTable) -> pa.Table:
         nonlocal added, known
-        there = registry.load(table, campaign)
-        at, found = there.find(ids)
-        same = found.copy()
-        same[found] = (there.public[at[found]] == public[found]).all(axis=1)
+        campaign_registry = registry.load(table, campaign)
+        index, registered = campaign_registry.find(ids)
+        same = registered.copy()
+        same[registered] = (campaign_registry.public[index[registered]] == public[registered]).all(axis=1)
         before = same.copy()
         if since is None:  # the enrolment of a key that is revoked from period 0 on adds only its declared prior
-            declares = np.zeros(len(ids), np.bool_) if prior is None else np.array([one is not None for one in prior])
-            before[same] = there.enrolled[at[same]] | ((there.since[at[same]] == 0) & ~declares[same])
+            declares = (
+                np.zeros(len(ids), np.bool_)
+                if prior is None
+                else np.array([declaration is not None for declaration in prior])
+            )
+            before[same] = campaign_registry.enrolled[index[same]] | (
+                (campaign_registry.since[index[same]] == 0) & ~declares[same]
+            )
         else:
-            before[same] = there.since[at[same]] <= since
-        new = np.flatnonzero((same | ~found) & ~before)
+            before[same] = campaign_registry.since[index[same]] <= since
+        new = np.flatnonzero((same | ~registered) & ~before)
         _, first, inverse = np.unique(ids[new], return_index=True, return_inverse=True)
         repeated = (public[new] == public[new[first]][inverse]).all(axis=1) if len(new) else np.zeros(0, np.bool_)
         added = len(first)
@@ -269,8 +278,10 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
 def _declares_as_required(prior: ByteStrings, campaign: Campaign) -> Mask:
     """Return, for each declaration, whether ``protocol.report.Enrolment.require_fit`` accepts it."""
     required = campaign.notion.size if isinstance(campaign.notion, DeclaredPrior) else 0
-    found = [((), 0) if written is None else declaration_of(written) for written in prior]
-    fitting: Mask = np.array([len(one) == required and level < campaign.notion.level for one, level in found], np.bool_)
+    declarations = [((), 0) if written is None else declaration_of(written) for written in prior]
+    fitting: Mask = np.array(
+        [len(weights) == required and level < campaign.notion.level for weights, level in declarations], np.bool_
+    )
     return fitting
 
 

@@ -82,12 +82,13 @@ def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterato
     Raises:
         OSError: a file cannot be read; raised while its pieces are iterated over.
     """
-    early = places.prefetched(_early, paths) if any(isinstance(path, Remote) for path in paths) else repeat(None)
-    for path, got in zip(paths, early, strict=False):
-        yield path, pieces(path, size) if got is None else _given(got)
+    remote = any(isinstance(path, Remote) for path in paths)
+    early = places.prefetched(_small_content, paths) if remote else repeat(None)
+    for path, content in zip(paths, early, strict=False):
+        yield path, pieces(path, size) if content is None else _as_pieces(content)
 
 
-def _early(path: Place) -> bytes | OSError | None:
+def _small_content(path: Place) -> bytes | OSError | None:
     """Return the content of a small object, or the error that reading it raised; None for other files and objects."""
     if not isinstance(path, Remote) or path.listed is None or path.listed.st_size > _EARLY_BYTES:
         return None
@@ -97,11 +98,11 @@ def _early(path: Place) -> bytes | OSError | None:
         return error
 
 
-def _given(got: bytes | OSError) -> Iterator[bytes]:
-    if isinstance(got, OSError):
-        raise got
-    if got:
-        yield got
+def _as_pieces(content: bytes | OSError) -> Iterator[bytes]:
+    if isinstance(content, OSError):
+        raise content
+    if content:
+        yield content
 
 
 def may_hold(path: Place, mark: bytes, size: int) -> bool:

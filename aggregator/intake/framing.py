@@ -79,7 +79,7 @@ class Frames:
 
 
 def frames(
-    data: bytes, *, final: bool, inside_malformed: bool = False, stop: int | None = None, whole: bool = False
+    data: bytes, *, final: bool, inside_malformed: bool = False, stop: int | None = None, strict: bool = False
 ) -> Frames:
     """Find the envelopes in one piece of a stream.
 
@@ -89,9 +89,9 @@ def frames(
         inside_malformed: the ``inside_malformed`` of the previous piece.
         stop: envelopes that begin at or after this offset are not returned; ``rest`` is then the offset at which the
             next envelope may begin.
-        whole: whether to stop at the first bytes that are not an envelope; ``rest`` is then their offset.
+        strict: whether to stop at the first bytes that are not an envelope; ``rest`` is then their offset.
     """
-    at, size, malformed_items = 0, len(data), 0
+    offset, size, malformed_items = 0, len(data), 0
     stop = size if stop is None else stop
     likely = _likely(data)
     begins, ends = likely[0], likely[2]
@@ -100,36 +100,36 @@ def frames(
     beyond = int(np.searchsorted(begins, stop))
     first, upcoming = 0, -1
     runs = [likely[:, :0]]
-    while at < stop:
-        if upcoming < at:
-            first = int(np.searchsorted(begins, at))
+    while offset < stop:
+        if upcoming < offset:
+            first = int(np.searchsorted(begins, offset))
             upcoming = int(begins[first]) if first < len(begins) else size
-        if upcoming == at:
+        if upcoming == offset:
             after = min(int(last_of_run[np.searchsorted(last_of_run, first)]) + 1, beyond)
             runs.append(likely[:, first:after])
             inside_malformed = False
-            at = int(ends[after - 1])
+            offset = int(ends[after - 1])
             continue
-        kind = _KINDS.get(data[at : at + KEY_AT], 0)
+        kind = _KINDS.get(data[offset : offset + KEY_AT], 0)
         end = payload = 0
-        if kind and at + _LONGEST_HEAD <= size:
-            payload, end = _extent(data, at, kind)
-        elif size - at < _LONGEST_HEAD and not final and _PREFIX.startswith(data[at : at + 2]):
+        if kind and offset + _LONGEST_HEAD <= size:
+            payload, end = _extent(data, offset, kind)
+        elif size - offset < _LONGEST_HEAD and not final and _PREFIX.startswith(data[offset : offset + 2]):
             break
         if size < end and not final:
             break
         if payload and end <= size and data[end - TRAILER : end - SIGNATURE_BYTES] == _SIGNATURE_HEAD:
-            runs.append(np.array([[at], [payload], [end], [kind]], dtype=np.int64))
+            runs.append(np.array([[offset], [payload], [end], [kind]], dtype=np.int64))
             inside_malformed = False
-            at = end
+            offset = end
             continue
         if not inside_malformed:
             malformed_items += 1
             inside_malformed = True
-        if whole:
+        if strict:
             break
-        at = _next_candidate(data, at + 1)
-    return Frames(np.concatenate(runs, axis=1), malformed_items, at, inside_malformed)
+        offset = _next_candidate(data, offset + 1)
+    return Frames(np.concatenate(runs, axis=1), malformed_items, offset, inside_malformed)
 
 
 def _likely(data: bytes) -> NDArray[np.int64]:
@@ -139,27 +139,27 @@ def _likely(data: bytes) -> NDArray[np.int64]:
     too.
     """
     octets = np.frombuffer(data, dtype=np.uint8)
-    at = np.flatnonzero(octets[: max(0, len(data) - _LONGEST_HEAD + 1)] == _PREFIX[0])
+    offset = np.flatnonzero(octets[: max(0, len(data) - _LONGEST_HEAD + 1)] == _PREFIX[0])
     for place, value in ((1, VERSION), (3, 0xC4), (4, KEY_ID_BYTES)):
-        at = at[octets[at + place] == value]
-    kind, marker = octets[at + 2], octets[at + _PAYLOAD_AT]
+        offset = offset[octets[offset + place] == value]
+    kind, marker = octets[offset + 2], octets[offset + _PAYLOAD_AT]
     long = marker == 0xC5  # the marker of byte strings with two bytes of length
-    first, second = (octets[at + _PAYLOAD_AT + place].astype(np.int64) for place in (1, 2))
+    first, second = (octets[offset + _PAYLOAD_AT + place].astype(np.int64) for place in (1, 2))
     length = np.where(long, first << 8 | second, first)
-    payload = at + _PAYLOAD_AT + np.where(long, 3, 2)
+    payload = offset + _PAYLOAD_AT + np.where(long, 3, 2)
     end = payload + length + TRAILER
     good = ((marker == 0xC4) | (long & (length >= 2**8))) & (length <= _LIMITS[kind]) & (end <= len(data))
     tail = np.where(good, end - TRAILER, 0)
     for place, value in enumerate(_SIGNATURE_HEAD):
         good &= octets[tail + place] == value
-    found: NDArray[np.int64] = np.stack([at, payload, end, kind.astype(np.int64)])[:, good]
-    return found
+    columns: NDArray[np.int64] = np.stack([offset, payload, end, kind.astype(np.int64)])[:, good]
+    return columns
 
 
-def _extent(data: bytes, at: int, kind: int) -> tuple[int, int]:
+def _extent(data: bytes, offset: int, kind: int) -> tuple[int, int]:
     """Return the offsets of the payload and of the end that a head claims; zeros if no envelope has such a head."""
-    width, smallest = _LENGTHS.get(data[at + _PAYLOAD_AT], (0, 0))
-    payload = at + _PAYLOAD_AT + 1 + width
+    width, smallest = _LENGTHS.get(data[offset + _PAYLOAD_AT], (0, 0))
+    payload = offset + _PAYLOAD_AT + 1 + width
     length = int.from_bytes(data[payload - width : payload], "big")
     if not width or not smallest <= length <= MAX_PAYLOAD[Kind(kind)]:
         return 0, 0
@@ -169,7 +169,7 @@ def _extent(data: bytes, at: int, kind: int) -> tuple[int, int]:
 def _next_candidate(data: bytes, start: int) -> int:
     """Return the first offset from ``start`` on where an envelope could begin, even if the data end after its first
     byte."""
-    at = data.find(_PREFIX, start)
-    if at >= 0:
-        return at
+    offset = data.find(_PREFIX, start)
+    if offset >= 0:
+        return offset
     return len(data) - 1 if start < len(data) and data[-1] == _PREFIX[0] else len(data)

@@ -179,20 +179,20 @@ def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk
         # A large file shares no chunk with other files. So its chunks, and their digests, are the same in every ingest.
         alone = _size(path) >= min(ALONE_BYTES, piece_bytes)
         if alone and gathering.parts:
-            yield gathering.done()
+            yield gathering.chunk()
             gathering = Gathering()
         rest, inside_malformed = b"", False
         for piece, last in _with_last(path, read, warnings):
             data = rest + piece if rest else piece
-            found = frames(data, final=last, inside_malformed=inside_malformed)
-            rest, inside_malformed = data[found.rest :], found.inside_malformed
-            gathering.add(data[: found.rest] if rest else data, found)
+            envelopes = frames(data, final=last, inside_malformed=inside_malformed)
+            rest, inside_malformed = data[envelopes.rest :], envelopes.inside_malformed
+            gathering.add(data[: envelopes.rest] if rest else data, envelopes)
             full = gathering.envelopes >= chunk_reports or gathering.size >= 2 * piece_bytes
             if full or (alone and last):
-                yield gathering.done()
+                yield gathering.chunk()
                 gathering = Gathering()
     if gathering.parts:
-        yield gathering.done()
+        yield gathering.chunk()
 
 
 def _size(path: Place) -> int:

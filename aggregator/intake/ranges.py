@@ -75,39 +75,41 @@ class FramedRange:
     absent: bool
 
 
-def nominal(path: Place, size: int, most: int) -> list[Range]:
-    """Return the ranges of ``most`` bytes into which a file of ``size`` bytes is cut; the state is a guess for all
-    ranges except the first."""
-    return [Range(path, begin, min(begin + most, size), begin > 0) for begin in range(0, size, most)]
+def nominal(path: Place, size: int, range_bytes: int) -> list[Range]:
+    """Return the ranges of ``range_bytes`` bytes into which a file of ``size`` bytes is cut; the state is a guess for
+    all ranges except the first."""
+    return [Range(path, begin, min(begin + range_bytes, size), begin > 0) for begin in range(0, size, range_bytes)]
 
 
-def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
+def read(file_range: Range) -> tuple[bytes, Frames, bool, OSError | None]:
     """Return the bytes of a range, its envelopes, whether the file ends with the range or cannot be read any further,
     and the error that reading raised; None without one."""
     beyond = _LOOKAHEAD
     while True:
-        data, ends, error = part(where.path, where.begin, where.size + beyond)
-        found = frames(data, final=ends, inside_malformed=where.inside_malformed, stop=min(where.size, len(data)))
-        if ends or found.rest >= where.size:
-            return data, found, ends and found.rest >= len(data), error
+        data, ends, error = part(file_range.path, file_range.begin, file_range.size + beyond)
+        envelopes = frames(
+            data, final=ends, inside_malformed=file_range.inside_malformed, stop=min(file_range.size, len(data))
+        )
+        if ends or envelopes.rest >= file_range.size:
+            return data, envelopes, ends and envelopes.rest >= len(data), error
         beyond = _LONGEST
 
 
-def each(function: Callable[[Range], Result], ranges: Sequence[Range]) -> Iterator[Result]:
+def map_ranges(function: Callable[[Range], Result], ranges: Sequence[Range]) -> Iterator[Result]:
     """Return an iterator over the results of a function for each range, in order; several objects of a bucket are read
     at the same time."""
-    remote = any(isinstance(where.path, Remote) for where in ranges)
+    remote = any(isinstance(file_range.path, Remote) for file_range in ranges)
     return prefetched(function, ranges) if remote else map(function, ranges)
 
 
-def frame(where: Range) -> FramedRange:
+def frame(file_range: Range) -> FramedRange:
     """Read a range and find its envelopes."""
-    _, found, ends, error = read(where)
+    _, envelopes, ends, error = read(file_range)
     return FramedRange(
-        tuple((where.begin + found.columns[0, :_WITNESSES]).tolist()),
-        where.begin + found.rest,
-        found.inside_malformed,
-        bool((found.columns[3] == Kind.ENROLMENT).any()),
+        tuple((file_range.begin + envelopes.columns[0, :_WITNESSES]).tolist()),
+        file_range.begin + envelopes.rest,
+        envelopes.inside_malformed,
+        bool((envelopes.columns[3] == Kind.ENROLMENT).any()),
         ends,
         None if error is None else error.strerror or str(error),
         isinstance(error, FileNotFoundError),
@@ -115,48 +117,48 @@ def frame(where: Range) -> FramedRange:
 
 
 def stitched(
-    guesses: Iterable[tuple[Range, FramedRange]], again: Callable[[Range], FramedRange]
+    guesses: Iterable[tuple[Range, FramedRange]], reframe: Callable[[Range], FramedRange]
 ) -> Iterator[tuple[Range, FramedRange]]:
     """Yield the true ranges of files, computed from guesses in order; together the ranges cover the files.
 
     Args:
         guesses: all ranges of a file, one file after the other.
-        again: frames a range whose guess was wrong.
+        reframe: frames a range whose guess was wrong.
     """
     path: Place | None = None
-    at, inside, over = 0, False, False
-    for guess, found in guesses:
+    begin, inside, ended = 0, False, False
+    for guess, framed in guesses:
         if guess.path != path or guess.begin == 0:
-            path, at, inside, over = guess.path, 0, False, False
-        if over or at >= guess.stop:
+            path, begin, inside, ended = guess.path, 0, False, False
+        if ended or begin >= guess.stop:
             continue
-        true = replace(guess, begin=at, inside_malformed=inside)
-        if true.begin and true.begin not in found.begins:
-            found = again(true)
-        yield replace(true, stop=found.rest), found
-        at, inside, over = found.rest, found.inside_malformed, found.ends
+        true = replace(guess, begin=begin, inside_malformed=inside)
+        if true.begin and true.begin not in framed.begins:
+            framed = reframe(true)
+        yield replace(true, stop=framed.rest), framed
+        begin, inside, ended = framed.rest, framed.inside_malformed, framed.ends
 
 
-def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterator[tuple[Range, ...]]:
-    """Yield groups of consecutive ranges; a group has about ``size`` bytes, and at most ``most`` ranges.
+def grouped(ranges: Iterable[Range], size: int, max_ranges: int, alone: int) -> Iterator[tuple[Range, ...]]:
+    """Yield groups of consecutive ranges; a group has about ``size`` bytes, and at most ``max_ranges`` ranges.
 
     Args:
         alone: a file with at least this size shares no group, so that its groups are the same in every ingest.
     """
     group: list[Range] = []
-    held = 0
-    for one in ranges:
-        if one.begin or one.size >= min(size, alone):
+    group_bytes = 0
+    for file_range in ranges:
+        if file_range.begin or file_range.size >= min(size, alone):
             if group:
                 yield tuple(group)
-            yield (one,)
-            group, held = [], 0
+            yield (file_range,)
+            group, group_bytes = [], 0
             continue
-        group.append(one)
-        held += one.size
-        if held >= size or len(group) >= most:
+        group.append(file_range)
+        group_bytes += file_range.size
+        if group_bytes >= size or len(group) >= max_ranges:
             yield tuple(group)
-            group, held = [], 0
+            group, group_bytes = [], 0
     if group:
         yield tuple(group)
 
@@ -165,12 +167,12 @@ def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
     """Return the envelopes of ranges as one chunk, and the reason why reading stopped, by file."""
     gathering = Gathering()
     reasons: dict[Place, str] = {}
-    for where, (data, found, _, error) in zip(ranges, each(read, ranges), strict=True):
+    for file_range, (data, envelopes, _, error) in zip(ranges, map_ranges(read, ranges), strict=True):
         if error is not None:
-            reasons[where.path] = error.strerror or str(error)
+            reasons[file_range.path] = error.strerror or str(error)
         if not gathering.size:
             # The blocks of verified signatures are cut by offsets in the chunk. These must equal the offsets in the
             # file, so that the blocks do not depend on the division of files.
-            gathering.add(bytes(where.begin % signatures.BLOCK_BYTES), _NOTHING)
-        gathering.add(data[: found.rest], found)
-    return gathering.done(), reasons
+            gathering.add(bytes(file_range.begin % signatures.BLOCK_BYTES), _NOTHING)
+        gathering.add(data[: envelopes.rest], envelopes)
+    return gathering.chunk(), reasons

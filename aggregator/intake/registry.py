@@ -50,11 +50,11 @@ class Registry:
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
         """Return, for each key id, its index in the registry and whether it is registered; the index of an id that is
         not registered has no meaning."""
-        at = np.empty(len(ids), dtype=np.int64)
+        index = np.empty(len(ids), dtype=np.int64)
         order = np.argsort(ids)  # sorted lookups use the cache better
-        at[order] = np.searchsorted(self.ids, ids[order])
-        at[at == len(self.ids)] = 0
-        return at, (self.ids[at] == ids) if len(self.ids) else np.zeros(len(ids), dtype=np.bool_)
+        index[order] = np.searchsorted(self.ids, ids[order])
+        index[index == len(self.ids)] = 0
+        return index, (self.ids[index] == ids) if len(self.ids) else np.zeros(len(ids), dtype=np.bool_)
 
 
 def load(table: DeltaTable, campaign: str) -> Registry:
@@ -95,8 +95,8 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     np.minimum.at(earliest, np.searchsorted(unique, np.concatenate(barred)), np.concatenate(since))
     if declarations:
         declared = np.full(len(unique), None, dtype=np.object_)
-        at = np.searchsorted(unique, np.frombuffer(b"".join(declarations), dtype=np.int64))
-        declared[at] = list(declarations.values())
+        index = np.searchsorted(unique, np.frombuffer(b"".join(declarations), dtype=np.int64))
+        declared[index] = list(declarations.values())
     return Registry(unique, np.concatenate(public)[first], enrolled, earliest, declared)
 
 

@@ -70,19 +70,19 @@ def condition(shard: int, shards: int) -> str:
 
 def split(candidates: Sequence[Candidates], shards: int) -> list[ShardPart]:
     """Divide candidates of the same campaigns by shard."""
-    parts = [[_chosen(one, where) for where in _rows_by_shard(one, shards)] for one in candidates]
+    parts = [[_chosen(batch, rows) for rows in _rows_by_shard(batch, shards)] for batch in candidates]
     return [_joined([part[shard] for part in parts]) for shard in range(shards)]
 
 
 def joined(campaigns: tuple[str, ...], parts: Sequence[ShardPart]) -> Candidates:
     """Join the parts of one shard, in the order in which the reports were read."""
-    whole = _joined(parts)
-    report, campaign, period, key, slot, view, output = (column.astype(np.int64) for column in whole.numbers)
+    joined_part = _joined(parts)
+    report, campaign, period, key, slot, view, output = (column.astype(np.int64) for column in joined_part.numbers)
     word: ByteStrings | None = None
-    if whole.word is not None:
+    if joined_part.word is not None:
         word = np.empty(len(report), dtype=np.object_)
-        word[:] = whole.word.to_pylist()
-    return Candidates(campaigns, whole.reports, report, campaign, period, key, slot, view, output, word)
+        word[:] = joined_part.word.to_pylist()
+    return Candidates(campaigns, joined_part.reports, report, campaign, period, key, slot, view, output, word)
 
 
 def _rows_by_shard(candidates: Candidates, shards: int) -> list[Integers]:

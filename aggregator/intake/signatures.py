@@ -100,9 +100,9 @@ class PendingVerdicts:
         sound: list[bytes] = []
         for block in self.blocks:
             if block.start < stop and start < block.stop:
-                found = np.concatenate([future.result() for future in block.futures])
-                verdicts[block.start : block.stop] = found
-                if block.digest is not None and found.all():
+                block_verdicts = np.concatenate([future.result() for future in block.futures])
+                verdicts[block.start : block.stop] = block_verdicts
+                if block.digest is not None and block_verdicts.all():
                     sound.append(block.digest)
         if self.verified is not None:
             self.verified.add(sound)
@@ -138,7 +138,7 @@ class Verifier:
                 if digest in self.verified:
                     continue
             slices = [(first, min(first + SLICE, stop)) for first in range(start, stop, SLICE)]
-            futures = [self.pool.submit(_verify_slice, sealed, publics, *one) for one in slices]
+            futures = [self.pool.submit(_verify_slice, sealed, publics, begin, end) for begin, end in slices]
             if futures:
                 blocks.append(SignatureBlock(start, stop, digest, futures))
         return PendingVerdicts(len(sealed), blocks, self.verified)
@@ -161,10 +161,10 @@ def verifier(threads: int | None = None, verified: Verified | None = None) -> It
 def _digest(sealed: Sealed, publics: Bytes, start: int, stop: int) -> bytes:
     """Return the digest of all bytes that determine the verdicts on the envelopes."""
     first, last = int(sealed.begin[start]), int(sealed.end[stop - 1])
-    where = np.stack([sealed.begin[start:stop], sealed.payload[start:stop], sealed.end[start:stop]]) - first
+    offsets = np.stack([sealed.begin[start:stop], sealed.payload[start:stop], sealed.end[start:stop]]) - first
     digest = hashlib.sha256(b"verified 1")
     digest.update(np.array([sealed.kind, stop - start, last - first], dtype="<i8").tobytes())
-    digest.update(where.astype("<i8").tobytes())
+    digest.update(offsets.astype("<i8").tobytes())
     digest.update(memoryview(sealed.data)[first:last])
     digest.update(publics[start:stop].tobytes())
     return digest.digest()
@@ -178,14 +178,14 @@ def _verify_slice(sealed: Sealed, publics: Bytes, start: int, stop: int) -> Mask
     rows = np.flatnonzero(verdicts)
     # A signed message consists of the context, the key id, the payload's length and the payload (protocol.envelope).
     context = signed_message(sealed.kind, bytes(KEY_ID_BYTES), b"")[: -KEY_ID_BYTES - 4]
-    for row, at, body, after in zip(
+    for row, head, body, after in zip(
         rows.tolist(), begin[rows].tolist(), payload[rows].tolist(), end[rows].tolist(), strict=True
     ):
         tail = after - TRAILER
         signed = b"".join((
             data[after - SIGNATURE_BYTES : after],
             context,
-            data[at + KEY_AT : at + KEY_AT + KEY_ID_BYTES],
+            data[head + KEY_AT : head + KEY_AT + KEY_ID_BYTES],
             (tail - body).to_bytes(4, "big"),
             data[body:tail],
         ))  # fmt: skip

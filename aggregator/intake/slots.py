@@ -122,12 +122,12 @@ class Slots:
 
     Attributes:
         path: the path of the table of reports.
-        most: see ``MOST_ROWS``.
+        max_rows: see ``MOST_ROWS``.
         low, high: the least and the greatest key; rows of other keys are not kept.
     """
 
     path: Place
-    most: int = MOST_ROWS
+    max_rows: int = MOST_ROWS
     low: int = -(2**63)
     high: int = 2**63 - 1
     _partitions: dict[tuple[str, int], _Partition] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Slots:
         self,
         table: DeltaTable,
         campaigns: Sequence[str],
-        partition: tuple[Integers, Integers],
+        partitions: tuple[Integers, Integers],
         key: Integers,
         start: Integers,
         stop: Integers,
@@ -146,54 +146,54 @@ class Slots:
 
         Args:
             campaigns: ids in hex.
-            partition: codes of the pairs (index into ``campaigns``, period), and for each span the index of its code.
+            partitions: codes of the pairs (index into ``campaigns``, period), and for each span the index of its code.
         Raises:
             StudyError
         """
-        codes, which = partition
-        wanted = {(campaigns[code >> 32], code & 0xFFFFFFFF): number for number, code in enumerate(codes.tolist())}
+        codes, index = partitions
+        numbers = {(campaigns[code >> 32], code & 0xFFFFFFFF): number for number, code in enumerate(codes.tolist())}
         files: dict[tuple[str, int], list[DataFile]] = {}
         for file in data_files(self.path, table):
-            at = str(file.partition["campaign"]), int(file.partition["period"])
-            if at in wanted:
-                files.setdefault(at, []).append(file)
-        number = sum(file.rows for some in files.values() for file in some)
+            campaign_period = str(file.partition["campaign"]), int(file.partition["period"])
+            if campaign_period in numbers:
+                files.setdefault(campaign_period, []).append(file)
+        row_count = sum(file.rows for some in files.values() for file in some)
         # Keys are hashes, so ranges of equal width have about equally many rows.
-        if number * (self.high - self.low + 1) >> 64 > self.most:
+        if row_count * (self.high - self.low + 1) >> 64 > self.max_rows:
             self._partitions.clear()
             return None
-        if any(at not in wanted for at in self._partitions) and self._held() > self.most:
+        if not self._partitions.keys() <= numbers.keys() and self._rows_in_memory() > self.max_rows:
             self._partitions.clear()
         met = np.zeros(len(key), dtype=np.bool_)
-        for at, some in files.items():
-            there = self._read(at, some)
-            if not there.sound:
+        for campaign_period, some in files.items():
+            partition = self._read(campaign_period, some)
+            if not partition.sound:
                 return None
-            rows = np.flatnonzero(which == wanted[at])
+            rows = np.flatnonzero(index == numbers[campaign_period])
             rows = rows[np.argsort(key[rows])]  # sorted lookups use the cache better
-            for run in there.runs:
+            for run in partition.runs:
                 met[rows] |= run.meet(key[rows], start[rows], stop[rows])
         return met
 
-    def _held(self) -> int:
-        return sum(len(run) for one in self._partitions.values() for run in one.runs)
+    def _rows_in_memory(self) -> int:
+        return sum(len(run) for partition in self._partitions.values() for run in partition.runs)
 
-    def _read(self, at: tuple[str, int], files: Sequence[DataFile]) -> _Partition:
+    def _read(self, campaign_period: tuple[str, int], files: Sequence[DataFile]) -> _Partition:
         """Return the filled slots of a partition that consists of ``files``."""
         paths = {file.path for file in files}
-        there = self._partitions.get(at)
+        partition = self._partitions.get(campaign_period)
         # If files are gone, a compaction has moved their rows to other files.
-        if there is None or not there.files <= paths:
-            there = self._partitions[at] = _Partition()
-        for path in sorted(paths - there.files, key=str):
+        if partition is None or not partition.files <= paths:
+            partition = self._partitions[campaign_period] = _Partition()
+        for path in sorted(paths - partition.files, key=str):
             with storage(self.path):
                 try:
                     key, slot = self._rows(path)
                 except (FileNotFoundError, pa.ArrowInvalid) as error:
                     raise Damaged.of(self.path, f"cannot be read ({str(error).partition(chr(10))[0]})") from error
-            there.add(Spans.of(key, slot, slot + np.int32(1)))
-            there.files.add(path)
-        return there
+            partition.add(Spans.of(key, slot, slot + np.int32(1)))
+            partition.files.add(path)
+        return partition
 
     def _rows(self, path: Place) -> tuple[Integers, Integers]:
         """Return the keys and slots of a file's rows; row groups without keys from ``low`` to ``high`` are not read."""

@@ -159,8 +159,8 @@ class _Verdicts:
             return None
         reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
         listed = study.listed()
-        names = tuple(one.id for one in listed)
-        closes = tuple(one.closes for one in listed)
+        names = tuple(entry.id for entry in listed)
+        closes = tuple(entry.closes for entry in listed)
         campaign = by_campaign(reports.campaign, names)
         verdict = np.full(len(sealed), _NONE, dtype=np.int64)
         view = np.zeros(len(sealed), dtype=np.int64)
@@ -196,13 +196,13 @@ class _Verdicts:
         for campaign in self.present():
             rows = self.undecided(campaign)
             registry = self.study.registry(self.names[campaign])
-            at, found = registry.find(self.key[rows])
-            self.refuse(rows, ~found, RefusalReason.UNKNOWN_KEY)
-            rows, at = rows[found], at[found]
-            revoked = self.reports.period[rows] >= registry.since[at]
-            self.refuse(rows, ~revoked & ~registry.enrolled[at], RefusalReason.UNKNOWN_KEY)
+            index, registered = registry.find(self.key[rows])
+            self.refuse(rows, ~registered, RefusalReason.UNKNOWN_KEY)
+            rows, index = rows[registered], index[registered]
+            revoked = self.reports.period[rows] >= registry.since[index]
+            self.refuse(rows, ~revoked & ~registry.enrolled[index], RefusalReason.UNKNOWN_KEY)
             self.refuse(rows, revoked, RefusalReason.REVOKED_KEY)
-            public[rows] = np.take(registry.public, at, axis=0)
+            public[rows] = np.take(registry.public, index, axis=0)
             self.view[rows] = assigned_views(self.study.known(self.names[campaign]).signed, public[rows])
             self.channels[campaign] = ViewChannels.of(self.campaign_at(campaign))
         rows = self.undecided()
@@ -255,10 +255,10 @@ class _Verdicts:
         output = np.zeros(count.sum(), dtype=np.int64)
         word = None if all(words is None for _, _, words in unpacked) else np.full(len(output), None, dtype=np.object_)
         for rows, numbers, words in unpacked:
-            at = begin[np.searchsorted(reports, rows)][:, np.newaxis] + np.arange(numbers.shape[1])
-            output[at] = numbers
+            position = begin[np.searchsorted(reports, rows)][:, np.newaxis] + np.arange(numbers.shape[1])
+            output[position] = numbers
             if word is not None and words is not None:
-                word[at] = words
+                word[position] = words
         slot = np.arange(len(output)) + np.repeat(self.reports.slot[reports] - begin, count)
         report, campaign = np.repeat(np.arange(len(reports)), count), np.repeat(self.campaign[reports], count)
         period, key = np.repeat(self.reports.period[reports], count), np.repeat(self.key[reports], count)

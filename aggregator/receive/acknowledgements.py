@@ -97,7 +97,7 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     Raises:
         BadData: the upload is empty or contains other bytes; the error has the stage at which decoding failed.
     """
-    envelopes = frames(body, final=True, whole=True)
+    envelopes = frames(body, final=True, strict=True)
     if envelopes.malformed_items or not body:
         decode_first(body, envelopes.rest)
         raise EnvelopeError(
@@ -134,7 +134,7 @@ class CountedQuery:
         """Return the query about the reports in the bytes of a batch."""
         gathering = Gathering()
         gathering.add(body, frames(body, final=True))
-        chunk = gathering.done()
+        chunk = gathering.chunk()
         sealed = chunk.of(Kind.REPORT)
         reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
         named = zip(reports.campaign, reports.valid.tolist(), strict=True)

@@ -320,7 +320,7 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
             assert one.free(table, shards.condition(shard, number), kept[shard]).tolist() == free.tolist()
             added = one.rows(free)
             tables.add(path, added.sort_by("key") if step % 2 else added)
-    assert sum(one._held() for one in kept) > 60
+    assert sum(one._rows_in_memory() for one in kept) > 60
     assert all(one._partitions for one in kept)  # no shard had to read the whole table
 
 
@@ -518,8 +518,10 @@ def test_the_tallies_of_the_shards_add_up_to_the_tally_of_the_study(tmp_path, ki
     version = tables.snapshot(made.path / REPORTS).version()
     spans = [(1, 1)] if kind == "transcript" else [(1, 1), (0, 2)]
     for chosen, number in ((None, 4), (2, 2), (9, 1), *((span, 4) for span in spans)):
-        parts = [tallies.part(study_version, version, one, number, signed.id.hex(), chosen) for one in range(number)]
-        whole = tallies.whole(parts, made.refused(signed))
+        parts = [
+            tallies.part_tally(study_version, version, one, number, signed.id.hex(), chosen) for one in range(number)
+        ]
+        whole = tallies.total_tally(parts, made.refused(signed))
         expected = next(made.spans(signed, [chosen])) if isinstance(chosen, tuple) else made.tally(signed, chosen)
         assert contents(whole) == contents(expected)
         assert (whole.groups is not None) >= isinstance(chosen, tuple)

@@ -164,7 +164,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
         gathering = Gathering()
         gathering.add(data, frames(data, final=True))
         with verifier(1, Verified.of(study.path)) as verifying:
-            _, offers = validate.examine(study, gathering.done(), verifying, NOW, 10**6)
+            _, offers = validate.examine(study, gathering.chunk(), verifying, NOW, 10**6)
         return sum(offer.reports for offer in offers)
 
     assert (passing(*good), verified_now[0]) == (3, 0)
@@ -262,11 +262,11 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
         rows = shards.joined(asked.campaigns, [parcel])
         kept = Slots(path, most, *shards.bounds(shard, 4))
         assert rows.free(table, slots=kept).tolist() == rows.free(table).tolist()
-        assert 0 < kept._held() < most
+        assert 0 < kept._rows_in_memory() < most
     assert not ordered or sum(looked) < len(looked) / 2
     whole = Slots(path, most)
     assert asked.free(table, slots=whole).tolist() == asked.free(table).tolist()
-    assert not whole._held()
+    assert not whole._rows_in_memory()
 
 
 def test_a_remembered_signature_is_valid_for_one_key_only(tmp_path):
@@ -274,7 +274,7 @@ def test_a_remembered_signature_is_valid_for_one_key_only(tmp_path):
     data = report(0, PLAIN)
     gathering = Gathering()
     gathering.add(data * LEAST, frames(data * LEAST, final=True))
-    sealed = gathering.done().of(Kind.REPORT)
+    sealed = gathering.chunk().of(Kind.REPORT)
     publics = [np.frombuffer(device(n, PLAIN).public * LEAST, dtype=np.uint8).reshape(-1, 32) for n in range(2)]
     with verifier(1, Verified.of(tmp_path)) as verifying:
         assert [verifying.verify(sealed, publics[n]).all() for n in (0, 0, 1)] == [True, True, False]

@@ -154,8 +154,8 @@ def test_tallies_of_the_workers_add_up_to_the_tally_of_each_view(tmp_path, answe
     study, signed, _ = filled(tmp_path, answers)
     study_version, version = StudyVersion.of(study), tables.snapshot(study.path / REPORTS).version()
     for chosen in (None, 0, 9, (0, 1)):
-        parts = [tallies.part(study_version, version, one, 4, signed.id.hex(), chosen) for one in range(4)]
-        whole = tallies.whole(parts, study.refused(signed))
+        parts = [tallies.part_tally(study_version, version, one, 4, signed.id.hex(), chosen) for one in range(4)]
+        whole = tallies.total_tally(parts, study.refused(signed))
         expected = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
         assert [contents(part) for part in whole.by_view] == [contents(part) for part in expected.by_view]
         assert (whole.counts == expected.counts).all()
