@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from aggregator.campaign_facts import counted_noun
+from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import is_enough, none_enough, too_few
@@ -41,7 +41,7 @@ class OrderedSide:
     Attributes:
         name: the name that a user types: ``0-3``, or the name of the class.
         name_in_text: the name in sentences: ``periods 0-3``.
-        reports: the number of outputs of this side.
+        reports: the number of outputs of this side; with transcripts, the number of devices.
         statistics: the statistics; None if the outputs come from fewer devices than the campaign's minimum.
     """
 
@@ -114,9 +114,11 @@ class OrderedCourse:
 
     @property
     def noun(self) -> str:
-        """The word for a counted output: "output" if a report of one of the sides may have several, else "report"."""
-        several = any(counted_noun(statistics.estimate.campaign) == "output" for _, statistics in self.known)
-        return "output" if several else "report"
+        """The word for what the sides count (see ``estimated_noun``): "output" if a report of one of the sides may have
+        several; else "device" if a side has transcripts; else "report"."""
+        nouns = {estimated_noun(statistics.estimate.campaign) for _, statistics in self.known}
+        # Without bundles each side has one report of each device, so "device" is right for every side.
+        return next(noun for noun in ("output", "device", "report") if noun in nouns)
 
     def without_cdf(self) -> OrderedCourse:
         """Return the course without the distribution functions, which only a picture needs."""

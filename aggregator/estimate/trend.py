@@ -31,7 +31,7 @@ class TrendPoint:
     """One span of a trend.
 
     Attributes:
-        reports: the number of outputs in the span.
+        reports: the number of outputs in the span; with transcripts, the number of devices.
         estimate: the estimate; None if the outputs come from fewer devices than the campaign's minimum.
         truth: (k,) the true shares; None if the study is not a rehearsal.
     """

@@ -140,7 +140,7 @@ def _question(estimate: FormEstimate, form: Form) -> list[Html]:
 def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
     if not tables:
         return []
-    rows = []
+    rows, counted = [], f"{counted_noun(tables[0].campaign)}s"
     for estimate in tables:
         test = estimate.association
         if test is None:
@@ -157,7 +157,7 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
             f"it. Number of tests: {len(rows)}. Where there is no association, about one test in twenty finds one by "
             "chance. The number p is the probability of a result at least as strong if there is no association. It is "
             f"computed from {TABLES} simulated surveys, so it is at least {1 / (TABLES + 1):.3g}."),
-        scrolled("The most significant come first.", ("questions", "associated", "p", "reports"), rows),
+        scrolled("The most significant come first.", ("questions", "associated", "p", counted), rows),
     ]  # fmt: skip
 
 

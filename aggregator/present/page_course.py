@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from aggregator.campaign_facts import counted_noun
+from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate.change import DistrictDifference
 from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.query import unit_of
@@ -40,7 +40,7 @@ def course_section(trend: Trend) -> list[Html]:
             + ("" if campaign.transcript else ". A device repeats its output while its "
                "answer stays the same, so most of the noise cancels in the difference if few answers change")
             + ". So judge a change by its own interval, not by the intervals of the two shares."),
-        page_table("The periods", ("periods", "from, to (UTC)", f"{counted_noun(campaign)}s", ""), rows),
+        page_table("The periods", ("periods", "from, to (UTC)", f"{estimated_noun(campaign)}s", ""), rows),
     ]  # fmt: skip
     if change is not None:
         count = len(change.significant)

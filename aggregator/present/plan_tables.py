@@ -95,8 +95,9 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
         caption_justify="left",
     )  # fmt: skip
     noun = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}.get(goal, "a share")
+    counted = noun_if(bundled=question.bundled)
     in_shares = noun in ("a range", "a share")
-    columns = [("class", "left"), ("nats", "right"), ("reports", "right")]
+    columns = [("class", "left"), ("nats", "right"), (f"{counted}s", "right")]
     rows = [[plan.name or "everybody", f"{exact.nats(plan.level):g}", f"{plan.reports:,}"] for plan in plans]
     rows[-1][1] = ""
     meanings: dict[str, str] = {}
@@ -124,7 +125,7 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
         table.add_column(heading, justify="left" if side == "left" else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    words = "Classes are assumed to be of equal size. For everybody, each report has the same weight."
+    words = f"Classes are assumed to be of equal size. For everybody, each {counted} has the same weight."
     if everybody.people_for:
         error = "mean absolute error" if goal in ("distribution", "ranges") else "standard error"
         words += f" People for {noun} \u00b1 E: the people needed for the {error} E."

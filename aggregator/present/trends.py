@@ -16,7 +16,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.campaign_facts import counted_noun
+from aggregator.campaign_facts import counted_noun, estimated_noun
 from aggregator.estimate.change import Difference, DistrictDifference
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
@@ -57,20 +57,21 @@ LETTERS = 12
 
 
 def spans_table(trend: Trend) -> Table:
-    """Return a table with a row for each span: its dates, and its numbers of outputs and devices; if there are many
-    spans, only for the first and the last ones."""
+    """Return a table with a row for each span: its dates, and its numbers of outputs and devices, or of devices alone
+    with transcripts; if there are many spans, only for the first and the last ones."""
     campaign = trend.latest.campaign
     table = new_table(entitled(trend.latest))
     rehearsal = any(point.truth is not None for point in trend.points)
+    counted = [] if campaign.transcript else [f"{counted_noun(campaign)}s"]
     off = [distance_name(campaign.domain)] if rehearsal else []
-    for name in ("periods", "from", "to", f"{counted_noun(campaign)}s", "devices", *off):
+    for name in ("periods", "from", "to", *counted, "devices", *off):
         table.add_column(name, justify="left" if name in ("periods", "from", "to") else "right")
     half = ROWS // 2
     shown = trend.points if len(trend.points) <= ROWS else trend.points[:half] + trend.points[-half:]
     for point in shown:
         known = point.estimate
         words = "too few" if known is None else "-" if known.devices is None else f"{known.devices:,}"
-        cells = [point.span.name, *dates(campaign, point.span), f"{point.reports:,}", words]
+        cells = [point.span.name, *dates(campaign, point.span), *([f"{point.reports:,}"] if counted else []), words]
         if known is not None and point.truth is not None:
             cells.append(percent(away(known, point.truth), 2))
         table.add_row(*cells)
@@ -180,7 +181,7 @@ def value_table(trend: Trend, region: Region) -> Table:
     latest, x = trend.latest, region.number
     table = new_table(f"{entitled(latest)}: {latest.at(region.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
-    counted = f"{counted_noun(latest.campaign)}s"
+    counted = f"{estimated_noun(latest.campaign)}s"
     names = ["periods", "from", "to", counted, "share", f"{100 * latest.confidence:.4g}% interval"]
     for name in names + (["truth"] if rehearsal else []):
         table.add_column(name, justify="right" if name in (counted, "share", "truth") else "left")

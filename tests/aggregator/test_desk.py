@@ -41,7 +41,7 @@ from aggregator.study import Study
 from protocol import personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks
-from protocol.domain import DITHER_BYTES, Grid, Items, Values
+from protocol.domain import DITHER_BYTES, Grid, Items, NumberRange, Values
 from protocol.exact import NANONATS
 from protocol.keys import SigningKey, key_id
 from protocol.notions import Ldp, Lip
@@ -236,6 +236,34 @@ def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
     found = json.loads(run("--study", tmp_path / "lib", "estimate", "it", "--by", "period", "--json").stdout)
     assert [row["reports"] for row in found["spans"]] == [60, 60, 60]
     assert found["change"]["paired"] is True
+
+
+@pytest.mark.parametrize(
+    ("domain", "options", "head"),
+    [
+        (Values(LABELS), (), r"periods +from +to +devices\n"),
+        (Values(LABELS), ("--value", LABELS[0]), r"periods +from +to +devices +share "),
+        (NumberRange.of(1, 4), ("--mean",), r"\n *devices +60 +60\n"),
+    ],
+)
+def test_the_periods_of_transcripts_count_devices(tmp_path, domain, options, head):
+    """With transcripts the tables and the page of periods count devices, and no column counts reports."""
+    notion = TranscriptPrior(NANONATS, (4, 3, 2, 1))
+    signed = campaign(notion=notion, channel=notion.channel_of(notion.prior), domain=domain)
+    study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
+    for device in range(60):
+        for period in range(2):
+            fleet.send(device, period, int(fleet.rng.integers(4)), slot=period)
+    fleet.into(study, tmp_path)
+    command = ("--study", tmp_path / "lib", "estimate", "it", "--by", "period", *options)
+    text = re.sub(r" +\n", "\n", run(*command).stdout)
+    assert re.search(head, text)
+    assert "reports" not in text
+    if not options:
+        run(*command, "--report", tmp_path / "page.html")
+        section = (tmp_path / "page.html").read_text("utf-8").split('id="course"')[1].split("</section>")[0]
+        assert ">devices</th>" in section
+        assert ">reports</th>" not in section
 
 
 # Trends
