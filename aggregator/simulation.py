@@ -46,13 +46,13 @@ class Person:
 
     Attributes:
         answers: values of the campaign's domain, one for each period.
-        place: index of the person's class; 0 in a campaign without classes.
+        class_index: index of the person's class; 0 in a campaign without classes.
         prior: the declared prior, in a campaign with declared priors.
         level: the declared level in nanonats; 0 for the campaign's level.
     """
 
     answers: tuple[Answer, ...]
-    place: int = 0
+    class_index: int = 0
     prior: tuple[int, ...] | None = None
     level: int = 0
 
@@ -107,14 +107,16 @@ def simulate(
     if not 0 <= change <= 1:
         raise ValueError(f"change must be a probability from 0 to 1, not {change}")
     order = shuffled(truth, seed)
-    places, declared = classes_of(campaign, truth, order, seed), _declared(campaign, truth)
+    class_indices, declared = classes_of(campaign, truth, order, seed), _declared(campaign, truth)
     history = histories(truth, declared, order, len(periods), change, seed)
     starts = range(0, len(order), CHUNK)
     chunks = (
         [
-            Person(tuple(truth.answers[group] for group in groups), place, *(declared[groups[0]] if declared else ()))
-            for groups, place in zip(
-                history[start : start + CHUNK].tolist(), places[start : start + CHUNK], strict=True
+            Person(
+                tuple(truth.answers[group] for group in groups), class_index, *(declared[groups[0]] if declared else ())
+            )
+            for groups, class_index in zip(
+                history[start : start + CHUNK].tolist(), class_indices[start : start + CHUNK], strict=True
             )
         ]
         for start in starts
@@ -143,11 +145,11 @@ def classes_of(campaign: Campaign, truth: Truth, order: NDArray[np.int64], seed:
     """
     if not campaign.classes:
         return [0] * len(order)
-    if truth.places:
-        return [truth.places[group] for group in order]
+    if truth.class_indices:
+        return [truth.class_indices[group] for group in order]
     generator = np.random.default_rng(None if seed is None else [seed, len(campaign.classes)])
-    places: list[int] = generator.integers(len(campaign.classes), size=len(order)).tolist()
-    return places
+    class_indices: list[int] = generator.integers(len(campaign.classes), size=len(order)).tolist()
+    return class_indices
 
 
 def histories(
@@ -165,7 +167,7 @@ def histories(
     history = np.repeat(order[:, np.newaxis], periods, axis=1)
     generator = np.random.default_rng(None if seed is None else [seed, periods, 1])
     counts = np.array(truth.chances or truth.counts, dtype=np.float64)
-    kinds = list(zip(truth.places or (0,) * len(counts), declared or ((),) * len(counts), strict=True))
+    kinds = list(zip(truth.class_indices or (0,) * len(counts), declared or ((),) * len(counts), strict=True))
     number_of = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
     kin = np.array([number_of[kind] for kind in kinds])
     for period in range(1, periods):
@@ -245,7 +247,7 @@ def _memoized(
     channel = campaign.views[view].channel
     if isinstance(campaign.notion, DeclaredPrior) and person.prior is not None:
         channel = campaign.notion.channel_of(person.prior, channel, person.level)
-    inputs = [campaign.input_of(x, person.place, view) for x in inputs]
+    inputs = [campaign.input_of(x, person.class_index, view) for x in inputs]
     memo: dict[int, int] = {}
     for z in inputs:
         # As on a device, the bytes are drawn before the value is read, and even if they are not needed.

@@ -24,7 +24,7 @@ class Truth:
     Attributes:
         answers: the answer of each group, in the campaign's domain.
         counts: number of people in each group.
-        places: index of each group's class, in a campaign with classes; if empty, each person's class is drawn
+        class_indices: index of each group's class, in a campaign with classes; if empty, each person's class is drawn
             uniformly.
         priors: declared prior of each group, in a campaign with declared priors; if empty, everybody declares the
             distribution of the whole population.
@@ -36,7 +36,7 @@ class Truth:
 
     answers: tuple[Answer, ...]
     counts: tuple[int, ...]
-    places: tuple[int, ...] = ()
+    class_indices: tuple[int, ...] = ()
     priors: tuple[tuple[int, ...], ...] = ()
     levels: tuple[int, ...] = ()
     chances: tuple[float, ...] = ()
@@ -46,19 +46,19 @@ class Truth:
         """The number of people."""
         return sum(self.counts)
 
-    def within(self, place: int) -> Truth:
+    def within(self, class_index: int) -> Truth:
         """Return the true answers of the people of one class, or of everybody if the file has no classes.
 
         Args:
-            place: index of the class in the campaign.
+            class_index: index of the class in the campaign.
         Returns:
             The true answers of these people.
         Raises:
             ValueTableError: the class has no people.
         """
-        if not self.places:
+        if not self.class_indices:
             return self
-        groups = [group for group, index in enumerate(self.places) if index == place]
+        groups = [group for group, index in enumerate(self.class_indices) if index == class_index]
         if not sum(self.counts[group] for group in groups):
             raise ValueTableError("the file of true counts has no people of this class: add at least one person")
         return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
@@ -147,15 +147,15 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, max_p
 
 def _counts(path: Path, domain: Domain, classes: Sequence[str]) -> Truth:
     """Read a CSV file of counts by value; each row forms a group."""
-    answers, counts, places = [], [], []
-    for answer, count, place, location in read_value_table_by_class(path, domain, "count", classes):
+    answers, counts, class_indices = [], [], []
+    for answer, count, class_index, location in read_value_table_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
             raise ValueTableError(f"{location}: a count must be a whole number of at least 0, not {float(count):g}")
         answers.append(answer)
         counts.append(count.numerator)
-        if place is not None:
-            places.append(place)
-    return Truth(tuple(answers), tuple(counts), tuple(places))
+        if class_index is not None:
+            class_indices.append(class_index)
+    return Truth(tuple(answers), tuple(counts), tuple(class_indices))
 
 
 def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
@@ -163,15 +163,15 @@ def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
     group_of: dict[tuple[str, ...], int] = {}
     answers: list[Answer] = []
     counts: list[int] = []
-    places: list[int] = []
-    for texts, answer, place, count in read_people(path, form, classes):
+    class_indices: list[int] = []
+    for texts, answer, class_index, count in read_people(path, form, classes):
         group = group_of.setdefault(texts, len(answers))
         if group == len(answers):
             answers.append(answer)
             counts.append(0)
-            places += [] if place is None else [place]
+            class_indices += [] if class_index is None else [class_index]
         counts[group] += count
-    return Truth(tuple(answers), tuple(counts), tuple(places))
+    return Truth(tuple(answers), tuple(counts), tuple(class_indices))
 
 
 def require_people(path: Path, people: int, max_people: int | None) -> None:

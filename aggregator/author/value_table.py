@@ -72,8 +72,8 @@ def read_value_table_by_class(
             raise ValueTableError(_wrong_header(path.name, header, column, classes))
         for row in lines:
             location = f"{path.name}, line {lines.line_num}"
-            place = _class_of(row, column, classes, location) if by_class else None
-            yield *_row(row[:-1] if by_class else row, domain, column, location), place, location
+            class_index = _class_of(row, column, classes, location) if by_class else None
+            yield *_row(row[:-1] if by_class else row, domain, column, location), class_index, location
 
 
 def read_prior(path: Path, domain: Domain, *, whole_numbers: bool = False) -> tuple[int, ...]:
@@ -140,8 +140,8 @@ def read_people(
             require_cells(row, header, location)
             texts = tuple(row[: len(columns)])
             cells = dict(zip(columns, texts, strict=True))
-            place = _place_of(cells[CLASS].strip(), classes, location) if by_class else None
-            yield texts, _filled(form, cells, location), place, people_of(row[-1], location) if counted else 1
+            class_index = _index_of_class(cells[CLASS].strip(), classes, location) if by_class else None
+            yield texts, _filled(form, cells, location), class_index, people_of(row[-1], location) if counted else 1
 
 
 @contextmanager
@@ -257,10 +257,10 @@ def _class_of(row: Sequence[str], column: str, classes: Sequence[str], location:
         raise ValueTableError(
             f"{location}: the row has {quantity(len(row), 'cell')}; write a value, a {column} and a class"
         )
-    return _place_of(row[-1], classes, location)
+    return _index_of_class(row[-1], classes, location)
 
 
-def _place_of(name: str, classes: Sequence[str], location: str) -> int:
+def _index_of_class(name: str, classes: Sequence[str], location: str) -> int:
     if name not in classes:
         raise ValueTableError(
             f"{location}: the cell of column class must be a class of the campaign: {', '.join(classes)}"

@@ -306,7 +306,7 @@ def test_estimates_of_simulated_classes_contain_their_shares(study_of, tmp_path)
         "value,count,class\nwheat,500,farmers\nhay,300,gardeners\nflax,100,gardeners\nrye,100,others\n"
     )
     truth = read_truth(tmp_path / "truth.csv", signed.campaign.domain, NAMES)
-    assert truth.places == (0, 1, 1, 2)
+    assert truth.class_indices == (0, 1, 1, 2)
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(sent.reports for sent in population(signed.campaign, signed.id, truth, 0, seed=4)))
     result = ingest(made, [batch], now=OPENS)
@@ -453,5 +453,5 @@ def test_simulated_people_answer_by_the_channel_of_their_class() -> None:
     (sent,) = population(campaign, bytes(16), truth, 0, seed=2)
     reports = [Report.decode(item.unverified).outputs(campaign, None)[0] for item in envelope.read_batch(sent.reports)]
     order = shuffled(truth, 2)
-    assert [y // K for y in reports] == [truth.places[group] for group in order]
+    assert [y // K for y in reports] == [truth.class_indices[group] for group in order]
     assert len(set(reports)) > 5

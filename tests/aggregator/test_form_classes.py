@@ -219,10 +219,10 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
     campaign, file = read(FORM + CLASSES), tmp_path / "people.csv"
     file.write_text("age,class,vote,home,count\n20,guests,yes,a,3\n30,members,,b,2\n20,members,yes,a,4\n")
     truth = read_truth(file, campaign.domain, campaign.classes)
-    assert (truth.counts, truth.places) == ((3, 2, 4), (1, 0, 0))
+    assert (truth.counts, truth.class_indices) == ((3, 2, 4), (1, 0, 0))
     assert truth.within(1).people == 3
     file.write_text("age,vote,home\n20,yes,a\n")
-    assert read_truth(file, campaign.domain, campaign.classes).places == ()
+    assert read_truth(file, campaign.domain, campaign.classes).class_indices == ()
     for text, message in (
         (
             "age,vote,home,class\n20,yes,a,strangers\n",
