@@ -261,15 +261,18 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
     table = Table(box=None, pad_edge=False, title_justify="left")
     # Each report with one output is one output, so "outputs" is right for every campaign of the table.
     counted = "outputs" if any(row.noun == "output" for row in rows) else "reports"
-    for name in ("campaign", "title", "open", "keys", counted, "periods", "refused"):
-        table.add_column(name, justify="left" if name in ("campaign", "title", "open") else "right")
+    for name in ("campaign", "title", "open for answers"):
+        table.add_column(name)
+    for name in ("keys", counted, "refused"):
+        table.add_column(name, justify="right")
     for row in rows:
         keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
         refused = ", ".join(f"{count:,} {reject}" for reject, count in row.refused.items() if count) or "none"
         dates = f"{day_text(row.opens)} to {day_text(row.closes)}"
         if row.closed_early is not None:
             dates += f", early closing on {day_text(row.closed_early)}"
-        cells = (row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
+        reports = f"{row.reports:,} in {quantity(len(row.periods), 'period')}"
+        cells = (row.name, row.title, dates, keys, reports, refused)
         table.add_row(*map(Text, cells))
     return Group(table, *(_views_counted(row) for row in rows if row.views))
 
