@@ -19,6 +19,9 @@ from protocol.campaign import open_campaign
 from protocol.errors import BadData
 from protocol.keys import AuthorKey
 
+LABELS = {"minimum_reports": "minimum devices"}
+"""Printed names of claims whose key does not say what they count: the entry of the draft counts devices."""
+
 
 @halftruth.command()
 @click.argument("file", type=arguments.existing)
@@ -92,7 +95,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
 def _say_claim(name: str, claim: object) -> None:
     """Print one claim; further lines, as of a form's questions, are indented like the first."""
     text = f"{claim:,}" if isinstance(claim, int) else str(claim)
-    printing.say(f"{name.replace('_', ' '):>20}  " + text.replace("\n", "\n" + " " * 22))
+    printing.say(f"{LABELS.get(name, name.replace('_', ' ')):>20}  " + text.replace("\n", "\n" + " " * 22))
 
 
 def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[str, str]:

@@ -183,6 +183,7 @@ def test_status_counts_reports_and_inspect_recognises_files(session):
     assert batch["keys"] == 400
     for file in ("education.campaign", "batch.htr"):
         assert run("inspect", session / file).stdout.strip()
+    assert "  minimum devices  " in run("inspect", session / "education.campaign").stdout
 
 
 def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
