@@ -243,11 +243,11 @@ def require_same_values(before: Side, after: Side) -> None:
 
 
 def _of_districts(
-    a: TreeShares, b: TreeShares, campaign: Campaign, confidence: float, paired: bool, together: int
+    a: TreeShares, b: TreeShares, campaign: Campaign, confidence: float, paired: bool, simultaneous_count: int
 ) -> DistrictDifference:
-    """Return the difference at one resolution; ``together`` is the number of simultaneous intervals."""
+    """Return the difference at one resolution; ``simultaneous_count`` is the number of simultaneous intervals."""
     se, ends = (same_devices if paired else independent_errors)(a, b)
-    intervals = Intervals.of(ends, confidence, together).transform(_within_one)
+    intervals = Intervals.of(ends, confidence, simultaneous_count).transform(_within_one)
     labels = tuple(b.map.label(campaign.domain, z) for z in range(len(a.raw)))
     return DistrictDifference(b.raw - a.raw, se, *intervals, name_of(b.map), labels, a.raw, b.raw)
 

@@ -126,11 +126,11 @@ def form_classes(
     return FormClasses(sides, few, tuple(differences))
 
 
-Given = TypeVar("Given")
+Subject = TypeVar("Subject")
 
 
 def _enough(
-    names: Sequence[Name], subjects: Iterable[Given], ask: Callable[[Given], FormEstimate]
+    names: Sequence[Name], subjects: Iterable[Subject], ask: Callable[[Subject], FormEstimate]
 ) -> tuple[tuple[tuple[Name, FormEstimate], ...], tuple[Name, ...]]:
     """Return the sides with enough devices and their estimates, and the names of the sides with too few devices."""
     sides: list[tuple[Name, FormEstimate]] = []

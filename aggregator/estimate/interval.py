@@ -38,16 +38,16 @@ class Intervals(NamedTuple):
     simultaneous_high: Floats
 
     @classmethod
-    def of(cls, ends: Callable[[float], Interval], confidence: float, together: int) -> Intervals:
+    def of(cls, ends: Callable[[float], Interval], confidence: float, simultaneous_count: int) -> Intervals:
         """Return the intervals at a confidence level.
 
         Args:
             ends: a function from alpha to intervals, each of which misses its estimate's true value with probability
                 alpha.
             confidence: the confidence level, such as 0.95.
-            together: the number of intervals that are simultaneous.
+            simultaneous_count: the number of simultaneous intervals.
         """
-        return cls(*ends(1 - confidence), *ends((1 - confidence) / together))
+        return cls(*ends(1 - confidence), *ends((1 - confidence) / simultaneous_count))
 
     def transform(self, change: Callable[[Floats], Floats]) -> Intervals:
         """Return the intervals with ``change`` applied to each array."""

@@ -57,8 +57,8 @@ class PrecisionDecoder(ReweighedDecoder):
             mean_features: (m,) the relative frequency of each output.
             reports: n, the number of reports.
         """
-        together = self.invert(mean_features)
-        distribution = np.maximum(together, 0) / np.maximum(together, 0).sum()
+        pooled = self.invert(mean_features)
+        distribution = np.maximum(pooled, 0) / np.maximum(pooled, 0).sum()
         estimates = []
         for decoder, part, member in zip(
             self._decoders, np.split(mean_features, self._cuts), self.members, strict=True
@@ -71,7 +71,7 @@ class PrecisionDecoder(ReweighedDecoder):
         weights = self.weights[self.members > 0, np.newaxis]
         pooled_variance = (weights**2 * variances).sum(axis=0)
         apart = np.maximum((1 - 2 * weights) * variances + pooled_variance, 0) / reports
-        size = np.divide(np.abs(alone - together), np.sqrt(apart), out=np.zeros_like(alone), where=apart > 0)
+        size = np.divide(np.abs(alone - pooled), np.sqrt(apart), out=np.zeros_like(alone), where=apart > 0)
         # If there are only two classes, their standardised differences from the whole are equal and count once.
         comparisons = size.size // 2 if len(alone) == 2 else size.size
         tail = float(special.ndtr(-size.max()))

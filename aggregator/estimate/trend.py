@@ -177,7 +177,7 @@ def trend(
     differences: list[Difference] = []
     last: Side | None = None
     max_devices = 0
-    of_steps = max(len(spans) - 1, 1)
+    step_count = max(len(spans) - 1, 1)
     for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
         truth = truths[min(number, len(truths) - 1)] if truths else None
         restricted, tally = signed_within(signed, tally, class_name)
@@ -191,7 +191,7 @@ def trend(
         if steps and last is not None:
             differences.append(
                 difference(
-                    last, side, confidence=confidence, paired=True, only=only is not None, difference_count=of_steps
+                    last, side, confidence=confidence, paired=True, only=only is not None, difference_count=step_count
                 )
             )
         last = side
