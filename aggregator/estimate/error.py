@@ -25,26 +25,20 @@ from protocol.notions import Lip
 from protocol.views import QuestionsMap, View, is_plain
 
 
-def expected_mse(
-    channel: Channel,
-    p: Sequence[float] | Floats | None = None,
-    reference: Sequence[float] | Floats | None = None,
-) -> float:
+def expected_mse(channel: Channel, p: Sequence[float] | Floats | None = None) -> float:
     """Return the expected squared error of the raw estimate from one report, summed over the values.
 
         sum over x of the variance of one report's contribution to raw[x], under p                    (MATH 4.1)
 
     Args:
         p: the true shares of the inputs; uniform if not given.
-        reference: the shares at which the estimate has the smallest variance (see ``decoder_of``): the campaign's
-            prior, if it has one.
     Returns:
         The error of one report; divide by n for n reports.
     Raises:
         NotInvertible
     """
     shown_inputs = ShownInputs(channel.inputs)
-    return decoder_mse(shown_inputs.decoder(channel, reference), p, shown_inputs)
+    return decoder_mse(shown_inputs.decoder(channel), p, shown_inputs)
 
 
 def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, shown_inputs: ShownInputs) -> float:

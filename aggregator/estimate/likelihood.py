@@ -71,7 +71,7 @@ class Fit:
         return self.gap <= CONVERGED_NATS
 
 
-def em(decoder: Decoder, mean_features: Floats, reports: int, start: Floats, *, steps: int = MAX_STEPS) -> Fit:
+def em(decoder: Decoder, mean_features: Floats, reports: int, start: Floats) -> Fit:
     """Return the maximum-likelihood distribution of the reports, by expectation maximisation.
 
     If several distributions are equally likely, the result depends on ``start``.
@@ -81,11 +81,10 @@ def em(decoder: Decoder, mean_features: Floats, reports: int, start: Floats, *, 
         mean_features: (m,) the relative frequency of each output.
         reports: n, the number of reports.
         start: (k,) a distribution; the search is faster if this distribution is near the result.
-        steps: the largest number of steps.
     Raises:
         ValueError: reports are counted bit by bit.
     """
-    return _ascend(decoder, mean_features, reports, start, np.zeros(decoder.inputs), steps)
+    return _ascend(decoder, mean_features, reports, start, np.zeros(decoder.inputs), MAX_STEPS)
 
 
 def posterior_mode(
@@ -97,8 +96,9 @@ def posterior_mode(
     away from a wrong prior where the reports contradict it.
 
     Args:
-        decoder, mean_features, reports, steps: see ``em``.
+        decoder, mean_features, reports: see ``em``.
         prior: (k,) a distribution, which is the starting point too.
+        steps: the largest number of steps.
     Raises:
         ValueError: reports are counted bit by bit.
     """

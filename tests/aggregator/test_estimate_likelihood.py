@@ -90,10 +90,10 @@ def test_the_posterior_mode_is_the_optimum_of_its_objective(rng):
 
 
 def test_a_search_of_one_step_has_not_converged(rng):
-    """A search limited to one step, far from the maximum, reports one step and that it has not converged."""
+    """A search limited to one step, far from the mode, reports one step and that it has not converged."""
     decoder, start = decoder_of(WIDE), np.array([0.6, 0.2, 0.2])
     share = drawn(rng, decoder, np.array([0.1, 0.1, 0.8]), 10_000)
-    fit = em(decoder, share, 10_000, start, steps=1)
+    fit = posterior_mode(decoder, share, 10_000, start, steps=1)
     assert not fit.converged
     assert fit.steps == 1
 

@@ -94,7 +94,7 @@ def test_a_strength_of_zero_gives_maximum_likelihood() -> None:
     counts = np.random.default_rng(6).multinomial(4000, decoder.forward(p))
     on = Merged.of(decoder, counts)
     found = smoothed._fits(on.channel, on.counts[np.newaxis], np.zeros(1))[0]
-    best = likelihood.em(decoder, counts / 4000, 4000, np.full(40, 1 / 40), steps=20_000).share
+    best = likelihood.em(decoder, counts / 4000, 4000, np.full(40, 1 / 40)).share
     assert counts @ np.log(decoder.forward(best)) - counts @ np.log(decoder.forward(found)) < 2
 
 

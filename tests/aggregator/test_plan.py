@@ -6,7 +6,8 @@ import math
 import pytest
 
 from aggregator.author.draft import read_draft, read_question
-from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
+from aggregator.estimate.error import decoder_mse, expected_mse, lip_mse, prior_mse
+from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import NO_WORSE, projective, projective_high_low_error
 from aggregator.families.sets.recipe import subset_selection
@@ -60,7 +61,10 @@ def test_every_candidate_is_certified_and_has_its_exact_error(question):
         else:
             distribution = None
         if not math.isnan(one.raw_mse):
-            assert one.raw_mse == expected_mse(one.channel, distribution, reference=distribution)
+            shown_inputs = ShownInputs.of(question.domain)
+            assert one.raw_mse == decoder_mse(
+                shown_inputs.decoder(one.channel, distribution), distribution, shown_inputs
+            )
             assert one.people_per_report > 0
 
 
