@@ -70,7 +70,7 @@ def by_wave(p: Floats, n: int) -> Estimator:
 
     def estimated(rng: np.random.Generator) -> Floats:
         merged = Merged.of(decoder, counted(decoder.forward(p), n, rng))
-        return merged.of_numbers(smoothed(merged).share)
+        return merged.of_numbers(smoothed(merged))
 
     return estimated
 
@@ -259,7 +259,7 @@ def decoding_time() -> str:
     counts = counted(decoder.forward(p), 10**6, np.random.default_rng(1))
     started = time.process_time()
     merged = Merged.of(decoder, counts)
-    merged.of_numbers(smoothed(merged).share)
+    merged.of_numbers(smoothed(merged))
     return f"{time.process_time() - started:.1f}"
 
 

@@ -144,7 +144,7 @@ def consistent(
         return _smooth_classes(decoder, mean_features, reports, shown_inputs)
     if method == "smooth":
         merged = Merged.of(decoder, np.rint(mean_features * reports).astype(np.int64))
-        return merged.of_numbers(smoothed(merged).share)
+        return merged.of_numbers(smoothed(merged))
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)
         # The start matters only if the maximum is not unique.

@@ -16,7 +16,6 @@ docs/BENCHMARKS.md has measurements.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,34 +44,26 @@ LEAST_STEP = 0.1
 """An accelerated step keeps each share at or above this part of its value after the plain steps."""
 
 
-@dataclass(frozen=True)
-class Smoothed:
-    """A distribution of ordered numbers.
-
-    Attributes:
-        share: (K,) the shares of the blocks.
-        strength: the strength of the smoothing, 0 to 1.
-    """
-
-    share: Floats
-    strength: float
-
-
-def smoothed(merged: Merged) -> Smoothed:
+def smoothed(merged: Merged) -> Floats:
     """Return the distribution of ordered numbers, smoothed with the strength that cross-validation selects.
 
     The same counts always give the same result.
+
+    Returns:
+        (K,) the shares of the blocks.
     """
-    (distribution,) = smoothed_sets(merged.channel, merged.counts[np.newaxis])
+    distribution: Floats = smoothed_sets(merged.channel, merged.counts[np.newaxis])[0]
     return distribution
 
 
-def smoothed_sets(matrix: Floats, counts: Integers) -> list[Smoothed]:
+def smoothed_sets(matrix: Floats, counts: Integers) -> Floats:
     """Return the smoothed distribution of each of several sets of reports of one channel, computed together.
 
     Args:
         matrix: (K, M) the probability of each block of outputs, above zero for blocks with reports.
         counts: (R, M) the number of reports of each set in each block of outputs.
+    Returns:
+        (R, K) the distributions.
     """
     sets, strengths = len(counts), np.array(STRENGTHS)
     # For each set of reports, every strength is fitted to the first half and to the second half.
@@ -83,9 +74,7 @@ def smoothed_sets(matrix: Floats, counts: Integers) -> list[Smoothed]:
     log_distribution = np.log(fitted @ matrix).reshape(sets, 2, len(strengths), -1)
     held_out = np.einsum("rfsm,rfm->rs", log_distribution, halves[:, ::-1])
     good = held_out >= held_out.max(axis=1, keepdims=True) - ENOUGH
-    chosen = np.where(good, strengths, 0).max(axis=1)
-    distributions = _fits(matrix, counts, chosen)
-    return [Smoothed(share, float(strength)) for share, strength in zip(distributions, chosen, strict=True)]
+    return _fits(matrix, counts, np.where(good, strengths, 0).max(axis=1))
 
 
 def _halved(counts: Integers) -> Integers:
