@@ -45,17 +45,12 @@ class ClassesDecoder(Pooled):
             decoders: the decoders of the classes, each with k inputs and one-hot features.
             members, priors: see ``Pooled``.
         """
-        self._decoders = decoders
+        self.decoders = decoders
         self.classes, self.inputs = len(decoders), decoders[0].inputs
         self.features = sum(decoder.features for decoder in decoders)
         self.members, self.priors = members, priors
         self._cuts = np.cumsum([decoder.features for decoder in decoders])[:-1]
         self.by_value = all(decoder.by_value for decoder in decoders)
-
-    @property
-    def decoders(self) -> Sequence[Decoder]:
-        """The decoder of each class."""
-        return self._decoders
 
     @property
     def parts(self) -> Floats:
@@ -67,10 +62,10 @@ class ClassesDecoder(Pooled):
         return np.split(features, self._cuts)
 
     def _forward(self, p: Floats) -> Floats:
-        return np.concatenate([decoder.forward(row) for decoder, row in zip(self._decoders, p, strict=True)])
+        return np.concatenate([decoder.forward(row) for decoder, row in zip(self.decoders, p, strict=True)])
 
     def _forward_squares(self, p: Floats) -> Floats:
-        return np.concatenate([decoder.forward_squares(row) for decoder, row in zip(self._decoders, p, strict=True)])
+        return np.concatenate([decoder.forward_squares(row) for decoder, row in zip(self.decoders, p, strict=True)])
 
     def _backward(self, w: Floats) -> Floats:
         return np.array([decoder.backward(part) for decoder, part in self._parts(w)])
@@ -84,7 +79,7 @@ class ClassesDecoder(Pooled):
         )
 
     def adjoint(self, v: Floats) -> Floats:
-        return np.concatenate([decoder.adjoint(v) for decoder in self._decoders])
+        return np.concatenate([decoder.adjoint(v) for decoder in self.decoders])
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         contributions = [
@@ -110,9 +105,9 @@ class ClassesDecoder(Pooled):
     @property
     def vector_increments(self) -> VectorIncrements | None:
         # Classes are independent, so the skewness of the sum is at most the largest of any class's sum.
-        if all(decoder.vector_increments is None for decoder in self._decoders):
+        if all(decoder.vector_increments is None for decoder in self.decoders):
             return None
-        increments_by_class = [decoder.vector_increments or _increments_of_steps(decoder) for decoder in self._decoders]
+        increments_by_class = [decoder.vector_increments or _increments_of_steps(decoder) for decoder in self.decoders]
         bearing = [
             share * increments.bearing
             for share, increments in zip(self.members, increments_by_class, strict=True)
@@ -126,19 +121,19 @@ class ClassesDecoder(Pooled):
         )
 
     def _parts(self, numbers: Floats) -> list[tuple[Decoder, Floats]]:
-        return list(zip(self._decoders, self.of_classes(numbers), strict=True))
+        return list(zip(self.decoders, self.of_classes(numbers), strict=True))
 
     def _counted(self, counts: Integers) -> list[tuple[Decoder, Integers]]:
-        return list(zip(self._decoders, self.of_classes(counts), strict=True))
+        return list(zip(self.decoders, self.of_classes(counts), strict=True))
 
     @property
     def ceiling(self) -> Floats:
-        parts = zip(self.members, self._decoders, strict=True)
+        parts = zip(self.members, self.decoders, strict=True)
         return np.concatenate([share * decoder.ceiling for share, decoder in parts])
 
     @cached_property
     def people_per_report(self) -> float:
-        return max(decoder.people_per_report for decoder in self._decoders)
+        return max(decoder.people_per_report for decoder in self.decoders)
 
 
 def _increments_of_steps(decoder: Decoder) -> VectorIncrements:

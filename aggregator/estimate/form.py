@@ -88,12 +88,12 @@ class SharesEstimate(ABC):
         return self.among(np.ones(len(self.raw))).intervals(alpha)
 
     def among(self, indicator: Floats) -> Ratio:
-        """Return the shares among the people who have one of the kept values.
+        """Return the shares among the people who have one of the indicated values.
 
         Args:
             indicator: (a,) 1 for the values of the denominator, 0 for others.
         Returns:
-            The quotients of the kept values, in their order.
+            The quotients of the indicated values, in their order.
         """
         chosen = indicator > 0
         covariance = np.zeros_like(indicator) if chosen.all() else self.covariances(indicator)
@@ -189,18 +189,6 @@ def pooled_question(views: Sequence[FormView], place: int) -> PooledQuestion:
     return PooledQuestion(place, tuple(holding), precision / precision.sum())
 
 
-def shares_of(ratio: Ratio, share: Floats, confidence: float) -> Shares:
-    """Return the quotients of a ratio as shares, with their intervals.
-
-    Args:
-        ratio: the unbiased numerators and their denominator.
-        share: (k,) the consistent shares of the same values.
-        confidence: the confidence level of the intervals, such as 0.95.
-    """
-    intervals = Intervals.of(ratio.intervals, confidence, len(share))
-    return Shares(ratio.raw, ratio.se, *intervals.possible(np.nan_to_num(ratio.se, nan=1.0), share), share)
-
-
 def answered_indicator(size: int, skippable: bool) -> Floats:
     """Return an indicator, 1 for each value of a question and 0 for "skipped", shape (a,)."""
     indicator = np.ones(size)
@@ -209,26 +197,27 @@ def answered_indicator(size: int, skippable: bool) -> Floats:
 
 
 def part_of(share: Floats, indicator: Floats) -> Floats:
-    """Return consistent shares among the kept values, with the sum one; all equal if the kept values have no share.
+    """Return consistent shares among the indicated values, with the sum one; all equal if these values have no share.
 
     Args:
         share: (a,) consistent shares.
-        indicator: (a,) 1 for values that are kept, 0 for others.
+        indicator: (a,) 1 for the values of the denominator, 0 for others.
     Returns:
-        The shares of the kept values, in their order.
+        The shares of the indicated values, in their order.
     """
     chosen = share[indicator > 0]
     total = chosen.sum()
     return chosen / total if total > 0 else np.full_like(chosen, 1 / len(chosen))
 
 
-def question_shares(estimate: SharesEstimate, *, skippable: bool, confidence: float = 0.95) -> Shares:
-    """Return the shares of a question's values among the people who answered it.
+def shares_among(estimate: SharesEstimate, indicator: Floats, confidence: float) -> Shares:
+    """Return the shares among the people who have one of the indicated values, with their intervals.
 
     Args:
-        estimate: the pooled shares.
-        skippable: whether the last value is "skipped", which is excluded.
-        confidence: the confidence level of the intervals.
+        estimate: the estimate of all values or cells.
+        indicator: (k,) 1 for the values of the denominator, 0 for others.
+        confidence: the confidence level of the intervals, such as 0.95.
     """
-    indicator = answered_indicator(len(estimate.raw), skippable)
-    return shares_of(estimate.among(indicator), part_of(estimate.share, indicator), confidence)
+    ratio, share = estimate.among(indicator), part_of(estimate.share, indicator)
+    intervals = Intervals.of(ratio.intervals, confidence, len(share))
+    return Shares(ratio.raw, ratio.se, *intervals.possible(np.nan_to_num(ratio.se, nan=1.0), share), share)

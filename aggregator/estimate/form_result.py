@@ -22,10 +22,8 @@ from aggregator.estimate.form import (
     NotAsked,
     SharesEstimate,
     answered_indicator,
-    part_of,
     pooled_question,
-    question_shares,
-    shares_of,
+    shares_among,
 )
 from aggregator.estimate.form_change import AnsweredShares
 from aggregator.estimate.form_classes import class_weighting, form_views, weighted_views
@@ -34,7 +32,6 @@ from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import (
     Calibration,
     PooledForm,
-    WeightedShares,
     weighted_question,
     weighted_table,
 )
@@ -43,7 +40,6 @@ from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.result import unsigned_and_id
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
-from aggregator.families.decoder import Floats
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
@@ -280,7 +276,7 @@ class _FormEstimator:
                 weighting = class_weighting(self.everybody, self.margins, estimate, find)
         indicator = answered_indicator(len(estimate.raw), skippable)
         order = np.arange(int(indicator.sum()))
-        shares = question_shares(estimate, skippable=skippable, confidence=self.confidence)
+        shares = shares_among(estimate, indicator, self.confidence)
         return _FormShares(shares, AnsweredShares(estimate, indicator, order), estimate.views, weighting=weighting)
 
     def table(self, places: Sequence[int]) -> _FormShares:
@@ -304,9 +300,9 @@ class _FormEstimator:
                     self.everybody, self.margins, table.in_rows, lambda views: cross(views, *in_order).in_rows
                 )
         else:
-            cells = _among(weighted, indicator, self.confidence)
+            cells = shares_among(weighted, indicator, self.confidence)
             of_rows = [table.answered_within(places[0], x, skippable=skippable) for x in range(sizes[0])]
-            within = tuple(_among(weighted, of_row, self.confidence) for of_row in of_rows)
+            within = tuple(shares_among(weighted, of_row, self.confidence) for of_row in of_rows)
             weighting = weighted.weighting
         estimate = table.in_rows if weighted is None else weighted
         association = (cross(self.everybody, *in_order) if self.by_class else table).association
@@ -318,10 +314,6 @@ class _FormEstimator:
             within,
             weighting,
         )
-
-
-def _among(weighted: WeightedShares, indicator: Floats, confidence: float) -> Shares:
-    return shares_of(weighted.among(indicator), part_of(weighted.share, indicator), confidence)
 
 
 def _form_of(campaign: Campaign) -> Form:

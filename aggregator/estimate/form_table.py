@@ -41,7 +41,7 @@ from aggregator.estimate.form import (
     answered_indicator,
     part_of,
     pooled_question,
-    shares_of,
+    shares_among,
 )
 from aggregator.estimate.form_view import FormView, covariances, views_with
 from aggregator.estimate.interval import Interval, Intervals
@@ -253,10 +253,9 @@ class CrossTable:
             confidence: the confidence level of the intervals.
         """
         indicator = self.both_answered(skippable)
-        share = part_of(self.share.ravel(), indicator)
         if not indicator.all():
-            return shares_of(self.in_rows.among(indicator), share, confidence)
-        linear = self.view.linear
+            return shares_among(self.in_rows, indicator, confidence)
+        linear, share = self.view.linear, part_of(self.share.ravel(), indicator)
         intervals = Intervals.of(linear.intervals, confidence, len(share)).possible(linear.se, share)
         return Shares(linear.raw, linear.se, *intervals, share)
 
@@ -272,7 +271,7 @@ class CrossTable:
             confidence: the confidence level of the intervals.
         """
         indicator = self.answered_within(place, value, skippable=skippable)
-        return shares_of(self.in_rows.among(indicator), part_of(self.share.ravel(), indicator), confidence)
+        return shares_among(self.in_rows, indicator, confidence)
 
     def answered_within(self, place: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
         """Return an indicator of the cells with one value of a question where the other is answered, shape (k,)."""

@@ -60,9 +60,7 @@ class PrecisionDecoder(ReweighedDecoder):
         pooled = self.invert(mean_features)
         distribution = np.maximum(pooled, 0) / np.maximum(pooled, 0).sum()
         estimates = []
-        for decoder, part, member in zip(
-            self._decoders, np.split(mean_features, self._cuts), self.members, strict=True
-        ):
+        for decoder, part, member in zip(self.decoders, np.split(mean_features, self._cuts), self.members, strict=True):
             if member:
                 estimates.append(
                     (decoder.invert(part / member), decoder.variances(decoder.forward(distribution)) / member)

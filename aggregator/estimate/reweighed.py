@@ -50,7 +50,7 @@ class ReweighedDecoder(ClassesDecoder):
         return self.factors[:, np.newaxis] ** 2 * super()._moments(mean_features)
 
     def adjoint(self, v: Floats) -> Floats:
-        return np.repeat(self.factors, [decoder.features for decoder in self._decoders]) * super().adjoint(v)
+        return np.repeat(self.factors, [decoder.features for decoder in self.decoders]) * super().adjoint(v)
 
     def variances(self, mean_features: Floats) -> Floats:
         present = self.members > 0
@@ -85,6 +85,4 @@ class ReweighedDecoder(ClassesDecoder):
 
     @property
     def people_per_report(self) -> float:
-        return max(
-            float(f) * decoder.people_per_report for f, decoder in zip(self.factors, self._decoders, strict=True)
-        )
+        return max(float(f) * decoder.people_per_report for f, decoder in zip(self.factors, self.decoders, strict=True))

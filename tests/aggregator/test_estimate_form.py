@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from aggregator.estimate.form import NotAsked, pooled_question, question_shares
+from aggregator.estimate.form import NotAsked, answered_indicator, pooled_question, shares_among
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_table import centred, cross, fitted, shrunk
 from aggregator.estimate.form_view import FormView, covariances
@@ -206,7 +206,8 @@ def test_shares_omit_skipped_answers() -> None:
     rng, truth, held = np.random.default_rng(7), unrelated(), 0
     true = truth.sum(axis=(0, 2))[:3] / truth.sum(axis=(0, 2))[:3].sum()
     for _ in range(100):
-        found = question_shares(pooled_question(survey(truth, 4_000, rng, channels_of()), 1), skippable=True)
+        pooled = pooled_question(survey(truth, 4_000, rng, channels_of()), 1)
+        found = shares_among(pooled, answered_indicator(len(pooled.raw), True), 0.95)
         assert len(found.share) == 3
         assert found.share.sum() == pytest.approx(1)
         assert (found.simultaneous_low <= found.low).all()

@@ -18,7 +18,7 @@ from aggregator.author.toml_section import DraftError
 from aggregator.estimate.class_weights import raked
 from aggregator.estimate.classes import pooled
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.form import NotAsked, pooled_question, question_shares
+from aggregator.estimate.form import NotAsked, answered_indicator, pooled_question, shares_among
 from aggregator.estimate.form_result import estimate_form
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import Calibration, PooledForm, weighted_question, weighted_table
@@ -310,9 +310,8 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_cover(
     held, off = 0, []
     for _ in range(surveys):
         views = survey(answered, n, rng, level)
-        found = question_shares(
-            weighted_question(Calibration(PooledForm(views, form_of()), margins), 2), skippable=False
-        )
+        weighted = weighted_question(Calibration(PooledForm(views, form_of()), margins), 2)
+        found = shares_among(weighted, np.ones(len(weighted.raw)), 0.95)
         assert found.share.sum() == pytest.approx(1)
         held += int(((found.low <= true) & (true <= found.high)).sum())
         off.append([np.abs(share - true).sum() for share in (found.share, pooled_question(views, 2).share)])
@@ -360,7 +359,7 @@ def test_margins_and_shares_are_over_the_people_who_answer() -> None:
     table, skipped = distribution.sum(axis=1), distribution.sum(axis=(1, 2))[2]
     expected = table[2] + (1 - skipped) * sum(0.5 * table[x] / table[x].sum() for x in (0, 1))
     assert np.allclose(found.raw, expected, atol=1e-9)
-    shares = question_shares(found, skippable=True)
+    shares = shares_among(found, answered_indicator(5, True), 0.95)
     assert np.allclose(shares.raw, expected[:4] / expected[:4].sum(), atol=1e-9)
 
 
