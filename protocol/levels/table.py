@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate, pairwise
 
 from protocol.channels import Channel
@@ -130,8 +131,8 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
     curve = tuple(
         DeltaRow(
             epsilon,
-            delta("delta-ldp", lambda level=epsilon: pairs.delta(structure, level)),  # type: ignore[misc]
-            delta("delta-lip", lambda level=epsilon: priors.lip_delta(structure, prior, level)),  # type: ignore[misc]
+            delta("delta-ldp", partial(pairs.delta, structure, epsilon)),
+            delta("delta-lip", partial(priors.lip_delta, structure, prior, epsilon)),
         )
         for epsilon in request.epsilons
     )

@@ -7,6 +7,7 @@ of block 1 with the same weight, which adds the same part to each column of bloc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from protocol.channels.blocks.channel import BLOCKS_SCALE, ONE, OPEN, Blocks
 from protocol.channels.channel import Channel
@@ -115,7 +116,7 @@ class BlocksStructure(Structure):
             start, shift = self.channel.offsets[block], self._shift(block)
             stop = start + inner.channel.outputs
             without = sum(nothing[start:stop])
-            sums = inner.row_sums(marginals[start:stop], lambda weight, marginal, s=shift: term(weight << s, marginal))  # type: ignore[misc]
+            sums = inner.row_sums(marginals[start:stop], partial(_shifted_term, term, shift))
             for x, inside in zip(self.channel.members[block], sums, strict=True):
                 totals[x] += inside - without
         hiding = sum(term(self.channel.cover, marginals[y]) - nothing[y] for y in range(self.inner[0].channel.outputs))
@@ -159,3 +160,8 @@ class BlocksStructure(Structure):
                 if joint * best[1] > best[0] * marginal:
                     best = (joint, marginal, x)
         return best
+
+
+def _shifted_term(term: Callable[[int, int], int], shift: int, weight: int, marginal: int) -> int:
+    """Return the term of an inner channel's weight at the scale of the whole channel."""
+    return term(weight << shift, marginal)
