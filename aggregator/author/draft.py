@@ -110,10 +110,9 @@ def shortened_questions(path: Path, campaign_domain: Domain) -> list[str]:
     Args:
         campaign_domain: the domain of the campaign read from the draft.
     """
-    document = read_toml(path)
     if not isinstance(campaign_domain, Form):
         return []
-    top = Section("", document)
+    top = Section("", read_toml(path))
     (analysis,) = _sections(top, "analysis")
     return bins_sentences(questions_form(top), campaign_domain, _reports(analysis))
 
