@@ -385,9 +385,9 @@ def _print_shares(
 
             draw_histogram(read, plot, truth)
         else:
-            from aggregator.present.plot import draw
+            from aggregator.present.plot import draw_estimate
 
-            draw(estimate, plot, truth)
+            draw_estimate(estimate, plot, truth)
         printing.note(f"{plot}  drawn")
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aggregator.page.names import ModuleNames, fresh
-from aggregator.page.tokens import BundleError, Token, tokens, written
+from aggregator.page.tokens import BundleError, Token, script_text, tokens
 
 _ENDS_SCRIPT = re.compile(r"<!--|</?script|^-->", re.IGNORECASE | re.MULTILINE)
 
@@ -109,7 +109,7 @@ def _joined(modules: Mapping[Path, _Module]) -> Iterator[str]:
     for path, module in modules.items():
         new = {name: news[path, name] for name in names[path].top_level}
         new |= {local: news.get(declared(origin), declared(origin)[1]) for origin, local in module.imported()}
-        yield written(names[path].shortened(new, reserved))
+        yield script_text(names[path].shortened(new, reserved))
         if (path, "*") in news:
             exports = (f"{exported}:{news.get((path, local), local)}" for exported, local in module.exports.items())
             yield f"const {news[path, '*']}=Object.freeze({{{','.join(exports)}}})"

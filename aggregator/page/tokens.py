@@ -122,7 +122,7 @@ def _begins_value(before: Token | None) -> bool:
     return before.kind == "word" and before.text in _BEFORE_VALUE
 
 
-def written(tokens: Iterable[Token]) -> str:
+def script_text(tokens: Iterable[Token]) -> str:
     """Return tokens as a script with the same meaning; line ends are kept where they may end a statement."""
     parts: list[str] = []
     before: Token | None = None

@@ -201,13 +201,13 @@ def _with_unit(form: Form, name: str) -> str:
 
 
 def _method(campaign: Campaign, form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> list[Html]:
-    percent = f"{100 * confidence:.4g}%"
+    confidence_text = f"{100 * confidence:.4g}%"
     notes = {
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
         "of a table are the shares of its two questions. The part of an association that may be noise is left "
         "out of the shares of a table.",
-        "Interval": f"in about {percent} of such surveys, or more, it contains the true share of that value or cell. "
-        "To look for the largest or an unusual value of a question, use the intervals for all together.",
+        "Interval": f"in about {confidence_text} of such surveys, or more, it contains the true share of that value or "
+        "cell. To look for the largest or an unusual value of a question, use the intervals for all together.",
         "No colour": "the interval of the cell contains zero.",
     }
     if any(isinstance(question.domain, Line) and question.domain.rounds_randomly for question in form.questions):

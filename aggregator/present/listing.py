@@ -88,7 +88,7 @@ def audit_table(audit: Audit) -> Table:
         rows.append(
             ("LIP error", f"{audit.mse:.5f} per person under the prior; no mechanism is below {audit.mse_bound:.5f}")
         )
-    return _pairs(rows + _levels(audit))
+    return _pairs(rows + _other_levels(audit))
 
 
 def _study(campaign: Campaign) -> list[tuple[str, str]]:
@@ -191,7 +191,7 @@ def levels_of(audit: Audit) -> dict[str, tuple[str, str]]:
     return levels
 
 
-def _levels(audit: Audit) -> list[tuple[str, str]]:
+def _other_levels(audit: Audit) -> list[tuple[str, str]]:
     """Return rows with the channel's levels under other notions; empty if the audit computed none."""
     table, request, noun = audit.table, audit.request, counted_noun(audit.campaign)
     if table is None or request is None:

@@ -17,7 +17,7 @@ from scipy import ndimage
 
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
-from aggregator.present.picture import plain
+from aggregator.present.picture import plot_text
 from aggregator.present.shown_shares import decimals, percent, significant_districts
 from protocol.domain import MICRODEGREES, Grid
 from protocol.views import Districts
@@ -30,7 +30,7 @@ LISTED = 8
 """Maximum number of districts in the line below the map."""
 
 
-def named(estimate: Estimate) -> Resolution | None:
+def named_resolution(estimate: Estimate) -> Resolution | None:
     """Return the resolution whose districts have names; None if no resolution has them."""
     return next(
         (
@@ -48,12 +48,12 @@ def list_largest(axes: Axes, estimate: Estimate, letters: int) -> None:
     Args:
         letters: maximum length of a line.
     """
-    resolution = named(estimate)
+    resolution = named_resolution(estimate)
     if resolution is None:
         return
     shown = significant_districts(resolution)[:LISTED]
     places = decimals(resolution, shown)
-    parts = [f"{plain(resolution.label(z), LETTERS)} {percent(float(resolution.share[z]), places)}" for z in shown]
+    parts = [f"{plot_text(resolution.label(z), LETTERS)} {percent(float(resolution.share[z]), places)}" for z in shown]
     parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]  # a name stays on one line
     words = f"largest districts: {', '.join(parts)}" if parts else "no district is significantly above zero"
     axes.set_xlabel(textwrap.fill(words, letters), size=8.5, loc="left")
@@ -61,7 +61,7 @@ def list_largest(axes: Axes, estimate: Estimate, letters: int) -> None:
 
 def write_names(figure: Figure, axes: Axes, estimate: Estimate, grid: Grid) -> None:
     """Write the names of districts on a map that is otherwise complete, districts with larger shares first."""
-    resolution = named(estimate)
+    resolution = named_resolution(estimate)
     if resolution is None:
         return
     figure.draw_without_rendering()  # the layout decides the size of a cell
@@ -71,7 +71,7 @@ def write_names(figure: Figure, axes: Axes, estimate: Estimate, grid: Grid) -> N
     )
     cell = (right - left) / grid.columns, (top - bottom) / grid.rows
     for z in np.argsort(-resolution.share, kind="stable").tolist():
-        text = axes.text(0, 0, plain(resolution.label(z), LETTERS), size=SIZE, ha="center", va="center", zorder=4)
+        text = axes.text(0, 0, plot_text(resolution.label(z), LETTERS), size=SIZE, ha="center", va="center", zorder=4)
         # A white outline keeps the text readable over dark cells and borders.
         text.set_path_effects([withStroke(linewidth=2, foreground="white")])
         _place(text, districts == z, cell, grid)

@@ -72,9 +72,9 @@ class NotebookEstimate(Estimate):
             from aggregator.present.ordered_plot import histogram_figure
 
             return histogram_figure(self._summary, truth)
-        from aggregator.present.plot import figure
+        from aggregator.present.plot import estimate_figure
 
-        return figure(self, truth)
+        return estimate_figure(self, truth)
 
     def _repr_html_(self) -> str:
         """Return the table of ``halftruth estimate`` and the warnings, for a notebook."""

@@ -34,7 +34,7 @@ def ordered_table(statistics: OrderedStatistics, truth: Floats | None = None) ->
     """
     estimate = statistics.estimate
     points = f" · the distribution function at {quantity(len(statistics.cdf), 'value')}" if statistics.cdf else ""
-    table = new_table(heading(estimate.campaign), Text(f"{subtitle(estimate, estimate.size)}{points}"))
+    table = new_table(title_with_unit(estimate.campaign), Text(f"{subtitle(estimate, estimate.size)}{points}"))
     table.add_column("")
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * estimate.confidence:.4g}% interval")
@@ -141,7 +141,7 @@ def range_text(range_share: RangeShare) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def heading(campaign: Campaign) -> str:
+def title_with_unit(campaign: Campaign) -> str:
     """Return the campaign's title, with the unit of its numbers."""
     unit = campaign.domain.unit if isinstance(campaign.domain, NumberRange) else ""
     return f"{campaign.title}, {unit}" if unit else campaign.title

@@ -16,7 +16,7 @@ from matplotlib.ticker import PercentFormatter
 from aggregator.estimate.ordered_course import OrderedCourse, Shift
 from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.present.ordered_plot import FAINT, INK, SHARE
-from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
 from aggregator.quantity import quantity
 from protocol.domain import Dates, Line, NumberRange
 from protocol.errors import HalftruthError
@@ -68,7 +68,7 @@ def course_figure(course: OrderedCourse) -> Figure:
     for place, (side, statistics) in enumerate(known):
         _draw(panels[place], statistics, reference if place else None, first.name_in_text)
         panels[place].set_title(
-            f"{plain(side.name_in_text, 30)}: {quantity(side.reports, course.noun)}", loc="left", size=10
+            f"{plot_text(side.name_in_text, 30)}: {quantity(side.reports, course.noun)}", loc="left", size=10
         )
         if shifted.get(side.name):
             _draw_shifts(below[place], statistics, shifted[side.name], first.name_in_text)
@@ -82,7 +82,7 @@ def course_figure(course: OrderedCourse) -> Figure:
     for axes in below:
         axes.tick_params(labelbottom=True)
     titles = [statistics.estimate.campaign.title for _, statistics in known[: 2 if course.by == "campaign" else 1]]
-    figure.suptitle(plain(" and ".join(titles), 80), x=0.01, ha="left", size=11)
+    figure.suptitle(plot_text(" and ".join(titles), 80), x=0.01, ha="left", size=11)
     handles, labels = panels[min(1, len(known) - 1)].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     return figure
@@ -94,7 +94,7 @@ def _draw_shifts(axes: Axes, statistics: OrderedStatistics, points: Sequence[Shi
     axes.fill_between(places, [point.low for point in points], [point.high for point in points], color=SHARE, lw=0)
     axes.plot(places, [point.difference for point in points], color=INK, lw=1.6)
     axes.axhline(0, color=INK, lw=0.8, ls="--")
-    axes.set_title(f"difference from {plain(name, 30)}, percentage points", loc="left", size=8)
+    axes.set_title(f"difference from {plot_text(name, 30)}, percentage points", loc="left", size=8)
     axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
     _finish(axes, statistics)
 
@@ -104,9 +104,9 @@ def _finish(axes: Axes, statistics: OrderedStatistics) -> None:
     domain = statistics.estimate.campaign.domain
     few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
     turned = isinstance(domain, Dates) or not isinstance(domain, Line)
-    axes.set_xticks(few, [plain(domain.label(x), 16) for x in few], rotation=30 if turned else 0)
+    axes.set_xticks(few, [plot_text(domain.label(x), 16) for x in few], rotation=30 if turned else 0)
     if isinstance(domain, NumberRange):
-        axes.set_xlabel(plain(domain.unit, 40))
+        axes.set_xlabel(plot_text(domain.unit, 40))
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -121,7 +121,7 @@ def _draw(axes: Axes, statistics: OrderedStatistics, reference: OrderedStatistic
     if reference is not None:
         before = [reference.place(point.value) for point in reference.cdf]
         estimates = [point.estimate for point in reference.cdf]
-        axes.plot(before, estimates, color=INK, lw=1, ls="--", label=f"{plain(name, 30)}, for comparison")
+        axes.plot(before, estimates, color=INK, lw=1, ls="--", label=f"{plot_text(name, 30)}, for comparison")
     axes.plot(places, [point.estimate for point in statistics.cdf], color=INK, lw=1.6, label="people at or below")
     for quantile in statistics.quantiles:
         ends = statistics.place(quantile.low), statistics.place(quantile.high)

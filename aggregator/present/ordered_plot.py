@@ -14,7 +14,7 @@ from matplotlib.ticker import PercentFormatter
 from aggregator.estimate.ordered_result import OrderedStatistics, ShownValue
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
-from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
 from aggregator.present.shown_shares import subtitle
 from protocol.domain import Dates, Line, NumberRange
 
@@ -68,9 +68,9 @@ def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None)
     deciles.set_ylabel("people at or below")
     ends = [place(range_share.first) for range_share in statistics.bins]
     dates = isinstance(domain, Dates) or not isinstance(domain, Line)
-    deciles.set_xticks(ends, [plain(domain.label(x), 16) for x in ends], rotation=30 if dates else 0)
+    deciles.set_xticks(ends, [plot_text(domain.label(x), 16) for x in ends], rotation=30 if dates else 0)
     if isinstance(domain, NumberRange):
-        deciles.set_xlabel(plain(domain.unit, 40))
+        deciles.set_xlabel(plot_text(domain.unit, 40))
     for axes in (shares, deciles):
         axes.grid(visible=True, axis="y" if axes is shares else "both", alpha=0.3)
         axes.set_axisbelow(True)
@@ -105,10 +105,10 @@ def ordered_figure(statistics: OrderedStatistics) -> Figure:
         axes.hlines(quantile.p, place(quantile.low), place(quantile.high), color=INK, lw=2.2)
         axes.plot(place(quantile.value), quantile.p, "o", ms=6, mfc="white", mec=INK, mew=1.6, label=name)
     if isinstance(domain, NumberRange):
-        axes.set_xlabel(plain(domain.unit, 40))
+        axes.set_xlabel(plot_text(domain.unit, 40))
     if labels:
         few = range(0, domain.size, max(1, domain.size // 6))
-        axes.set_xticks(few, [plain(domain.label(x), 16) for x in few])
+        axes.set_xticks(few, [plot_text(domain.label(x), 16) for x in few])
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(visible=True, alpha=0.3)
@@ -119,4 +119,4 @@ def ordered_figure(statistics: OrderedStatistics) -> Figure:
 
 
 def _title(estimate: Estimate) -> str:
-    return f"{plain(estimate.campaign.title, 80)}\n{subtitle(estimate, estimate.size)}"
+    return f"{plot_text(estimate.campaign.title, 80)}\n{subtitle(estimate, estimate.size)}"

@@ -14,8 +14,16 @@ from aggregator.present.markup import Html, tag
 from aggregator.present.ordered_course import SHARED, shift_texts, side_cells, statistic_name
 from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import page_table, picture_of
-from aggregator.present.shown_changes import basis, between, dates, ends, foremost, places_of, points
-from aggregator.present.shown_changes import interval_name as interval_of_change
+from aggregator.present.shown_changes import (
+    basis,
+    between,
+    change_interval_name,
+    change_intervals,
+    dates,
+    foremost,
+    places_of,
+    points,
+)
 from aggregator.present.shown_shares import district_name, percent
 
 
@@ -46,13 +54,13 @@ def course_section(trend: Trend) -> list[Html]:
         count = len(change.significant)
         words = f"Significant changes: {count:,} of {len(change.raw):,} values" if count else "No significant change"
         shown = foremost(change, ROWS)
-        places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
+        places, (low, high) = places_of(change, range(len(change.raw))), change_intervals(change, len(shown))
         parts[1:1] = [
             *(_changed_districts(trend, districts) for districts in change.coarser),
             tag("p", f"{words}, by the simultaneous intervals for all values."),
             page_table(
                 f"Changes in percentage points; {basis(change)}",
-                ("value", *change.names, "change", interval_of_change(change, len(shown)), ""),
+                ("value", *change.names, "change", change_interval_name(change, len(shown)), ""),
                 [
                     (
                         change.after.label(x),

@@ -19,14 +19,14 @@ from aggregator.present.page_parts import page_table, picture_of, scrolled
 from aggregator.present.shown_shares import (
     MAY_BE_ZERO,
     decimals,
-    distance,
+    distance_text,
     district_words,
     interval_text,
     listed,
     may_be_zero,
     percent,
     query_texts,
-    selection,
+    selection_of_shares,
     significant_districts,
 )
 from protocol.domain import Dates, Grid, NumberRange
@@ -54,13 +54,13 @@ def results_section(estimate: Estimate, truth: Floats | None, statistics: Ordere
     if statistics is not None:
         return numbers_section(statistics, truth)
     from aggregator.present.marks import marks
-    from aggregator.present.plot import figure  # matplotlib takes a second to load
+    from aggregator.present.plot import estimate_figure  # matplotlib takes a second to load
 
     grid = estimate.campaign.domain
     top = int(np.argmax(estimate.share))
     share = percent(estimate.share[top], min(decimals(estimate, listed(estimate, ROWS)), 2))
     kind = "Map" if isinstance(grid, Grid) else "Bar chart"
-    drawn = figure(estimate, truth)
+    drawn = estimate_figure(estimate, truth)
     picture = picture_of(drawn, f"{kind} of the shares. The largest is {estimate.label(top)} with {share}.")
     if not isinstance(grid, Grid):
         return [tag("figure", picture)]
@@ -74,7 +74,7 @@ def coverage_sentence(estimate: Estimate, truth: Floats) -> str:
     known = ~np.isnan(estimate.low)
     inside = int(((estimate.low <= truth) & (truth <= estimate.high))[known].sum())
     within = f"{inside:,} of {int(known.sum()):,} intervals contain the true share"
-    return f"{within}; {distance(estimate, truth)}."
+    return f"{within}; {distance_text(estimate, truth)}."
 
 
 def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list[Html]:
@@ -173,7 +173,7 @@ def _districts(estimate: Estimate, resolution: Resolution, truth: Floats | None)
 
 
 def _picked(estimate: Estimate, shown: int) -> str:
-    words = selection(estimate, shown)
+    words = selection_of_shares(estimate, shown)
     return (
         f"{words[0].upper()}{words[1:]}. Use the intervals for all values together. The study's CSV export has "
         "every value."

@@ -98,7 +98,7 @@ def promise_section(audit: Audit) -> list[Html]:
         parts.append(
             tag("p", "The distance between two priors is half the sum of the absolute differences of their shares.")
         )
-    parts.append(pairs(_levels(audit)))
+    parts.append(pairs(_level_rows(audit)))
     return [*parts, *_tests(campaign)]
 
 
@@ -162,7 +162,7 @@ def _odds(campaign: Campaign) -> str:
     return f"{words}."
 
 
-def _levels(audit: Audit) -> list[tuple[str, str]]:
+def _level_rows(audit: Audit) -> list[tuple[str, str]]:
     campaign = audit.campaign
     certificate, draws = campaign.certificate, campaign.most_draws
     ldp = certificate.ldp

@@ -44,6 +44,6 @@ def save(figure: Figure, path: Path) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def plain(text: str, maximum: int) -> str:
+def plot_text(text: str, maximum: int) -> str:
     """Return text of at most ``maximum`` characters that matplotlib does not read as a formula."""
     return (text if len(text) <= maximum else text[: maximum - 1] + "…").replace("$", r"\$")

@@ -26,17 +26,17 @@ from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats, Integers
 from aggregator.present.coast import lines
 from aggregator.present.map_names import list_largest, write_names
-from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
 from aggregator.present.regions import Regions, regions
 from aggregator.present.shown_shares import (
     decimals,
     district_name,
-    ends,
-    interval_name,
     listed,
     may_be_zero,
     percent,
-    selection,
+    selection_of_shares,
+    share_interval_name,
+    share_intervals,
     subtitle,
 )
 from protocol.domain import MICRODEGREES, Grid
@@ -59,12 +59,12 @@ KILOMETRES = 111.2
 """Length of a degree of latitude, and of a degree of longitude at the equator."""
 
 
-def draw(estimate: Estimate, path: Path, truth: Floats | None = None) -> None:
-    """Draw an estimate to a PNG file; see ``figure``."""
-    save(figure(estimate, truth), path)
+def draw_estimate(estimate: Estimate, path: Path, truth: Floats | None = None) -> None:
+    """Draw an estimate to a PNG file; see ``estimate_figure``."""
+    save(estimate_figure(estimate, truth), path)
 
 
-def figure(estimate: Estimate, truth: Floats | None = None) -> Figure:
+def estimate_figure(estimate: Estimate, truth: Floats | None = None) -> Figure:
     """Return a figure of an estimate: bars, or a map for a grid.
 
     Args:
@@ -77,7 +77,9 @@ def figure(estimate: Estimate, truth: Floats | None = None) -> Figure:
 def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
     shown = listed(estimate, BARS)
     pale = [may_be_zero(estimate, x, len(shown)) for x in shown]
-    note = f"\n{selection(estimate, len(shown))}{' (pale)' if any(pale) else ''}" if len(shown) < estimate.size else ""
+    note = ""
+    if len(shown) < estimate.size:
+        note = f"\n{selection_of_shares(estimate, len(shown))}{' (pale)' if any(pale) else ''}"
     figure = Figure(figsize=(8.0, 1.9 + 0.27 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     places = np.arange(len(shown))
@@ -85,12 +87,12 @@ def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
     bars = axes.barh(places, share, height=0.72, color=SHARE, label="share")
     for drawn, doubtful in zip(bars, pale, strict=True):
         drawn.set_alpha(FADED if doubtful else 1.0)
-    low, high = (limit[shown] for limit in ends(estimate, len(shown)))
+    low, high = (limit[shown] for limit in share_intervals(estimate, len(shown)))
     raw = estimate.raw[shown]
     known = ~np.isnan(low)
     if known.any():
         axes.hlines(
-            places[known], low[known], high[known], color=INK, lw=1.3, label=interval_name(estimate, len(shown))
+            places[known], low[known], high[known], color=INK, lw=1.3, label=share_interval_name(estimate, len(shown))
         )
         for limit in (low, high):
             axes.vlines(limit[known], places[known] - 0.16, places[known] + 0.16, color=INK, lw=1.3)
@@ -98,7 +100,7 @@ def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
     if truth is not None:
         axes.plot(truth[shown], places, "D", ms=5.5, mfc="none", mec=TRUTH, mew=1.5, ls="none", label="truth")
     _write_shares(axes, estimate, shown, truth)
-    axes.set_yticks(places, [plain(estimate.label(x), LABEL) for x in shown])
+    axes.set_yticks(places, [plot_text(estimate.label(x), LABEL) for x in shown])
     axes.invert_yaxis()
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.axvline(0, color=INK, lw=0.8)
@@ -117,7 +119,7 @@ def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
 def _write_shares(axes: Axes, estimate: Estimate, shown: list[int], truth: Floats | None) -> None:
     """Write each share as a number, to the right of everything drawn in its row."""
     places = min(decimals(estimate, shown), 2)
-    rows = [estimate.share, ends(estimate, len(shown))[1], estimate.raw] + ([] if truth is None else [truth])
+    rows = [estimate.share, share_intervals(estimate, len(shown))[1], estimate.raw] + ([] if truth is None else [truth])
     right = np.nanmax([row[shown] for row in rows], axis=0)
     left = float(np.nanmin([0.0, *estimate.raw[shown]]))
     span = float(right.max()) - left or 1.0

@@ -24,12 +24,12 @@ MINUS = "\N{MINUS SIGN}"
 BY_RESOLUTION = "intervals are for all districts of a resolution together"
 
 
-def entitled(estimate: Estimate) -> str:
+def title_with_class(estimate: Estimate) -> str:
     """Return the campaign's title, with the class of people if only one class is estimated."""
     return estimate.campaign.title + ("" if estimate.class_name is None else f", class {estimate.class_name}")
 
 
-def heading(difference: Difference) -> str:
+def comparison_title(difference: Difference) -> str:
     """Return the title of a comparison: two classes or periods of a campaign, or two campaigns."""
     sides = " and ".join(difference.names)
     return (
@@ -77,7 +77,7 @@ def foremost_regions(difference: Difference, rows: int) -> list[Region]:
 def selection_of_regions(difference: Difference, shown: int) -> str:
     """Return a description of the selection of ``foremost_regions``."""
     if not difference.coarser:
-        return selection(difference, shown) if shown < len(difference.raw) else ""
+        return selection_of_changes(difference, shown) if shown < len(difference.raw) else ""
     count, noun = len(significant_regions(difference)), "changes" if difference.paired else "differences"
     if not count:
         return (
@@ -88,14 +88,14 @@ def selection_of_regions(difference: Difference, shown: int) -> str:
     return f"{words} significant {noun}; {BY_RESOLUTION}"
 
 
-def selection(difference: Difference, shown: int) -> str:
+def selection_of_changes(difference: Difference, shown: int) -> str:
     """Return a description of the selection of ``foremost``."""
     count, noun = len(difference.significant), "changes" if difference.paired else "differences"
     words = f"the {shown} most significant {noun} of {len(difference.raw):,} values"
     return words if count >= shown else f"{words}; {shown - count} of these {noun} may be zero"
 
 
-def ends(difference: Difference, shown: int) -> tuple[Floats, Floats]:
+def change_intervals(difference: Difference, shown: int) -> tuple[Floats, Floats]:
     """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
     return (
         (difference.low, difference.high)
@@ -104,8 +104,8 @@ def ends(difference: Difference, shown: int) -> tuple[Floats, Floats]:
     )
 
 
-def interval_name(difference: Difference, shown: int) -> str:
-    """Return the name of the intervals that ``ends`` returns."""
+def change_interval_name(difference: Difference, shown: int) -> str:
+    """Return the name of the intervals that ``change_intervals`` returns."""
     return f"{'' if shown == len(difference.raw) else 'simultaneous '}{100 * difference.confidence:.4g}% interval"
 
 

@@ -98,7 +98,7 @@ def distance_name(domain: Domain) -> str:
     return "mean absolute difference" if isinstance(domain, Items) else "total variation distance"
 
 
-def distance(estimate: Estimate, truth: Floats) -> str:
+def distance_text(estimate: Estimate, truth: Floats) -> str:
     """Return a phrase that states the distance of an estimate from the true shares."""
     far = percent(away(estimate, truth), 2)
     if isinstance(estimate.campaign.domain, Items):
@@ -122,7 +122,7 @@ def listed(estimate: Estimate, rows: int, fewest: int = FEW) -> list[int]:
     return [int(x) for x in order[:limit]]
 
 
-def selection(estimate: Estimate, shown: int) -> str:
+def selection_of_shares(estimate: Estimate, shown: int) -> str:
     """Return a description of the values that ``listed`` selects."""
     if np.isnan(estimate.simultaneous_low).all():
         return f"the {shown:,} largest of {estimate.size:,} values"
@@ -141,7 +141,7 @@ def may_be_zero(estimate: Estimate, x: int, shown: int) -> bool:
     return shown < estimate.size and not estimate.above_zero[x] and not math.isnan(estimate.simultaneous_low[x])
 
 
-def ends(estimate: Estimate, shown: int) -> tuple[Floats, Floats]:
+def share_intervals(estimate: Estimate, shown: int) -> tuple[Floats, Floats]:
     """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
     return (
         (estimate.low, estimate.high)
@@ -150,8 +150,8 @@ def ends(estimate: Estimate, shown: int) -> tuple[Floats, Floats]:
     )
 
 
-def interval_name(estimate: Estimate, shown: int) -> str:
-    """Return the name of the intervals that ``ends`` returns."""
+def share_interval_name(estimate: Estimate, shown: int) -> str:
+    """Return the name of the intervals that ``share_intervals`` returns."""
     kind = "" if shown == estimate.size else "simultaneous "
     return f"{kind}{100 * estimate.confidence:.4g}% interval"
 
@@ -200,7 +200,7 @@ def subtitle(estimate: Estimate, shown: int) -> str:
     numbered = numbering(estimate.campaign.domain)
     items = f" · items {numbered}" if numbered else ""
     weighted = "" if estimate.weighting is None else f" · weighted by {estimate.weighting.by}"
-    intervals = f"{interval_name(estimate, shown)}s"
+    intervals = f"{share_interval_name(estimate, shown)}s"
     return f"{estimate.counted}{devices} · {level_text(estimate)} · {intervals}{items}{weighted}"
 
 

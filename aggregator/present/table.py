@@ -25,18 +25,18 @@ from aggregator.present.shown_shares import (
     MAY_BE_ZERO,
     ROWS,
     decimals,
-    distance,
+    distance_text,
     district_words,
-    ends,
     in_result_units,
-    interval_name,
     interval_text,
     listed,
     may_be_zero,
     percent,
     prior_comparison,
     query_texts,
-    selection,
+    selection_of_shares,
+    share_interval_name,
+    share_intervals,
     significant_districts,
     subtitle,
 )
@@ -62,12 +62,12 @@ def estimate_table(estimate: Estimate, truth: Floats | None = None) -> Table:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
     shown = listed(estimate, ROWS)
-    table = new_table(estimate.campaign.title, _caption(estimate, len(shown), truth))
+    table = new_table(estimate.campaign.title, _shares_caption(estimate, len(shown), truth))
     table.add_column(
         "value" if estimate.note is None else "rounded to", overflow="ellipsis", no_wrap=True, max_width=40
     )
     table.add_column("share", justify="right")
-    table.add_column(interval_name(estimate, len(shown)))
+    table.add_column(share_interval_name(estimate, len(shown)))
     if estimate.prior is not None:
         table.add_column("prior", justify="right")
     if truth is not None:
@@ -75,7 +75,7 @@ def estimate_table(estimate: Estimate, truth: Floats | None = None) -> Table:
     table.add_column("")
     widest = max((float(estimate.share[x]) for x in shown), default=0.0)
     places = decimals(estimate, shown)
-    low, high = ends(estimate, len(shown))
+    low, high = share_intervals(estimate, len(shown))
     for resolution in estimate.resolutions[:-1]:
         _add_districts(table, estimate, resolution, truth)
     if estimate.resolutions:
@@ -146,7 +146,7 @@ class ShareBar:
         yield Text(self.text(min(BAR, options.max_width)))
 
 
-def _caption(estimate: Estimate, shown: int, truth: Floats | None) -> Text:
+def _shares_caption(estimate: Estimate, shown: int, truth: Floats | None) -> Text:
     lines = [f"{subtitle(estimate, shown)} · method {estimate.method}"]
     if estimate.class_name is not None:
         lines.insert(0, f"the class {estimate.class_name} only")
@@ -155,12 +155,12 @@ def _caption(estimate: Estimate, shown: int, truth: Floats | None) -> Text:
     if estimate.weighting is not None:
         lines.append(estimate.weighting.description(counted_noun(estimate.campaign)))
     if truth is not None:
-        lines.append(distance(estimate, truth))
+        lines.append(distance_text(estimate, truth))
     added = prior_comparison(estimate)
     if added:
         lines.append(added)
     if shown < estimate.size:
-        lines.append(f"{selection(estimate, shown)}; --format csv has all")
+        lines.append(f"{selection_of_shares(estimate, shown)}; --format csv has all")
     if isinstance(estimate.campaign.domain, Items):
         lines.append(f"shares of people who have an item, of {estimate.size:,} items; they need not sum to 100%")
     if estimate.note is not None:

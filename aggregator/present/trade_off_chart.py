@@ -42,7 +42,7 @@ def trade_off_chart(curves: Sequence[TradeOff], noun: str) -> Html:
         legend.append((f"pair{place}", f"{_short(curve.answer)} or {_short(curve.other)}"))
         if curve.promised(0) is not None:
             parts.append(_line(f"pair{place} promise", curve.promises))
-            legend.append((f"pair{place} promise", f"promised: {_levels(curve.bounds)}"))
+            legend.append((f"pair{place} promise", f"promised: {_in_nats(curve.bounds)}"))
     for row, (name, words) in enumerate(legend):
         y = TOP + 14 + 22 * row
         parts.append(tag("path", d=f"M{right + 24} {y - 4}h30", class_=name))
@@ -60,7 +60,7 @@ def _text(x: float, y: float, words: str, anchor: str) -> Html:
     return tag("text", words, x=f"{x:g}", y=f"{y:g}", text_anchor=anchor)
 
 
-def _levels(levels: tuple[float | None, float | None]) -> str:
+def _in_nats(levels: tuple[float | None, float | None]) -> str:
     """Return two levels in nats, rounded up; only one if they are equal."""
     forth, back = (exact.in_nats(math.ceil((level or 0) * 1e4) * 10**5) for level in levels)
     return forth if forth == back else f"{forth}, reverse {back}"

@@ -33,15 +33,14 @@ def draw_trade_offs(curves: Sequence[TradeOff], campaign: Campaign, path: Path) 
     axes.plot((0, 1), (1, 0), color="0.7", linewidth=1, label="no information")
     for place, curve in enumerate(curves):
         colour = f"C{place}"
-        name = f"{_short(curve.answer)} or {_short(curve.other)}"
-        axes.plot(*zip(*curve.points, strict=True), color=colour, linewidth=2, label=f"{name}: {_levels(curve.levels)}")
+        label = f"{_short(curve.answer)} or {_short(curve.other)}: {_in_nats(curve.levels)}"
+        axes.plot(*zip(*curve.points, strict=True), color=colour, linewidth=2, label=label)
         if None not in curve.bounds:
             false = np.linspace(0, 1, 401)
             forth, back = (float(bound or 0) for bound in curve.bounds)
             promised = np.maximum(1 - np.exp(forth) * false, np.exp(-back) * (1 - false))
-            axes.plot(
-                false, promised, color=colour, linewidth=1, linestyle="--", label=f"promised: {_levels(curve.bounds)}"
-            )
+            label = f"promised: {_in_nats(curve.bounds)}"
+            axes.plot(false, promised, color=colour, linewidth=1, linestyle="--", label=label)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
@@ -56,7 +55,7 @@ def draw_trade_offs(curves: Sequence[TradeOff], campaign: Campaign, path: Path) 
     save(figure, path)
 
 
-def _levels(levels: tuple[float | None, float | None]) -> str:
+def _in_nats(levels: tuple[float | None, float | None]) -> str:
     """Return two levels as text; only one if they are equal."""
     forth, back = ("infinite" if level is None else f"{level:.4g}" for level in levels)
     unit = "nat" if forth == "1" else "nats"

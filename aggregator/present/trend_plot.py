@@ -17,16 +17,16 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from aggregator.estimate.change import Difference
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.trend import Trend, true_shares
-from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
 from aggregator.present.shown_changes import (
     between,
-    entitled,
+    comparison_title,
     foremost_regions,
-    heading,
     places_of,
     points,
     selection_of_regions,
+    title_with_class,
 )
 from aggregator.present.shown_shares import level_text, listed, significant_districts
 
@@ -77,7 +77,7 @@ def trend_figure(trend: Trend) -> Figure:
     if trend.only is None and trend.change is not None:
         parts.append(selection_of_regions(trend.change, len(shown)))
     figure.supxlabel("period", size=9, color=INK)
-    _entitle(figure, entitled(latest), level_text(latest), *parts)
+    _entitle(figure, title_with_class(latest), level_text(latest), *parts)
     return figure
 
 
@@ -110,7 +110,9 @@ def _course(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> None:
     axes.set_ylim(lowest - room if lowest < 0 else 0.0, top + room)
     for number, (span, _) in enumerate(known):
         axes.hlines(share[number], span.first, span.last, color=SHARE, lw=2)
-    axes.set_title(plain(trend.latest.at(region.resolution).label(x), LABEL), size=9.5, loc="left", color=INK, pad=16)
+    axes.set_title(
+        plot_text(trend.latest.at(region.resolution).label(x), LABEL), size=9.5, loc="left", color=INK, pad=16
+    )
     if trend.change is not None:
         change = trend.change.at(region.resolution)
         places = places_of(change, [x] if trend.change.coarser else range(len(change.raw)))
@@ -148,11 +150,11 @@ def draw_difference(difference: Difference, path: Path) -> None:
     ):
         of_side = [(side.at(region.resolution), region.number) for region in shown]
         lengths = [float(resolution.unbiased()[x]) for resolution, x in of_side]
-        left.barh(places + shift, lengths, height=0.36, color=colour, label=plain(name, LABEL))
+        left.barh(places + shift, lengths, height=0.36, color=colour, label=plot_text(name, LABEL))
         low, high = (np.array([getattr(resolution, end)[x] for resolution, x in of_side]) for end in names)
         known = ~np.isnan(low)
         left.hlines((places + shift)[known], low[known], high[known], color=INK, lw=1.0)
-    left.set_yticks(places, [plain(districts.labels[x], LABEL) for districts, x in cells])
+    left.set_yticks(places, [plot_text(districts.labels[x], LABEL) for districts, x in cells])
     left.set_ylim(len(shown) - 0.4, -0.6)
     left.axvline(0, color=INK, lw=0.9)
     left.set_title("unbiased shares", size=9.5, loc="left", color=INK)
@@ -195,7 +197,9 @@ def draw_difference(difference: Difference, path: Path) -> None:
         "differences",
         selection_of_regions(difference, len(shown)),
     ]
-    _entitle(figure, heading(difference), f"{difference.before.reports:,} and {difference.after.counted}", *parts)
+    _entitle(
+        figure, comparison_title(difference), f"{difference.before.reports:,} and {difference.after.counted}", *parts
+    )
     save(figure, path)
 
 

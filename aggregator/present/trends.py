@@ -26,16 +26,16 @@ from aggregator.present.shown_changes import (
     BY_RESOLUTION,
     basis,
     between,
+    change_interval_name,
+    change_intervals,
+    comparison_title,
     dates,
-    ends,
-    entitled,
     foremost,
-    heading,
-    interval_name,
     places_of,
     points,
-    selection,
+    selection_of_changes,
     significant_regions,
+    title_with_class,
 )
 from aggregator.present.shown_shares import (
     MOST_DISTRICTS,
@@ -60,7 +60,7 @@ def spans_table(trend: Trend) -> Table:
     """Return a table with a row for each span: its dates, and its numbers of outputs and devices, or of devices alone
     with transcripts; if there are many spans, only for the first and the last ones."""
     campaign = trend.latest.campaign
-    table = new_table(entitled(trend.latest))
+    table = new_table(title_with_class(trend.latest))
     rehearsal = any(point.truth is not None for point in trend.points)
     counted = [] if campaign.transcript else [f"{counted_noun(campaign)}s"]
     off = [distance_name(campaign.domain)] if rehearsal else []
@@ -87,21 +87,21 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
         trend: the trend to which the change belongs; the shares over time are drawn in a few characters.
     """
     shown = foremost(difference, ROWS)
-    title = entitled(difference.after) if trend is not None else heading(difference)
+    title = title_with_class(difference.after) if trend is not None else comparison_title(difference)
     truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
-    table = new_table(title, _caption(difference, len(shown)))
+    table = new_table(title, _changes_caption(difference, len(shown)))
     table.add_column("value", overflow="ellipsis", max_width=36)
     if trend is not None:
         table.add_column("course", no_wrap=True, min_width=6)
     for name in difference.names:
         table.add_column(Text(name), justify="right", overflow="fold", max_width=24)
     table.add_column("change" if trend is not None else "difference", justify="right")
-    table.add_column(Text(interval_name(difference, len(shown))), min_width=14)
+    table.add_column(Text(change_interval_name(difference, len(shown))), min_width=14)
     if truths is not None and truths[0] is not None:
         table.add_column("true change", justify="right")
     table.add_column("")
     places, significant = places_of(difference, shown), set(difference.significant)
-    low, high = ends(difference, len(shown))
+    low, high = change_intervals(difference, len(shown))
     for districts in difference.coarser:
         _add_districts(table, difference, districts, trend is not None)
     for x in shown:
@@ -148,7 +148,7 @@ def steps_table(trend: Trend) -> Table | Text:
         )
     changes.sort(key=lambda change: -float(change[0].at(change[1].resolution).evidence[change[1].number]))
     shown = {(id(step), region) for step, region in changes[:ROWS]}
-    table = new_table(entitled(trend.latest))
+    table = new_table(title_with_class(trend.latest))
     for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
     for step in trend.steps:
@@ -179,7 +179,7 @@ def steps_table(trend: Trend) -> Table | Text:
 def value_table(trend: Trend, region: Region) -> Table:
     """Return a table with a row for each span: the unbiased share of one value or district, and its interval."""
     latest, x = trend.latest, region.number
-    table = new_table(f"{entitled(latest)}: {latest.at(region.resolution).label(x)}")
+    table = new_table(f"{title_with_class(latest)}: {latest.at(region.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
     counted = f"{estimated_noun(latest.campaign)}s"
     names = ["periods", "from", "to", counted, "share", f"{100 * latest.confidence:.4g}% interval"]
@@ -275,19 +275,19 @@ def course(shares: list[float]) -> str:
     )
 
 
-def _caption(difference: Difference, shown: int) -> Text:
+def _changes_caption(difference: Difference, shown: int) -> Text:
     after = difference.after
     noun = "changes" if difference.paired else "differences"
     levels = " and ".join(dict.fromkeys(map(level_text, (difference.before, after))))
     lines = [
         f"{difference.before.reports:,} and {after.counted} · {levels} · {noun} in percentage points, "
-        f"{interval_name(difference, shown)}s",
+        f"{change_interval_name(difference, shown)}s",
         f"{basis(difference)}; shares and {noun} are the unbiased estimates",
     ]
     if difference.coarser:
         lines.append(f"districts are shown if they differ significantly; {BY_RESOLUTION}")
     if shown < len(difference.raw):
-        lines.append(f"{selection(difference, shown)}; --json has all")
+        lines.append(f"{selection_of_changes(difference, shown)}; --json has all")
     count = len(difference.significant)
     count_text = f"* significant {noun}: {count:,} of {len(difference.raw):,}" if count else f"no significant {noun}"
     lines.append(f"{count_text}, by the {100 * difference.confidence:.4g}% intervals for all together")

@@ -18,7 +18,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import cell, csv_text, estimate_csv, query_csv
-from aggregator.present.plot import draw, figure
+from aggregator.present.plot import draw_estimate, estimate_figure
 from aggregator.present.shown_shares import percent
 from aggregator.present.table import ShareBar, estimate_table, query_table
 from aggregator.present.tallies import WRITERS
@@ -152,7 +152,7 @@ def test_shares_of_items_are_labelled_as_shares_of_people(tmp_path):
     assert "items numbered 1 to 12" in text
     assert shown.as_json()["items"] == {"count": 12, "padding": 3, "numbered": [1, 12]}
     assert shown.as_json()["values"][0]["value"] == "1"
-    draw(shown, tmp_path / "items.png")
+    draw_estimate(shown, tmp_path / "items.png")
     assert "numbered" not in printed(estimate_table(found_items(Items(3, tuple("abcdefghijkl")))))
 
 
@@ -162,7 +162,7 @@ def test_texts_are_never_read_as_markup():
     text = printed(estimate_table(shown))
     assert "[bold]yes[/bold]" in text
     assert "[red]$T$[/red]" in text
-    drawn = {text.get_text() for text in figure(shown).findobj(Text)}
+    drawn = {text.get_text() for text in estimate_figure(shown).findobj(Text)}
     # Matplotlib shows an escaped dollar sign, and reads the text between two others as a formula.
     assert not any(re.search(r"(?<!\\)\$", words) for words in drawn)
     words = "\n".join(drawn).replace("\\$", "$")
@@ -254,7 +254,7 @@ def test_one_number_is_printed_with_its_interval():
 def test_every_kind_of_domain_is_drawn(tmp_path, domain, p, rehearsal):
     """The picture of every kind of domain is a PNG, with and without the truth, and causes no warning."""
     shown = found(domain, p)
-    draw(shown, tmp_path / "it.png", np.full(domain.size, 1 / domain.size) if rehearsal else None)
+    draw_estimate(shown, tmp_path / "it.png", np.full(domain.size, 1 / domain.size) if rehearsal else None)
     assert (tmp_path / "it.png").read_bytes().startswith(PNG)
 
 
@@ -263,5 +263,5 @@ def test_an_estimate_without_intervals_is_still_shown(tmp_path):
     shown = estimate(SINGULAR, Tally.of(np.array([40, 60])))
     assert "33.3%   - " in printed(estimate_table(shown))
     assert ",,,," in estimate_csv(shown)
-    draw(shown, tmp_path / "it.png")
+    draw_estimate(shown, tmp_path / "it.png")
     assert "-" in printed(query_table(query.value_share(SINGULAR, Tally.of(np.array([40, 60])), 0), SINGULAR, 100))

@@ -15,7 +15,7 @@ from rich.console import Console
 from aggregator.estimate.estimator import estimate
 from aggregator.present.coast import lines
 from aggregator.present.document import estimate_csv, estimates_arrow, estimates_geojson
-from aggregator.present.plot import draw, figure
+from aggregator.present.plot import draw_estimate, estimate_figure
 from aggregator.present.regions import regions
 from aggregator.present.shown_shares import district_name
 from aggregator.present.table import estimate_table
@@ -92,14 +92,14 @@ def test_maps_are_drawn_from_any_estimate(tmp_path):
         "plain": estimate(plain, counted(plain, SHARP, [1000], np.random.default_rng(2)).by_view[0]),
     }
     for name, one in cases.items():
-        drawn = figure(one, SHARP)
+        drawn = estimate_figure(one, SHARP)
         titles = [axes.get_title(loc="left").replace("\n", " ") for axes in drawn.axes]
         wanted = {"few": "no district is significantly above zero at any", "plain": "share; pale"}
         assert any(
             wanted.get(name, "at the finest resolution that is significantly above zero there") in title
             for title in titles
         )
-    draw(cases["no cells"], tmp_path / "map.png")
+    draw_estimate(cases["no cells"], tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -109,7 +109,7 @@ def test_a_scale_bar_is_a_round_length():
     one = found(1000)
     for step in (1_000, 1_000_000):
         grid = replace(GRID, north=7 * step, east=11 * step, step=step)
-        drawn = figure(replace(one, campaign=replace(one.campaign, domain=grid)))
+        drawn = estimate_figure(replace(one, campaign=replace(one.campaign, domain=grid)))
         texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
         length = next(float(text.removesuffix(" km")) for text in texts if text.endswith(" km"))
         wide = 111.2 * 11 * step / 1e6
@@ -188,7 +188,7 @@ def test_names_of_districts_are_written_where_they_fit():
     """Of two districts the wide one has its name inside and the narrow one has none; the line below has both shares."""
     narrow = Districts(runs_of([0 if x % 11 < 10 else 1 for x in range(77)]), ("plain", "a long name"))
     one = found(100_000, narrow, Identity())
-    drawn = figure(one)
+    drawn = estimate_figure(one)
     (name,) = (text for text in drawn.axes[0].texts if text.get_text() in narrow.names)
     assert name.get_text() == "plain"
     x, y = (int(place) for place in name.get_position())

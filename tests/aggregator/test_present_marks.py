@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from aggregator.estimate.estimator import estimate
 from aggregator.present.marks import MARKED, _rectangles, marks
-from aggregator.present.plot import figure
+from aggregator.present.plot import estimate_figure
 from aggregator.present.regions import regions
 from aggregator.present.shown_shares import percent
 from protocol.domain import Grid
@@ -66,7 +66,7 @@ def cells(read, grid):
 
 def drawn(one, truth=None):
     """Return the figure of an estimate, its pixels from the top down, and its marks."""
-    made = figure(one, truth)
+    made = estimate_figure(one, truth)
     canvas = FigureCanvasAgg(made)
     canvas.draw()
     return made, np.asarray(canvas.buffer_rgba()), [ParsedMark(text) for text in marks(one, GRID, made)[0]]
@@ -135,7 +135,7 @@ def test_a_map_of_many_cells_has_few_marks(n):
     """
     people = np.random.default_rng(3).dirichlet(np.full(LARGE.size, 0.05))
     one = plain(LARGE, people, n)
-    made = figure(one)
+    made = estimate_figure(one)
     FigureCanvasAgg(made).draw()
     marked, words = marks(one, LARGE, made)
     assert f"{MARKED} of 43,750 places" in words

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.page.bundle import bundle
-from aggregator.page.tokens import BundleError, tokens, written
+from aggregator.page.tokens import BundleError, script_text, tokens
 from tests.vectors import generate
 from tests.web.test_core import CASES, HERE, NODE, WEB, run
 
@@ -34,9 +34,9 @@ def test_the_bundle_gives_the_results_of_its_modules(tmp_path: Path) -> None:
 def test_no_token_is_lost(path: Path) -> None:
     """The written module has all tokens of the module, and no comment."""
     found = list(tokens(path.read_text(encoding="utf-8")))
-    again = list(tokens(written(found)))
+    again = list(tokens(script_text(found)))
     assert [(one.kind, one.text) for one in again] == [(one.kind, one.text) for one in found]
-    assert "@param" not in written(found)
+    assert "@param" not in script_text(found)
 
 
 MEAN_THE_SAME = (
@@ -68,7 +68,7 @@ def test_bundled_values_equal_the_source_values() -> None:
         : typeof it === "function" ? [it.b, new it().c] : it;
       const value = (text) => JSON.stringify([(0, eval)("(" + text + "\\n)")], shown);
       console.log(JSON.stringify(JSON.parse(require("fs").readFileSync(0)).map((pair) => pair.map(value))));"""
-    cases = [[source, written(tokens(source))] for source in MEAN_THE_SAME]
+    cases = [[source, script_text(tokens(source))] for source in MEAN_THE_SAME]
     done = subprocess.run([NODE, "-e", ask], input=json.dumps(cases), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for source, (one, other) in zip(MEAN_THE_SAME, json.loads(done.stdout), strict=True):
