@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_sdk.answers.answering import known_past
+from edge_sdk.answers.answering import latest_recorded_time
 from edge_sdk.timestamps import moment
 from edge_sdk.transport.waiting import waiting
 
@@ -48,7 +48,7 @@ def _clock_behind(records: Records, now: int) -> dict[str, str]:
     delays = {}
     for campaign_id in records.campaigns.ids():
         consent = records.consents.find(records.campaigns.number(campaign_id))
-        if consent is not None and now < (until := known_past(records, campaign_id)):
+        if consent is not None and now < (until := latest_recorded_time(records, campaign_id)):
             delays[f"clock in {_title(records, campaign_id)}"] = (
                 f"behind the latest recorded time: a unit answers again at {moment(until)}; if the clock is correct "
                 "now and was ahead before, run clock --set"

@@ -32,7 +32,7 @@ WIDE_ROWS = 560
 MOST_SHOWN = 8
 """Maximum number of envelopes shown byte by byte; the screen shows the number of the others."""
 
-PARTS = ("output", "place", "public", "declared", "campaign", "key", "signature", "form")
+PARTS = ("output", "slot", "public", "declared", "campaign", "key", "signature", "format")
 """The parts of an envelope, in the order in which they are shown."""
 
 

@@ -129,7 +129,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
     return sealed
 
 
-def known_past(records: Records, campaign_id: bytes) -> int:
+def latest_recorded_time(records: Records, campaign_id: bytes) -> int:
     """Return the latest time that is known to be past: that of the consent, or the start of the latest answer's period.
 
     Raises:

@@ -186,7 +186,7 @@ def exposure(options: argparse.Namespace) -> Printed:
             "campaign": campaign_id.hex(),
             "about": "the value with the highest bound" if value is None else "the given value, against any other",
             "together": level.nats,
-            "odds": None
+            "likelihood_factor": None
             if level.nanonats is None
             else float(min(exact.factor_above(level.nanonats), Fraction(10**300))),
             "changing": exposure.changing.nats,
@@ -249,7 +249,7 @@ def audit(options: argparse.Namespace) -> Printed:
     for name in ("levels", "missing"):
         rows = surveyed[name]
         if isinstance(rows, dict):
-            column = "nats" if name == "levels" else "why"
+            column = "nats" if name == "levels" else "reason"
             surveyed[name] = [{"name": key, column: value} for key, value in rows.items()]
     if isinstance(posterior, dict):
         surveyed |= {"probability_before": posterior["before"], "probability_after": posterior["after"]}

@@ -22,7 +22,7 @@ NATS = {
     "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
     "together", "changing", "forgotten",
 }  # fmt: skip
-TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "known_past"}
+TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "latest_recorded_time"}
 LABELS = {"leaves": "reports go to"}
 """Names of values for people, where the name for scripts is not clear."""
 ROUNDED_UP = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
@@ -51,11 +51,12 @@ def lines(printed: Printed) -> list[str]:
     """Return the lines for people: a name and its value on each line, rows of a list indented."""
     printed_lines = []
     for name, value in printed.items():
+        label = LABELS.get(name, name.replace("_", " "))
         if isinstance(value, list):
-            printed_lines.append(f"{name}: {'none' if not value else ''}".rstrip())
+            printed_lines.append(f"{label}: {'none' if not value else ''}".rstrip())
             printed_lines += [f"  {_row(item)}" for item in value]
         else:
-            printed_lines.append(f"{LABELS.get(name, name.replace('_', ' '))}: {_shown(name, value)}")
+            printed_lines.append(f"{label}: {_shown(name, value)}")
     return printed_lines
 
 

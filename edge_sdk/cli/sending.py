@@ -90,7 +90,7 @@ def _envelopes(device: Device) -> list[Printed]:
             sizes[f"{part.name}_bytes"] += len(part.data)
         row: Printed = {
             "campaign": envelope.campaign_id.hex(),
-            "what": envelope.kind,
+            "kind": envelope.kind,
             "bytes": len(envelope.data),
             **sizes,
         }
@@ -125,12 +125,12 @@ def _sent(sent: Sent, queued: int, named: bool, complete: bool) -> Printed:
         "refused": counts[Outcome.REFUSED],
         "elsewhere": counts[Outcome.ELSEWHERE],
         "next_attempt": sent.next_attempt,
-        "stay": [
+        "not_sent": [
             {
                 "campaign": attempt.campaign_id.hex(),
                 "envelopes": attempt.envelopes,
                 "outcome": attempt.outcome.value,
-                "why": attempt.reason,
+                "reason": attempt.reason,
             }
             for attempt in sent.attempts
             if attempt.outcome is not Outcome.SENT
@@ -150,5 +150,5 @@ def _sent(sent: Sent, queued: int, named: bool, complete: bool) -> Printed:
         raise Incomplete(f"{why}; {text}", printed, FAILED)
     if sent.next_attempt is not None:
         raise Incomplete(text, printed, NOT_YET)
-    shown = ("sent", "queued", "stay") if elsewhere else ("sent", "queued")
+    shown = ("sent", "queued", "not_sent") if elsewhere else ("sent", "queued")
     return {name: value for name, value in printed.items() if complete or name in shown}

@@ -84,17 +84,17 @@ def doctor(options: argparse.Namespace) -> Printed:
 def clock(options: argparse.Namespace) -> Printed:
     """``clock [--set]``: with ``--set``, accept the current time; return the latest recorded time of each campaign with
     consent, before which a unit does not answer."""
-    from edge_sdk.answers.answering import known_past
+    from edge_sdk.answers.answering import latest_recorded_time
 
     with Device.open(options.store) as device:
-        went_back = device.set_clock() if options.set else []
+        lowered = device.set_clock() if options.set else []
         records = device.records
         numbers = {campaign_id: records.campaigns.number(campaign_id) for campaign_id in device.campaigns}
         agreed = [campaign_id for campaign_id, number in numbers.items() if records.consents.find(number) is not None]
         return {
-            "went_back": [campaign_id.hex() for campaign_id in went_back],
+            "times_lowered": [campaign_id.hex() for campaign_id in lowered],
             "campaigns": [
-                {"campaign": campaign_id.hex(), "known_past": known_past(records, campaign_id)}
+                {"campaign": campaign_id.hex(), "latest_recorded_time": latest_recorded_time(records, campaign_id)}
                 for campaign_id in agreed
             ],
         }

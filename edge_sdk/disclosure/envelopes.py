@@ -30,8 +30,8 @@ class EnvelopePart:
     """A range of an envelope's bytes.
 
     Attributes:
-        name: the meaning of the bytes. In every envelope: "form" (the encoding), "key" (id of this device's key for
-            this campaign), "campaign" and "signature". In a report: "place" (period, slot and number of outputs) and
+        name: the meaning of the bytes. In every envelope: "format" (the encoding), "key" (id of this device's key for
+            this campaign), "campaign" and "signature". In a report: "slot" (period, slot and number of outputs) and
             "output" (the perturbed answer). In an enrolment: "public" (the key that verifies the signature) and
             "declared" (a declared prior).
         data: the bytes.
@@ -106,20 +106,20 @@ def parts(data: bytes) -> tuple[EnvelopePart, ...]:
     signature = len(data) - SIGNATURE_BYTES
     after = signature - len(_SIGNATURE_HEAD)
     key = data.index(sealed.key_id)
-    marks = [("form", 0), ("key", key), ("form", key + KEY_ID_BYTES)]
+    marks = [("format", 0), ("key", key), ("format", key + KEY_ID_BYTES)]
     if sealed.kind is Kind.REPORT:
         report = Report.decode(sealed.unverified)
         campaign = data.index(report.campaign_id, key + KEY_ID_BYTES)
-        marks += [("campaign", campaign), ("place", campaign + len(report.campaign_id))]
+        marks += [("campaign", campaign), ("slot", campaign + len(report.campaign_id))]
         marks += [("output", after - len(report.packed))]
     else:
         enrolment = Enrolment.decode(sealed.unverified)
         campaign = data.index(enrolment.campaign_id, key + KEY_ID_BYTES)
         begin = data.index(enrolment.public, campaign + len(enrolment.campaign_id))
-        marks += [("campaign", campaign), ("form", campaign + len(enrolment.campaign_id)), ("public", begin)]
+        marks += [("campaign", campaign), ("format", campaign + len(enrolment.campaign_id)), ("public", begin)]
         if enrolment.prior is not None:
             marks.append(("declared", begin + len(enrolment.public)))
-    marks += [("form", after), ("signature", signature)]
+    marks += [("format", after), ("signature", signature)]
     ends = [start for _, start in marks[1:]] + [len(data)]
     return tuple(EnvelopePart(name, data[start:end]) for (name, start), end in zip(marks, ends, strict=True))
 

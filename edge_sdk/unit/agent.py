@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
-from edge_sdk.answers.answering import known_past
+from edge_sdk.answers.answering import latest_recorded_time
 from edge_sdk.campaigns.files import campaign_file
 from edge_sdk.campaigns.succession import followed
 from edge_sdk.cli.exit_codes import NOT_YET
@@ -154,7 +154,7 @@ class Unit:
             return CLOCK_SECONDS
         campaign = self._campaign or self._agree()
         try:
-            until = known_past(self._device.records, self.campaign_id)
+            until = latest_recorded_time(self._device.records, self.campaign_id)
             if self._now < until:
                 # The caps of windows assume that the clock never goes back, so the unit waits. Used slots prevent
                 # double answers anyway.

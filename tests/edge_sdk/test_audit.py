@@ -104,7 +104,7 @@ def test_the_audit_is_printed_for_people(folder, capsys):
     reason."""
     shown = run(capsys, "audit", "c.campaign")
     assert "name ldp  nats 1 nat" in shown
-    assert "name geo  why the values have no distance" in shown
+    assert "name geo  reason the values have no distance" in shown
     assert "probability after: " in shown
     assert run(capsys, "audit", "ffff", code=1) == ""
     (folder / "bent.campaign").write_bytes(b"no campaign")

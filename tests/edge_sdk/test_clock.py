@@ -9,7 +9,7 @@ import pytest
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
-from edge_sdk.answers.answering import known_past
+from edge_sdk.answers.answering import latest_recorded_time
 from edge_sdk.errors import BudgetRefused, QuotaReached, StoreClosed, StoreError
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 from tests.edge_sdk.test_daemon import CLOCK_SECONDS, PERIOD, world
@@ -60,11 +60,11 @@ def test_the_clock_is_not_set_if_a_window_cap_has_no_room(open_device, clock):
     clock.now = OPENS + 5 * WEEK
     device.answer(joined, "none")
     clock.now = OPENS + WEEK
-    floor = known_past(device.records, joined)
+    floor = latest_recorded_time(device.records, joined)
     later = "answers dated after the current time may have cost 1 nat, but the window cap of 604800 s leaves "
     with pytest.raises(BudgetRefused, match=f"{later}.* of 2 nats: wait, or forget a campaign"):
         device.set_clock()
-    assert known_past(device.records, joined) == floor
+    assert latest_recorded_time(device.records, joined) == floor
     clock.now = OPENS + 5 * WEEK
     assert device.set_clock() == []
 
@@ -84,10 +84,10 @@ def test_the_command_shows_and_sets_the_clock(place, capsys):
     with Device.open(place, [AUTHOR.public], clock=lambda: 2**36) as device:
         joined = agreed(device, campaign(opens=0, periods=1, period_seconds=2**38))
     assert main(["--store", str(place), "clock"]) == 0
-    assert "known_past 4147-" in capsys.readouterr().out
+    assert "latest_recorded_time 4147-" in capsys.readouterr().out
     assert main(["--store", str(place), "clock", "--set"]) == 0
     out = capsys.readouterr().out
-    assert joined.hex() in out
+    assert f"times lowered:\n  {joined.hex()}\n" in out
     assert "4147" not in out
 
 

@@ -105,11 +105,11 @@ def test_the_command_lists_each_envelope(tmp_path, capsys):
     run("consent", ident)
     run("answer", ident, "none")
     found = json.loads(run("outbox", "--json"))
-    assert [(row["what"], row["bytes"]) for row in found["envelopes"]] == [("enrolment", 134), ("report", 106)]
+    assert [(row["kind"], row["bytes"]) for row in found["envelopes"]] == [("enrolment", 134), ("report", 106)]
     for row in found["envelopes"]:
         assert sum(size for name, size in row.items() if name.endswith("_bytes")) == row["bytes"]
     assert found["envelopes"][1]["fits"] in [f'"{label}"' for label in LABELS]
-    assert "what enrolment  bytes 134" in run("outbox")
+    assert "kind enrolment  bytes 134" in run("outbox")
     run("outbox", "export", str(tmp_path / "upload.htr"))
     assert (tmp_path / "upload.htr").stat().st_size == 240
 
@@ -139,7 +139,7 @@ def test_the_parts_of_a_report_are_shown_in_order(open_device, clock):
         assert b"".join(part.data for part in found) == report
         named = {part.name: part.data for part in found}
         assert [part.name for part in found] == [
-            "form", "key", "form", "campaign", "place", "output", "form", "signature",
+            "format", "key", "format", "campaign", "slot", "output", "format", "signature",
         ]  # fmt: skip
         assert (len(named["key"]), len(named["signature"])) == (KEY_ID_BYTES, SIGNATURE_BYTES)
         assert (named["campaign"], len(named["output"])) == (joined, 1)

@@ -333,9 +333,9 @@ def test_the_command_prints_the_exposure_without_repeating_the_value(tmp_path, c
     campaigns = [{"campaign": ident, "title": "Highest education", "draws": 1, "level": 1.0}]
     found = json.loads(run("exposure", ident, "--json").out)
     assert found == {
-        "campaign": ident, "about": "the value with the highest bound", "together": 1.0, "odds": 2.8, "changing": 1.0,
-        "forgotten": 0.0, "campaigns": campaigns,
+        "campaign": ident, "about": "the value with the highest bound", "together": 1.0,
+        "likelihood_factor": 2.8, "changing": 1.0, "forgotten": 0.0, "campaigns": campaigns,
     }  # fmt: skip
-    assert "together: 1 nat\nodds: 2.8\n" in run("exposure", ident, "master").out
+    assert "together: 1 nat\nlikelihood factor: 2.8\n" in run("exposure", ident, "master").out
     refused = run("exposure", ident, "SECRETVALUE", code=65)
     assert "SECRETVALUE" not in refused.out + refused.err

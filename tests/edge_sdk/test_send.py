@@ -601,7 +601,7 @@ def test_the_exit_code_is_0_for_sent_75_for_not_yet_and_1_for_failed(study, tmp_
         assert main([*store, "address", one[:8], at(upstream)]) == 0
         capsys.readouterr()
         code, said, err = send()
-        assert (code, said.pop("sent"), said.pop("stay"), err) == (0, 1, [], "")
+        assert (code, said.pop("sent"), said.pop("not_sent"), err) == (0, 1, [], "")
         assert not any(said.values())
         assert main([*store, "outbox", "send", at(upstream)]) == 0
         assert capsys.readouterr().out == "sent: 0\nqueued: 0\n"
