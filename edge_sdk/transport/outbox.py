@@ -84,7 +84,6 @@ class Outbox(StoredOutbox):
         url: str | None = None,
         *,
         campaign_id: CampaignId | None = None,
-        now: float | None = None,
         opener: Opener | None = None,
     ) -> Sent:
         """Upload the envelopes that are due, each campaign to its own study; remove acknowledged envelopes from the
@@ -96,7 +95,6 @@ class Outbox(StoredOutbox):
         Args:
             url: send only envelopes for this address; the result lists the others. None sends all.
             campaign_id: send only this campaign's envelopes.
-            now: seconds since 1970; by default the device's clock.
             opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
         Returns:
             The result of each upload.
@@ -108,4 +106,4 @@ class Outbox(StoredOutbox):
         from edge_sdk.transport.upload import send
 
         number = None if campaign_id is None else Campaigns(self.store).number(campaign_id)
-        return send(self, url, number, self._clock() if now is None else now, self._urandom, opener)
+        return send(self, url, number, self._clock(), self._urandom, opener)

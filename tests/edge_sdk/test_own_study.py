@@ -78,17 +78,17 @@ def test_each_study_receives_only_its_envelopes(studies, open_device):
     device = open_device()
     for data, url in ((DATA, here), (SECOND, there)):
         device.answer(agreed(device, data, url), "none")
-    sent = device.outbox.send(here, now=OPENS)
+    sent = device.outbox.send(here)
     assert outcomes(sent) == [Outcome.SENT, Outcome.ELSEWHERE]
     assert there in sent.attempts[1].reason
     assert (len(device.outbox), emptied(second)) == (2, b"")
-    assert device.outbox.send(now=OPENS).envelopes == 2
+    assert device.outbox.send().envelopes == 2
     assert named(emptied(first)) == {DATA}
     assert named(emptied(second)) == {SECOND}
-    assert device.outbox.send(now=OPENS, opener=never).attempts == ()
+    assert device.outbox.send(opener=never).attempts == ()
 
 
-def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_device, tmp_path):
+def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_device, clock, tmp_path):
     """A study without the campaign stores none of its envelopes and says so; the device waits longer after each
     attempt. After the import every envelope is delivered and counted once."""
     study, url = Study.create(tmp_path / "late"), None
@@ -96,20 +96,21 @@ def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_devic
     with served(study) as address:
         url = at(address)
         device.answer(agreed(device, DATA, url), "none")
-        before, now = waiting(device), float(OPENS)
+        before = waiting(device)
         for failures in range(3):
-            sent = device.outbox.send(now=now)
+            sent = device.outbox.send()
             assert outcomes(sent) == [Outcome.UNKNOWN_CAMPAIGN]
             assert "does not have this campaign" in sent.attempts[0].reason
             assert (waiting(device), kept(study)) == (before, [])
-            assert sent.next_attempt == now + 60 * 2**failures
-            assert outcomes(device.outbox.send(now=now + 1, opener=never)) == [Outcome.WAITING]
-            now = float(sent.next_attempt)
+            assert sent.next_attempt == clock.now + 60 * 2**failures
+            clock.now += 1
+            assert outcomes(device.outbox.send(opener=never)) == [Outcome.WAITING]
+            clock.now = float(sent.next_attempt)
         [row] = shown(device.outbox)
         assert (row.unknown_campaign, row.refused, row.failures) == (True, False, 3)
         assert any("does not have this campaign" in str(said) for said in device.doctor().values())
         study.import_campaign(DATA, [AUTHOR.public], "late")
-        assert device.outbox.send(now=now).envelopes == 2
+        assert device.outbox.send().envelopes == 2
     assert (kept(study), len(device.outbox)) == ([b"".join(before)], 0)
     assert ingest(study, inbox.waiting(study.path), now=OPENS + 1, threads=1).accepted == 1
 
@@ -145,7 +146,7 @@ def test_addresses_are_tried_in_order_and_the_first_acknowledgement_ends_it(stud
     device = open_device()
     device.answer(agreed(device, campaign(addresses=signed, periods=5000, period_seconds=PERIOD), None), "none")
     assert device.addresses(device.campaigns[0]) == signed
-    sent = device.outbox.send(now=OPENS)
+    sent = device.outbox.send()
     # No study of these addresses has the campaign.
     assert outcomes(sent) == [Outcome.UNKNOWN_CAMPAIGN]
     reason = sent.attempts[0].reason
@@ -153,7 +154,7 @@ def test_addresses_are_tried_in_order_and_the_first_acknowledgement_ends_it(stud
     both = open_device()
     both.answer(agreed(both, DATA, here), "none")
     both._store.execute("UPDATE joined SET addresses = ?", " ".join(signed))
-    assert outcomes(both.outbox.send(now=OPENS)) == [Outcome.SENT]
+    assert outcomes(both.outbox.send()) == [Outcome.SENT]
     assert (named(emptied(first)), emptied(second)) == ({DATA}, b"")
 
 
@@ -163,7 +164,7 @@ def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_dev
     device, network = open_device(), UploadNetwork()
     joined = agreed(device, DATA, None)
     for url in (None, ELSEWHERE):
-        sent = device.outbox.send(url, now=OPENS, opener=never)
+        sent = device.outbox.send(url, opener=never)
         assert outcomes(sent) == [Outcome.ELSEWHERE]
         assert "no address" in sent.attempts[0].reason
     device.join(DATA, "https://study.example/")
@@ -172,9 +173,9 @@ def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_dev
     device.join(DATA, "https://study.example")
     with pytest.raises(AddressRefused, match=r"study\.example"):
         device.join(DATA, ELSEWHERE)
-    assert outcomes(device.outbox.send(now=OPENS, opener=UploadNetwork(FakeResponse(503)))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(opener=UploadNetwork(FakeResponse(503)))) == [Outcome.FAILED]
     device.set_address(joined, ELSEWHERE)
-    assert device.outbox.send(now=OPENS, opener=network).envelopes == 1, "another address must be tried at once"
+    assert device.outbox.send(opener=network).envelopes == 1, "another address must be tried at once"
 
 
 def test_a_signed_address_is_not_overruled(open_device):
@@ -186,9 +187,9 @@ def test_a_signed_address_is_not_overruled(open_device):
     with pytest.raises(AddressRefused, match="signed"):
         device.set_address(joined, ELSEWHERE)
     device.consent(joined)
-    sent = device.outbox.send(ELSEWHERE, now=OPENS, opener=never)
+    sent = device.outbox.send(ELSEWHERE, opener=never)
     assert outcomes(sent) == [Outcome.ELSEWHERE]
-    assert device.outbox.send("https://study.example:443/", now=OPENS, opener=UploadNetwork()).envelopes == 1
+    assert device.outbox.send("https://study.example:443/", opener=UploadNetwork()).envelopes == 1
 
 
 def test_an_export_has_the_envelopes_of_one_campaign(open_device, tmp_path):
@@ -220,7 +221,7 @@ def test_an_invalid_acknowledgement_counts_as_a_failed_attempt(open_device, refu
     said["refused"] = refused
     for wrong in (said, {**said, "refused": [], "envelopes": 3}, {**said, "refused": [], "digest": "00"}):
         network = UploadNetwork(FakeResponse(200, json.dumps(wrong).encode()))
-        assert outcomes(device.outbox.send(now=OPENS + MOST_SECONDS, opener=network)) == [Outcome.FAILED]
+        assert outcomes(device.outbox.send(opener=network)) == [Outcome.FAILED]
         assert waiting(device) == before
         device._store.execute("DELETE FROM upload")
 
@@ -234,16 +235,15 @@ def test_only_refused_envelopes_stay_and_are_sent_again(open_device, place, cloc
         clock.now = OPENS + PERIOD * period
         device.answer(joined, LABELS[period])
     everything = waiting(device)
-    sent = device.outbox.send(
-        now=OPENS, opener=UploadNetwork(FakeResponse(200, acknowledgement(b"".join(everything), 1, 4)))
-    )
+    sent = device.outbox.send(opener=UploadNetwork(FakeResponse(200, acknowledgement(b"".join(everything), 1, 4))))
     assert [(one.outcome, one.envelopes) for one in sent.attempts] == [(Outcome.SENT, 3), (Outcome.UNKNOWN_CAMPAIGN, 2)]
     clock.now += PERIOD
+    assert clock.now >= sent.next_attempt
     device.answer(joined, LABELS[5])
     later = waiting(device)[-1]
     device.close()
     network = UploadNetwork()
-    assert open_device(place).outbox.send(now=sent.next_attempt, opener=network).envelopes == 3
+    assert open_device(place).outbox.send(opener=network).envelopes == 3
     assert network.bodies == [everything[1] + everything[4], later]
 
 
@@ -281,15 +281,16 @@ class TwoStudies(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 2**32))
     def begin(self, seed: int) -> None:
-        self.dice, self.clock, self.latest = random.Random(seed), Clock(), 0.0
+        self.dice, self.clock = random.Random(seed), Clock()
         self.device = Device.open(
             ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10**4), clock=self.clock, urandom=Dice(seed)
         )
         self.received: dict[str, list[bytes]] = {"one.example": [], "two.example": []}
         self.sealed: dict[str, list[bytes]] = {"one.example": [], "two.example": []}
+        # The campaigns outlast all steps, each of which may last a day.
         self.ids = {
-            host: agreed(self.device, data, f"https://{host}")
-            for host, data in zip(self.sealed, (DATA, SECOND), strict=True)
+            host: agreed(self.device, campaign(host, periods=10**6, period_seconds=PERIOD), f"https://{host}")
+            for host in self.sealed
         }
         for host, campaign_id in self.ids.items():
             self.sealed[host].append(self.device.enrolment(campaign_id))
@@ -311,11 +312,9 @@ class TwoStudies(RuleBasedStateMachine):
         Each study stores a random part of its envelopes. Its response may be lost or wrong, or the device may crash
         before it reads the response.
         """
-        now = max(self.latest, self.clock.now) + MOST_SECONDS * 2 if wait else self.clock.now
-        self.latest = max(self.latest, now)
-        self.clock.now += PERIOD if wait else 0
+        self.clock.now += MOST_SECONDS + 1 if wait else 0
         with contextlib.suppress(Crash):
-            self.device.outbox.send(now=now, opener=Studies(self, behaviour))
+            self.device.outbox.send(opener=Studies(self, behaviour))
 
     @invariant()
     def nothing_is_lost_or_sent_to_the_other_study(self) -> None:

@@ -157,7 +157,7 @@ def test_an_answer_beside_200_waiting_envelopes_is_refused_without_a_charge(open
         device.consent(second)
     assert not device.consented(second)
     assert (waiting(device), device.ledger, device.history(first)) == (full, ledger, history)
-    assert device.outbox.send(URL, now=clock.now, opener=UploadNetwork()).envelopes == MOST_ENVELOPES
+    assert device.outbox.send(URL, opener=UploadNetwork()).envelopes == MOST_ENVELOPES
     device.consent(second)
     assert not device.answer(first, "primary").repeated
 
@@ -220,13 +220,12 @@ def test_every_report_counts_once_under_each_network_fault(study, open_device, c
             clock.now = OPENS + PERIOD * period
             for joined in ids:
                 device.answer(joined, LABELS[period % 6])
-            device.outbox.send(now=clock.now)
-        now = clock.now
+            device.outbox.send()
         for _ in range(40):
-            sent = device.outbox.send(now=now)
+            sent = device.outbox.send()
             if sent.next_attempt is None:
                 break
-            now = sent.next_attempt
+            clock.now = sent.next_attempt
         assert proxy.met > 1
     assert len(device.outbox) == 0
     assert device._store.rows("SELECT * FROM upload") == []
@@ -234,7 +233,7 @@ def test_every_report_counts_once_under_each_network_fault(study, open_device, c
 
 
 def test_a_crash_before_the_queue_records_an_acknowledgement_sends_the_same_bytes(
-    study, open_device, place, monkeypatch
+    study, open_device, place, clock, monkeypatch
 ):
     """An envelope that was acknowledged but is still queued is sent a second time and counted once."""
     device = open_device(place)
@@ -248,13 +247,15 @@ def test_a_crash_before_the_queue_records_an_acknowledgement_sends_the_same_byte
         with monkeypatch.context() as patch:
             patch.setattr(Outbox, "acknowledged", crash)
             with pytest.raises(KeyboardInterrupt):
-                device.outbox.send(now=OPENS)
+                device.outbox.send()
         once = kept(study)
-        with Device.open(place, clock=lambda: OPENS) as again:
+        with Device.open(place, clock=clock) as again:
             assert len(again.outbox) == 2
-            early = again.outbox.send(now=OPENS - 0.5, opener=never)
+            clock.now = OPENS - 0.5
+            early = again.outbox.send(opener=never)
             assert outcomes(early) == [Outcome.WAITING], "a crash counts as a failure, so the next attempt must wait"
-            assert again.outbox.send(now=early.next_attempt).envelopes == 2
+            clock.now = early.next_attempt
+            assert again.outbox.send().envelopes == 2
         assert kept(study) == once
         assert len(once) == 1
     assert count(study) == ([1, 0], {})
@@ -270,7 +271,7 @@ def test_each_upload_has_the_envelopes_of_one_campaign(open_device, clock):
         for joined in ids:
             device.answer(joined, "none")
     everything, network = waiting(device), UploadNetwork()
-    sent = device.outbox.send(URL, now=clock.now, opener=network)
+    sent = device.outbox.send(URL, opener=network)
     assert [(attempt.campaign_id, attempt.envelopes) for attempt in sent.attempts] == [(joined, 4) for joined in ids]
     for body, start in zip(network.bodies, (0, 1), strict=True):
         assert body == b"".join([everything[start], *everything[2 + start :: 2]])
@@ -293,45 +294,49 @@ def test_a_failed_upload_is_repeated_with_the_same_bytes(open_device, clock, pla
         FakeResponse(200, b'{"digest": "00"}'),
         http.client.IncompleteRead(b""),
     )
-    body, now = b"".join(waiting(device)), float(OPENS)
+    body = b"".join(waiting(device))
     for failures in range(1, 5):
-        sent = device.outbox.send(URL, now=now, opener=network)
+        sent = device.outbox.send(URL, opener=network)
         assert outcomes(sent) == [Outcome.FAILED]
-        assert now <= sent.next_attempt <= now + 60 * 2 ** (failures - 1) + 1
+        assert clock.now <= sent.next_attempt <= clock.now + 60 * 2 ** (failures - 1) + 1
         assert device._store.rows("SELECT envelopes, failures FROM upload") == [(2, failures)]
-        clock.now, now = clock.now + PERIOD, sent.next_attempt
+        clock.now = max(clock.now + PERIOD, sent.next_attempt)
         device.answer(first, LABELS[failures])
         if failures == 2:
             device.close()
             device = open_device(place)
     later = b"".join(waiting(device))[len(body) :]
-    assert outcomes(device.outbox.send(URL, now=now, opener=network)) == [Outcome.SENT, Outcome.SENT]
+    assert outcomes(device.outbox.send(URL, opener=network)) == [Outcome.SENT, Outcome.SENT]
     assert network.bodies == [body] * 5 + [later]
-    assert device.outbox.send(URL, now=now, opener=never).attempts == ()
+    assert device.outbox.send(URL, opener=never).attempts == ()
 
 
-def test_no_call_sends_before_the_drawn_time(open_device):
+def test_no_call_sends_before_the_drawn_time(open_device, clock):
     """No call sends before the drawn time; a waiting campaign does not delay another one."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
-    sent = device.outbox.send(URL, now=OPENS + 0.25, opener=UploadNetwork(TimeoutError()))
+    clock.now = OPENS + 0.25
+    sent = device.outbox.send(URL, opener=UploadNetwork(TimeoutError()))
     assert sent.next_attempt == OPENS + 61
-    for now in (OPENS, OPENS + 30, OPENS + 60.9):
-        early = device.outbox.send(URL, now=now, opener=never)
+    for clock.now in (OPENS, OPENS + 30, OPENS + 60.9):
+        early = device.outbox.send(URL, opener=never)
         assert (outcomes(early), early.next_attempt) == ([Outcome.WAITING], OPENS + 61)
     agreed(device, SECOND)
     network = UploadNetwork()
-    assert outcomes(device.outbox.send(URL, now=OPENS + 1, opener=network)) == [Outcome.WAITING, Outcome.SENT]
-    assert device.outbox.send(URL, now=OPENS + 61, opener=network).envelopes == 1
+    assert outcomes(device.outbox.send(URL, opener=network)) == [Outcome.WAITING, Outcome.SENT]
+    clock.now = OPENS + 61
+    assert device.outbox.send(URL, opener=network).envelopes == 1
 
 
-def test_a_clock_that_went_back_does_not_stop_sending(open_device):
+def test_a_clock_that_went_back_does_not_stop_sending(open_device, clock):
     """If the next attempt is later than the longest delay allows, the clock was set back, so the attempt is made
     now."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
-    device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=UploadNetwork(FakeResponse(500)))
-    assert device.outbox.send(URL, now=OPENS, opener=UploadNetwork()).envelopes == 1
+    clock.now = OPENS + 10 * MOST_SECONDS
+    device.outbox.send(URL, opener=UploadNetwork(FakeResponse(500)))
+    clock.now = OPENS
+    assert device.outbox.send(URL, opener=UploadNetwork()).envelopes == 1
 
 
 @pytest.mark.parametrize(
@@ -343,7 +348,7 @@ def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
     for status in (429, 503, 507, 302, 404, 413, 408):
         device = open_device(urandom=lambda n: b"\xff" * n)
         agreed(device)
-        sent = device.outbox.send(URL, now=OPENS, opener=UploadNetwork(FakeResponse(status, b"", asked)))
+        sent = device.outbox.send(URL, opener=UploadNetwork(FakeResponse(status, b"", asked)))
         assert (outcomes(sent), sent.next_attempt) == ([Outcome.FAILED], OPENS + waits)
         assert str(status) in sent.attempts[0].reason
 
@@ -393,7 +398,7 @@ def test_times_and_lengths_of_uploads_do_not_depend_on_the_answer(open_device, c
 # Responses of a study
 
 
-def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place, tmp_path):
+def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place, clock, tmp_path):
     """After status 400 at the stage envelope, an upload is kept, reported as refused each time and never retried; other
     uploads continue."""
     device = open_device(place)
@@ -401,24 +406,24 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
     agreed(device, SECOND)
     mine = waiting(device)[0]
     network = UploadNetwork(FakeResponse(400, b'{"error": "no", "stage": "envelope"}'))
-    assert outcomes(device.outbox.send(URL, now=OPENS, opener=network)) == [Outcome.REFUSED, Outcome.SENT]
+    assert outcomes(device.outbox.send(URL, opener=network)) == [Outcome.REFUSED, Outcome.SENT]
     device.answer(first, "none")
     with open_device(place) as again:
-        for now in (OPENS, OPENS + 10 * MOST_SECONDS):
-            assert outcomes(again.outbox.send(URL, now=now, opener=never)) == [Outcome.REFUSED]
+        for clock.now in (OPENS, OPENS + 10 * MOST_SECONDS):
+            assert outcomes(again.outbox.send(URL, opener=never)) == [Outcome.REFUSED]
         assert waiting(again)[0] == mine
         assert again.outbox.export(tmp_path / "kept.htr") == 2
         assert again._store.rows("SELECT * FROM upload") == []
 
 
-def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device):
+def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device, clock):
     """If one address refuses the bytes and another one fails, they are sent again, and the reason does not deny this;
     they are kept for good only if every address refuses them."""
     device = open_device()
     agreed(device, campaign(addresses=("https://first.example", "https://second.example")), None)
     refused = FakeResponse(400, b'{"error": "no", "stage": "codec"}')
-    for now, other in ((OPENS, OSError("x")), (OPENS + MOST_SECONDS, refused)):
-        [attempt] = device.outbox.send(now=now, opener=UploadNetwork(refused, other)).attempts
+    for clock.now, other in ((OPENS, OSError("x")), (OPENS + MOST_SECONDS, refused)):
+        [attempt] = device.outbox.send(opener=UploadNetwork(refused, other)).attempts
         permanent = attempt.outcome is Outcome.REFUSED
         assert permanent == (other is refused)
         kept = "; the envelopes are kept: to remove them, export them or forget the campaign"
@@ -436,7 +441,7 @@ def test_a_code_is_called_refused_only_if_the_study_refused_it(open_device, stat
     device.consent(joined)
     refused = FakeResponse(status, json.dumps({"error": "no", "stage": stage}).encode())
     for opener in (UploadNetwork(refused), never):
-        [attempt] = device.outbox.send(now=OPENS, opener=opener).attempts
+        [attempt] = device.outbox.send(opener=opener).attempts
         assert attempt.outcome is Outcome.REFUSED
         assert ("code" in attempt.reason) == of_code
     [left] = list_waiting(device.outbox)
@@ -454,14 +459,15 @@ def test_a_code_is_called_refused_only_if_the_study_refused_it(open_device, stat
         UnicodeError("x"),
     ],
 )
-def test_only_an_acknowledgement_removes_envelopes_from_the_queue(open_device, response):
+def test_only_an_acknowledgement_removes_envelopes_from_the_queue(open_device, clock, response):
     """After any response except an acknowledgement, everything stays queued and is sent again."""
     device = open_device()
     agreed(device)
     before = waiting(device)
-    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(response))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(URL, opener=UploadNetwork(response))) == [Outcome.FAILED]
     assert waiting(device) == before
-    assert device.outbox.send(URL, now=OPENS + MOST_SECONDS, opener=UploadNetwork()).envelopes == 1
+    clock.now = OPENS + MOST_SECONDS
+    assert device.outbox.send(URL, opener=UploadNetwork()).envelopes == 1
 
 
 def test_a_response_longer_than_an_acknowledgement_is_a_failed_attempt(open_device):
@@ -469,9 +475,7 @@ def test_a_response_longer_than_an_acknowledgement_is_a_failed_attempt(open_devi
     device = open_device()
     agreed(device)
     long = json.dumps({"x": "y" * 5000, **json.loads(acknowledgement(b"".join(waiting(device))))}).encode()
-    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(FakeResponse(200, long)))) == [
-        Outcome.FAILED
-    ]
+    assert outcomes(device.outbox.send(URL, opener=UploadNetwork(FakeResponse(200, long)))) == [Outcome.FAILED]
 
 
 @pytest.mark.parametrize("meanwhile", ["send", "send and try again", "export", "forget"])
@@ -497,7 +501,7 @@ def test_an_acknowledgement_removes_only_sent_reports(open_device, tmp_path, mea
             return super().getresponse()
 
     network = Busy(FakeResponse(200, acknowledgement(waiting(device)[0])), FakeResponse(503))
-    device.outbox.send(URL, now=OPENS, opener=network)
+    device.outbox.send(URL, opener=network)
     assert len(device.outbox) == (2 if meanwhile == "forget" else 1)
 
 
@@ -508,10 +512,10 @@ def test_a_second_process_does_not_start_an_attempt(open_device, place):
 
     class SlowNetwork(UploadNetwork):
         def getresponse(self) -> FakeResponse:
-            assert outcomes(other.outbox.send(URL, now=OPENS, opener=never)) == [Outcome.WAITING]
+            assert outcomes(other.outbox.send(URL, opener=never)) == [Outcome.WAITING]
             return super().getresponse()
 
-    assert device.outbox.send(URL, now=OPENS, opener=SlowNetwork()).envelopes == 1
+    assert device.outbox.send(URL, opener=SlowNetwork()).envelopes == 1
 
 
 # Addresses
@@ -527,7 +531,7 @@ def test_nothing_is_sent_to_an_insecure_address(open_device):
         "https://study.example:99999", "https://u:p@study.example", "https://study.example/?a=b", "https://a#b", "https://[::1",
     ):  # fmt: skip
         with pytest.raises(AddressRefused):
-            device.outbox.send(wrong, now=OPENS, opener=never)
+            device.outbox.send(wrong, opener=never)
     assert device._store.rows("SELECT * FROM upload") == []
     for right, host, port, path in (
         ("https://study.example", "study.example", 443, "/v1/reports"),
@@ -550,16 +554,16 @@ def test_a_certificate_is_verified_with_its_name(study, open_device, tmp_path, m
     with served(study, tls=tls) as (host, port):
         monkeypatch.delenv("SSL_CERT_FILE", raising=False)
         device.set_address(device.campaigns[0], f"https://{host}:{port}")
-        stranger = device.outbox.send(now=OPENS)
+        stranger = device.outbox.send()
         assert outcomes(stranger) == [Outcome.FAILED]
         assert "self-signed" in stranger.attempts[0].reason
         monkeypatch.setenv("SSL_CERT_FILE", str(tls.certificate))
         device.set_address(device.campaigns[0], f"https://localhost:{port}")
-        misnamed = device.outbox.send(now=OPENS)
+        misnamed = device.outbox.send()
         assert outcomes(misnamed) == [Outcome.FAILED]
         assert kept(study) == []
         device.set_address(device.campaigns[0], f"https://{host}:{port}")
-        assert device.outbox.send(now=OPENS).envelopes == 1
+        assert device.outbox.send().envelopes == 1
     assert len(kept(study)) == 1
 
 
