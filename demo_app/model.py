@@ -162,7 +162,9 @@ class Model:
 
         joined, now = set(self._device.campaigns), self._clock()
         offered = download.fetch_offers(url, self._opener)
-        return tuple(offer for offer in offered if now < offer.ends and offer.campaign_id not in joined)
+        return tuple(
+            offer for offer in offered if max(now, offer.opens) < offer.ends and offer.campaign_id not in joined
+        )
 
     def fetch(self, url: str, campaign_id: bytes) -> bytes:
         """Return the signed bytes of a campaign that the study at an address offers. This method uses only the network.

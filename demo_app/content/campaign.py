@@ -49,7 +49,8 @@ class CampaignCard:
     """A joined campaign in a list.
 
     Attributes:
-        state: "new" (no consent), "upcoming", "open" (asks for an answer), "answered" (in this period) or "over".
+        state: "new" (no consent), "upcoming", "open" (asks for an answer), "answered" (in this period) or "over" (also
+            if its author closed it before it opened).
         next_period: UTC seconds at which the next period begins; None if no further period begins.
         left: number of answers that are still possible in this period.
         early: True if its author closed it early, at ``closes``.
@@ -81,7 +82,7 @@ class CampaignCard:
         period = max(0, now - terms.opens) // terms.period_seconds
         next_period = terms.opens + (period + (now >= terms.opens)) * terms.period_seconds
         free = answers_left(device, campaign_id, period) if terms.opens <= now < closes else 0
-        if now >= closes:
+        if now >= closes or closes <= terms.opens:
             state = OVER
         elif not device.consented(campaign_id):
             state = NEW

@@ -63,6 +63,8 @@ def state(campaign: CampaignCard) -> str:
         return (
             say("state.last") if campaign.next_period is None else say("state.answered", day=day(campaign.next_period))
         )
+    if campaign.closes <= campaign.opens:
+        return say("state.cancelled")
     if campaign.state == OVER:
         return say("state.early" if campaign.early else "state.over", day=day(campaign.closes - 1))
     return say("state.upcoming", day=day(campaign.opens))

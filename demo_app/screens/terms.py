@@ -55,9 +55,7 @@ class TermsScreen(PageScreen):
         )
         yield card(
             words(say("terms.when"), "title"),
-            words(say("terms.from_to", opens=day(terms.opens), closes=day(terms.ends - 1))),
-            words(say("terms.answers", count=agreement.answers)),
-            words(say("terms.every", count=terms.answers_per_period, length=span(terms.period_seconds))),
+            *(_schedule(agreement) if agreement.answers else ()),
             None if campaign.state == NEW else words(state(campaign), colour="muted"),
         )
         if not campaign.questions:
@@ -203,6 +201,14 @@ def _assumed(terms: Terms) -> str:
 
     shares = [say("terms.share", name=name, share=written(share_text(share))) for name, share in terms.assumed]
     return say("terms.assumed", shares=some(shares, MOST_NAMED))
+
+
+def _schedule(agreement: Agreement) -> Iterator[Widget]:
+    """Yield texts on the first and the last day of a campaign, and on the number of answers."""
+    terms = agreement.terms
+    yield words(say("terms.from_to", opens=day(terms.opens), closes=day(terms.ends - 1)))
+    yield words(say("terms.answers", count=agreement.answers))
+    yield words(say("terms.every", count=terms.answers_per_period, length=span(terms.period_seconds)))
 
 
 def _form(agreement: Agreement) -> Iterator[Widget]:

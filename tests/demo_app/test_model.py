@@ -166,15 +166,20 @@ def test_the_terms_of_a_campaign_that_closes_early_end_at_the_closing(model, stu
         model._device.close_early(seal_closing(open_campaign(DATA, [AUTHOR.public]), closes, AUTHOR))
         found = model.agreement(of(terms))
         assert (found.terms.ends, found.answers) == (closes, answers)
+    assert found.card.state == OVER, "it closes before it opens"
 
 
 def test_an_offer_ends_when_its_campaign_closes_early(model, clock, monkeypatch):
-    """An offer ends when its campaign closes early, and is not shown from then on."""
+    """An offer ends when its campaign closes early, and is not shown from then on, or at all if it closes before it
+    opens."""
     [offer] = model.offers(URL)
     early = replace(offer, closed_early=OPENS + 60)
     monkeypatch.setattr(edge_sdk.transport.download, "fetch_offers", lambda *_: [early])
     assert (offer.ends, [one.ends for one in model.offers(URL)]) == (offer.closes, [OPENS + 60])
     clock.now = OPENS + 60
+    assert model.offers(URL) == ()
+    clock.now = OPENS - 60
+    early = replace(offer, closed_early=OPENS)
     assert model.offers(URL) == ()
 
 

@@ -323,13 +323,17 @@ def test_an_offer_names_its_first_and_last_day(number, folder):
 
 
 def test_the_agreement_ends_at_an_early_closing(number, tmp_path):
-    """The terms and the screen of consent name the last day before an early closing, and the answers until then."""
+    """The terms and the screen of consent name the last day before an early closing, and the answers until then. A
+    campaign that closes before it opens is called cancelled, and no one can agree to it."""
     opens = now() - DAY
     data = one("Education", opens=opens, periods=4)
     with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
         campaign_id = device.join(data, "https://study.example").campaign_id
         device.close_early(seal_closing(open_campaign(data, [AUTHOR.public]), opens + WEEK + DAY, AUTHOR))
         signed_end = device.terms(campaign_id).closes
+        later = one("Work", opens=now() + WEEK)
+        device.join(later, "https://study.example")
+        device.close_early(seal_closing(open_campaign(later, [AUTHOR.public]), now() + WEEK - DAY, AUTHOR))
     last, never = (texts.day(end - 1) for end in (opens + WEEK + DAY, signed_end))
     with Screen(number, "demo_app", "--store", tmp_path / "phone", "--language", "en") as screen:
         screen.wait("campaigns:page")
@@ -339,6 +343,12 @@ def test_the_agreement_ends_at_an_early_closing(number, tmp_path):
         tap(screen, "join")
         assert f"You may be asked up to 2 times until {last}. You need not answer." in screen.texts()
         assert not any(never in text for text in screen.texts())
+        tap(screen, "back")
+        tap(screen, "back")
+        tap(screen, "campaign:Work")
+        assert "Cancelled by the organisation; the survey asks nothing" in screen.texts()
+        assert not any(text.startswith("Up to") for text in screen.texts())
+        assert not screen.seen("join")
 
 
 def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
