@@ -89,9 +89,8 @@ class OutboxScreen(PageScreen):
             return
         yield words(say("outbox.to", address="\n".join(upload.addresses)), "small", "muted")
         if upload.refused:
-            yield words(say("outbox.refused"), colour="alert")
-            if upload.code_refused:
-                yield words(say("outbox.code"), colour="alert", name="code")
+            refusal = say("outbox.code_refused" if upload.code_refused else "outbox.refused")
+            yield words(refusal, colour="alert", name="refusal")
             return
         if upload.unknown_campaign:
             yield words(say("outbox.unknown_campaign"), colour="alert")

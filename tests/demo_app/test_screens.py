@@ -23,6 +23,7 @@ from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 from tests.edge_sdk.test_forms import FORM, form_campaign, in_german
 from tests.edge_sdk.test_roles import NAMES, of_classes, of_own
+from tests.edge_sdk.test_send import FakeResponse, UploadNetwork
 from tests.edge_sdk.test_transcript import made as of_transcripts
 from tests.edge_sdk.test_views import dice_of
 
@@ -349,6 +350,28 @@ def test_the_agreement_ends_at_an_early_closing(number, tmp_path):
         assert "Cancelled by the organisation; the survey asks nothing" in screen.texts()
         assert not any(text.startswith("Up to") for text in screen.texts())
         assert not screen.seen("join")
+
+
+@pytest.mark.parametrize(
+    ("status", "stage", "reason", "other"),
+    [
+        (400, "envelope", "refused these messages", "refused the code"),
+        (403, "code", "refused the code", "refused these messages"),
+    ],
+)
+def test_the_outbox_gives_the_reason_of_a_refusal(number, tmp_path, status, stage, reason, other):
+    """If the study refused the messages, the outbox says so; if it refused the code, the outbox says this alone."""
+    with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
+        joined = device.join(one("Work", enrolment="enrolled"), "https://study.example").campaign_id
+        device.present_code(joined, "x7Kq")
+        device.consent(joined)
+        device.outbox.send(opener=UploadNetwork(FakeResponse(status, f'{{"stage": "{stage}"}}'.encode())))
+    with Screen(number, "demo_app", "--store", tmp_path / "phone", "--language", "en") as screen:
+        screen.wait("campaigns:page")
+        tap(screen, "place:outbox")
+        shown = screen.read("refusal", "text")
+        assert reason in shown
+        assert other not in shown
 
 
 def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
