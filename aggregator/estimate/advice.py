@@ -83,8 +83,7 @@ def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, shown_inputs: 
     robust estimate is computed."""
     if decoder.inputs > LARGEST or not decoder.one_hot or isinstance(decoder, Pooled):
         return []
-    share, groups = tally.counts / tally.reports, tally.correlated
-    independent = math.ceil(tally.reports if groups is None else tally.reports / groups.max_outputs)
+    share, independent = tally.counts / tally.reports, math.ceil(tally.reports / tally.max_outputs)
     with suppress(NotInvertible):
         less = robust(decoder, share, independent, shown_inputs)
         return [_compared(domain, shown_inputs, project(decoder.invert(share), shown_inputs), less)]

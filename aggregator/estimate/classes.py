@@ -83,14 +83,14 @@ class ClassesDecoder(Pooled):
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         contributions = [
-            _contributions_of(decoder.binomial_steps(part, int(part.sum()))) for decoder, part in self._counted(counts)
+            _contributions_of(decoder.binomial_steps(part, int(part.sum()))) for decoder, part in self._parts(counts)
         ]
         return np.concatenate([values for values, _ in contributions]), np.concatenate(
             [times for _, times in contributions]
         )
 
     def _slack(self, counts: Integers) -> Floats:
-        slack = [decoder.binomial_steps(part, int(part.sum())).slack for decoder, part in self._counted(counts)]
+        slack = [decoder.binomial_steps(part, int(part.sum())).slack for decoder, part in self._parts(counts)]
         parts = np.array([part.sum() for part in self.of_classes(counts)]) / max(int(counts.sum()), 1)
         total: Floats = np.zeros(self.inputs)
         for share, class_slack in zip(parts * self.scales, slack, strict=True):
@@ -120,11 +120,8 @@ class ClassesDecoder(Pooled):
             np.max([scale * increments.largest for scale, increments in scaled], axis=0),
         )
 
-    def _parts(self, numbers: Floats) -> list[tuple[Decoder, Floats]]:
-        return list(zip(self.decoders, self.of_classes(numbers), strict=True))
-
-    def _counted(self, counts: Integers) -> list[tuple[Decoder, Integers]]:
-        return list(zip(self.decoders, self.of_classes(counts), strict=True))
+    def _parts(self, features: NDArray[Scalar]) -> list[tuple[Decoder, NDArray[Scalar]]]:
+        return list(zip(self.decoders, self.of_classes(features), strict=True))
 
     @property
     def ceiling(self) -> Floats:

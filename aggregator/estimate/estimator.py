@@ -105,7 +105,7 @@ def estimate(
     warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
     tested = None
     if prior is not None:
-        tested = prior_test(decoder, prior, tally.counts, n, 1 if groups is None else groups.max_outputs)
+        tested = prior_test(decoder, prior, tally.counts, n, tally.max_outputs)
     if tested is not None and tested.rejected:
         method = method or WRONG_PRIOR
         warnings.append(advice.contradicted(tested, method, decoder))
@@ -197,7 +197,7 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
     weight, warning = math.nan, f"{advice.WITHOUT_INTERVALS}: {reason}"
     if decoder.by_value and decoder.inputs * decoder.features <= likelihood.MOST_CELLS:
         # This is conservative: every device is assumed to have sent the largest number of reports of any device.
-        n = tally.reports if tally.correlated is None else tally.reports / tally.correlated.max_outputs
+        n = tally.reports / tally.max_outputs
         share, even = tally.counts / tally.reports, np.full(decoder.inputs, 1 / decoder.inputs)
         fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
         values = likelihood.identified_values(decoder, share, fit.share)

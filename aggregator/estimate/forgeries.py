@@ -83,9 +83,8 @@ def find_forgeries(
 
 def find_forgeries_in_tally(decoder: Decoder, tally: Tally, noun: str) -> tuple[str, ...]:
     """Return the problems that ``find_forgeries`` finds in a tally."""
-    groups = tally.correlated
-    devices, max_outputs = (None, 1) if groups is None else (groups.devices, groups.max_outputs)
-    return find_forgeries(decoder, tally.counts, tally.reports, devices, max_outputs, noun)
+    devices = None if tally.correlated is None else tally.correlated.devices
+    return find_forgeries(decoder, tally.counts, tally.reports, devices, tally.max_outputs, noun)
 
 
 def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int, noun: str) -> str | None:

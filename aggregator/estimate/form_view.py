@@ -103,8 +103,7 @@ class FormView:
         """
         phi = self.decoder.adjoint(v)
         apart = float(phi.max() - phi.min()) if self.decoder.one_hot else float(np.abs(phi).sum())
-        max_outputs = 1 if self.tally.groups is None else self.tally.groups.max_outputs
-        return apart * max_outputs / self.tally.reports
+        return apart * self.tally.max_outputs / self.tally.reports
 
     def lift(self, place: int, v: Floats) -> Floats:
         """Return a query on one question as a query on the view's inputs.

@@ -66,8 +66,7 @@ class Linear:
     @property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share by changing all its reports, shape (k,)."""
-        max_outputs = 1 if self.tally.groups is None else self.tally.groups.max_outputs
-        return self.contribution_range * max_outputs / self.tally.reports
+        return self.contribution_range * self.tally.max_outputs / self.tally.reports
 
     @property
     def filled(self) -> NDArray[np.bool_]:

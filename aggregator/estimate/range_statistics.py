@@ -96,7 +96,7 @@ class RangeStatistics:
         )
         # This is conservative: each device is assumed to repeat one output in the largest number of reports of any
         # device.
-        self._profile = Profile(self._merged, 1.0 if tally.correlated is None else tally.correlated.max_outputs)
+        self._profile = Profile(self._merged, tally.max_outputs)
         self._places = np.arange(self._merged.blocks)
 
     def first(self, answer: Answer) -> int:

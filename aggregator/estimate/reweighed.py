@@ -80,7 +80,7 @@ class ReweighedDecoder(ClassesDecoder):
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         contributions, times = super()._contributions(counts)
-        of_class = [len(decoder.binomial_steps(part, 1).heights) + 1 for decoder, part in self._counted(counts)]
+        of_class = [len(decoder.binomial_steps(part, 1).heights) + 1 for decoder, part in self._parts(counts)]
         return contributions * np.repeat(self.factors, of_class)[:, np.newaxis], times
 
     @property

@@ -49,7 +49,12 @@ class Tally:
     @property
     def correlated(self) -> Groups | None:
         """The groups if a device has several reports, which are then correlated; None if reports are independent."""
-        return self.groups if self.groups is not None and self.groups.max_outputs > 1 else None
+        return self.groups if self.max_outputs > 1 else None
+
+    @property
+    def max_outputs(self) -> int:
+        """The largest number of outputs of one device; 1 if every device has one report."""
+        return 1 if self.groups is None else max(self.groups.max_outputs, 1)
 
 
 @dataclass(frozen=True)
