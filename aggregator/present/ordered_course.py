@@ -55,14 +55,14 @@ def side_cells(statistics: OrderedStatistics) -> dict[str, str]:
     # The shares up to a number, and the mean, come last.
     for statistic in sorted(statistics.statistics(), key=lambda statistic: statistic.kind in ("cdf", "mean")):
         if statistic.kind == "mean" and statistics.mean is not None:
-            estimate, _, low, high = query_texts(statistics.mean)
+            number, _, low, high = query_texts(statistics.mean)
         elif statistic.kind == "quantile":
-            estimate, low, high = map(value_text, (statistic.estimate, statistic.low, statistic.high))
+            number, low, high = map(value_text, (statistic.estimate, statistic.low, statistic.high))
         else:
-            estimate, low, high = (
+            number, low, high = (
                 percent(float(share), 1) for share in (statistic.estimate, statistic.low, statistic.high)
             )
-        texts[statistic_name(statistic.kind, statistic.parameters)] = f"{estimate} ({low} to {high})"
+        texts[statistic_name(statistic.kind, statistic.parameters)] = f"{number} ({low} to {high})"
     return texts
 
 
@@ -111,12 +111,12 @@ def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
     unit = unit_of(course.domain)
     numbers = [shift.difference, shift.low, shift.high]
     if shift.kind == "quantile" and all(float(number).is_integer() for number in numbers):
-        estimate, low, high = (f"{number:+,.10g}" for number in numbers)
+        difference, low, high = (f"{number:+,.10g}" for number in numbers)
     else:
         texts = significant(numbers, (shift.high - shift.low) / 4)
-        estimate, low, high = (text if text.startswith("-") else f"+{text}" for text in texts)
-    estimate, low, high = (text.replace("-", MINUS) for text in (estimate, low, high))
-    return f"{estimate} {unit}".strip(), f"{low} to {high}"
+        difference, low, high = (text if text.startswith("-") else f"+{text}" for text in texts)
+    difference, low, high = (text.replace("-", MINUS) for text in (difference, low, high))
+    return f"{difference} {unit}".strip(), f"{low} to {high}"
 
 
 def course_csv(course: OrderedCourse) -> str:

@@ -87,13 +87,13 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
     names = ("truth", confidence) if true else (confidence,)
     parts = []
     if statistics.mean is not None:
-        estimate, _, low, high = query_texts(statistics.mean)
+        mean, _, low, high = query_texts(statistics.mean)
         truths = [true.mean(statistics.mean)] if true else []
         parts.append(
             page_table(
                 "The mean of all days." if isinstance(domain, Dates) else "The mean of all numbers.",
                 ("", "value", *names),
-                [("mean", estimate, *truths, f"{low} to {high}")],
+                [("mean", mean, *truths, f"{low} to {high}")],
             )
         )
     if statistics.quantiles:

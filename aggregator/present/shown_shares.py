@@ -71,10 +71,10 @@ def query_texts(result: QueryResult) -> tuple[str, str, str, str]:
 
     Shares are percentages, and days are written YYYY-MM-DD.
     """
-    estimate, se, low, high = in_result_units(result, [result.estimate, result.se, result.low, result.high])
+    number, se, low, high = in_result_units(result, [result.estimate, result.se, result.low, result.high])
     if days := result.days:
         return days["estimate"], f"{se} days", days["low"], days["high"]
-    return f"{estimate} {result.unit}".strip(), se, low, high
+    return f"{number} {result.unit}".strip(), se, low, high
 
 
 def in_result_units(result: QueryResult, numbers: Sequence[float]) -> list[str]:

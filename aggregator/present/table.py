@@ -110,8 +110,8 @@ def query_table(result: QueryResult, campaign: Campaign, reports: int) -> Table:
     table = new_table(campaign.title, quantity(reports, estimated_noun(campaign)))
     for name in ("query", "estimate", "standard error", f"{100 * result.confidence:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
-    estimate, se, low, high = query_texts(result)
-    table.add_row(Text(result.query), estimate, se, f"{low} to {high}")
+    number, se, low, high = query_texts(result)
+    table.add_row(Text(result.query), number, se, f"{low} to {high}")
     if result.raw != result.estimate and not math.isnan(result.raw):
         unbiased = in_result_units(result, [result.raw])[0]
         table.add_row(Text(f"{result.query}, unbiased: outside the possible range"), unbiased, se, "")
