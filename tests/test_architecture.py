@@ -145,6 +145,39 @@ def test_no_name_is_vague() -> None:
         assert not words & VAGUE, path
 
 
+SAYING_NOTHING = frozenset(
+    (  # pronouns, adverbs and participles
+        "again", "asked", "at", "done", "each", "found", "given", "got", "held", "here", "kept", "least", "made",
+        "most", "needed", "of", "one", "own", "said", "seen", "taken", "them", "there", "things", "told", "wanted",
+        "what", "where", "which", "who", "whole",
+    )
+)  # fmt: skip
+METHODS = {"at", "of"}
+"""These methods read as English in a call: ``estimate.at("district")``, ``Campaign.of(...)``."""
+
+
+def bound_names(node: ast.AST) -> Iterator[str]:
+    """Yield the name that a node gives to a function, a parameter, a field or a variable."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ExceptHandler | ast.MatchAs):
+        yield node.name or ""
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+
+
+def test_every_name_says_what_it_holds() -> None:
+    """No function, parameter, field or variable of the product is called found, one, each or by another word that says
+    nothing about it."""
+    for package in (*PACKAGES, "benchmarks"):
+        for path in sources(package):
+            for scope in ast.walk(tree(path)):
+                forbidden = SAYING_NOTHING - METHODS if isinstance(scope, ast.ClassDef) else SAYING_NOTHING
+                for node in ast.iter_child_nodes(scope):
+                    empty = forbidden.intersection(bound_names(node))
+                    assert not empty, f"{path.relative_to(ROOT)}:{node.lineno}: {empty}"
+
+
 def test_every_module_has_a_docstring_with_a_first_sentence() -> None:
     """A module begins with a docstring whose first line ends with a full stop, a question mark, an exclamation mark or
     a colon."""

@@ -254,7 +254,7 @@ def _as_toml(value: object, depth: int = 3) -> str:
     if isinstance(value, list | dict) and not depth:
         return "..."
     if isinstance(value, list):
-        return f"[{', '.join(_as_toml(one, depth - 1) for one in value)}]"
+        return f"[{', '.join(_as_toml(part, depth - 1) for part in value)}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {_as_toml(one, depth - 1)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key} = {_as_toml(part, depth - 1)}' for key, part in value.items())}}}"
     return repr(value)

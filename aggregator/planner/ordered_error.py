@@ -80,7 +80,7 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, surve
         The errors; infinite if a channel has no estimate of ordered values or of single values.
     """
     channels = channels if isinstance(channels, tuple) else (channels,)
-    size, each = channels[0].inputs, math.ceil(reports / len(channels))
+    size, class_reports = channels[0].inputs, math.ceil(reports / len(channels))
     try:
         classes = [_OrderedEstimator(channel) for channel in channels]
     except NotInvertible:
@@ -89,13 +89,13 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, surve
     generator = np.random.default_rng(SEED)
     distances, deciles, ranges = [], [], []
     shapes = [shape for shape in reference_shapes(size) for _ in range(surveys)]
-    found = [one.estimated(shapes, each, generator) for one in classes]
-    for shape, *shares in zip(shapes, *found, strict=True):
+    estimates = [estimator.estimated(shapes, class_reports, generator) for estimator in classes]
+    for shape, *shares in zip(shapes, *estimates, strict=True):
         true, share = np.searchsorted(np.cumsum(shape), _DECILES), sum(shares) / len(classes)
         off = np.concatenate([[0.0], np.cumsum(share - shape)])
         distances.append(float(np.abs(off[1:-1]).sum()) / (size - 1))
-        read = np.minimum(np.searchsorted(np.cumsum(share), _DECILES), size - 1)
-        deciles.append(float(np.abs(read - true).mean()) / (size - 1))
+        estimated = np.minimum(np.searchsorted(np.cumsum(share), _DECILES), size - 1)
+        deciles.append(float(np.abs(estimated - true).mean()) / (size - 1))
         ranges.append(float(np.abs(off[wide:] - off[:-wide]).mean()))
     return OrderedError(*(float(np.mean(errors)) for errors in (distances, deciles, ranges)))
 
