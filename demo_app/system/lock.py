@@ -38,12 +38,12 @@ def unlock(title: str, receive: Callable[[bool], object]) -> None:
     shown, answers = activity(), importlib.import_module("android.activity")
     accepted = java("android.app.Activity").RESULT_OK
 
-    def came(request: int, result: int, _: Any) -> None:
+    def receive_result(request: int, result: int, _: Any) -> None:
         if request == REQUEST:
-            answers.unbind(on_activity_result=came)
+            answers.unbind(on_activity_result=receive_result)
             receive(result == accepted)
 
-    answers.bind(on_activity_result=came)
+    answers.bind(on_activity_result=receive_result)
     shown.startActivityForResult(asking, REQUEST)
 
 

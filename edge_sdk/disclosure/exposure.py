@@ -49,8 +49,8 @@ class ViewChannel:
         loss = self.channel.loss(self._inputs(domain, first), self._inputs(domain, second))
         return replace(
             loss,
-            x=self._one(domain, first, loss.x),
-            other=None if loss.other is None else self._one(domain, second, loss.other),
+            x=self._preimage(domain, first, loss.x),
+            other=None if loss.other is None else self._preimage(domain, second, loss.other),
         )
 
     def level(self, domain: Domain, first: Sequence[int], second: Sequence[int]) -> int | None:
@@ -65,7 +65,7 @@ class ViewChannel:
             return range(self.map.inputs(domain))
         return sorted({self.map.input(domain, x) for x in inputs})
 
-    def _one(self, domain: Domain, inputs: Sequence[int], z: int) -> int:
+    def _preimage(self, domain: Domain, inputs: Sequence[int], z: int) -> int:
         """Return an element of ``inputs`` that the map sends to the channel's input ``z``."""
         if inputs == range(domain.size):
             return self.map.first(domain, z)
