@@ -17,7 +17,7 @@ import numpy as np
 
 from aggregator.estimate.error import decoder_mse, lip_mse, prior_mse, report_mae
 from aggregator.estimate.query import expected_variance
-from aggregator.families.decoder import Floats, NotInvertible
+from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import LIP, Mechanism, PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.ordered_error import simulated_error
@@ -126,15 +126,13 @@ class Candidate:
 
 
 def candidates(
-    question: PlannedQuestion, p: Sequence[float] | Floats | None = None, mechanisms: Sequence[Mechanism] | None = None
+    question: PlannedQuestion, mechanisms: Sequence[Mechanism] | None = None
 ) -> Iterator[tuple[Mechanism, Candidate | str]]:
     """Yield each mechanism with its candidate for ``question``, or with the reason why it has none.
 
     Args:
-        p: (k,) the expected shares; by default those of the question, or the prior of a LIP notion, or equal shares.
         mechanisms: the mechanisms to try; by default all.
     """
-    p = question.shares if p is None else p
     for mechanism in CATALOGUE if mechanisms is None else mechanisms:
         recipe = mechanism.recipe(question)
         if isinstance(recipe, str):
@@ -143,7 +141,7 @@ def candidates(
         try:
             channel = recipe()
             missing = question.missing(channel)
-            yield mechanism, _of_others(missing) if missing else weigh(mechanism, channel, question, p)
+            yield mechanism, _unsupported(missing) if missing else weigh(mechanism, channel, question)
         except BadData as reason:
             yield mechanism, str(reason)
 
@@ -156,18 +154,15 @@ def _listed(families: Iterable[str]) -> str:
     return " or ".join(sorted(families))
 
 
-def _of_others(missing: Sequence[str]) -> str:
+def _unsupported(missing: Sequence[str]) -> str:
     """Return the reason for refusing a channel with families that the devices do not support."""
     return f"its channel needs {' and '.join(missing)}, which the draft's families do not list"
 
 
-def weigh(
-    mechanism: Mechanism, channel: Channel, question: PlannedQuestion, p: Sequence[float] | Floats | None = None
-) -> Candidate:
-    """Return a certified channel with its expected errors.
+def weigh(mechanism: Mechanism, channel: Channel, question: PlannedQuestion) -> Candidate:
+    """Return a certified channel with its expected errors at the question's shares; at the prior of a LIP notion if the
+    question has none.
 
-    Args:
-        p: (k,) the expected shares; by default the prior of a LIP notion, or equal shares.
     Raises:
         BadData: the channel does not satisfy the notion.
     """
@@ -175,18 +170,19 @@ def weigh(
     certificate = notions.certify(channel, notion)
     prior = notion.prior if isinstance(notion, Lip) else None
     reference = None if prior is None else [weight / sum(prior) for weight in prior]
-    p = reference if p is None else p
+    expected_shares = reference if question.shares is None else question.shares
     raw_mse = weight = math.nan
     decoder = shown_inputs.decoder(channel, reference)
     with suppress(NotInvertible):
-        raw_mse = decoder_mse(decoder, p, shown_inputs)
+        raw_mse = decoder_mse(decoder, expected_shares, shown_inputs)
         weight = decoder.people_per_report * shown_inputs.factor
     numbers = question.domain.points if isinstance(question.domain, Line) else None
     of_mean = None if numbers is None else math.nan
     if numbers is not None:
         with suppress(NotInvertible):
             tuned, distribution = (
-                None if shares is None else np.asarray(shares, dtype=np.float64) for shares in (reference, p)
+                None if shares is None else np.asarray(shares, dtype=np.float64)
+                for shares in (reference, expected_shares)
             )
             of_mean = expected_variance(decoder, [*map(float, numbers)], tuned, distribution)
     person = None if prior is None else math.nan if channel.unary else lip_mse(channel, prior, shown_inputs)
@@ -363,7 +359,7 @@ def chosen_candidate(
     try:
         channel = recipe()
         if missing := question.missing(channel):
-            raise Unsuited(f'"{name}" cannot be used on these devices: {_of_others(missing)}')
+            raise Unsuited(f'"{name}" cannot be used on these devices: {_unsupported(missing)}')
         return weigh(mechanism, channel, question)
     except BadData as reason:
         raise Unsuited(f'"{name}" cannot be used for this question: {reason}') from None

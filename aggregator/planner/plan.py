@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.json_number import json_number
 from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
@@ -100,7 +99,6 @@ def plan(
     *,
     most_bits: int | None = None,
     target_errors: Sequence[float] = (0.01,),
-    p: Sequence[float] | Floats | None = None,
     tried: Callable[[int], None] = lambda _: None,
 ) -> Plan:
     """Return a comparison of all mechanisms of the catalogue for a question.
@@ -110,7 +108,6 @@ def plan(
         reports: n, the number of reports.
         most_bits: the largest number of bits of an output; None for the limit of ``auto``.
         target_errors: the target standard errors of one share.
-        p: (k,) the expected shares; by default those of the question, or the prior of a LIP notion, or equal shares.
         tried: a function that is called with 1 after each mechanism, for a progress bar.
     Returns:
         A row for each mechanism; the first row is ``chosen``.
@@ -119,7 +116,7 @@ def plan(
     """
     question = dataclasses.replace(question, reports=reports)
     evaluated = []
-    for pair in candidates(question, p):
+    for pair in candidates(question):
         evaluated.append(pair)
         tried(1)
     limit = most_bits_of(question, most_bits)

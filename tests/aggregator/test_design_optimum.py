@@ -220,21 +220,6 @@ def test_the_best_table_has_at_most_the_error_of_a_random_search():
     assert ours >= min(found) * (1 - 1e-3)  # both minimise the same error
 
 
-def test_the_best_table_has_the_least_error_for_the_given_shares():
-    """For a skewed distribution the table designed for it has less error than the one for a uniform distribution, and
-    conversely."""
-    matrix, skewed = MATRICES["random 4"], [0.7, 0.1, 0.1, 0.1]
-    even_table, skewed_table = best_table(matrix), best_table(matrix, skewed)
-    certify(skewed_table, matrix)
-
-    def error(table, distribution):
-        rows, distribution = np.array(table.rows) / ONE, np.array(distribution)
-        return np.trace(np.linalg.inv((rows / (distribution @ rows)) @ rows.T))
-
-    assert error(skewed_table, skewed) < error(even_table, skewed)
-    assert error(even_table, [0.25] * 4) < error(skewed_table, [0.25] * 4)
-
-
 def test_a_matrix_with_zero_levels_or_too_many_values_is_refused():
     """A matrix of levels with too many values, or with levels of zero, is refused."""
     with pytest.raises(NotionError, match="12"):

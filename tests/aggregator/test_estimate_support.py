@@ -297,20 +297,6 @@ def test_no_other_field_has_less_error(size, eps):
                 assert error >= least
 
 
-def test_max_bits_limits_the_bits_and_increases_the_error():
-    """max_bits limits the bits of an output and increases the error; too few bits for the values are refused."""
-    free = projective(43_750, 8 * NANONATS)
-    bound = projective(43_750, 8 * NANONATS, max_bits=16)
-    assert (free.output_bits, bound.output_bits) == (23, 16)
-    errors = [projective_error(43_750, c.order, c.dimension, 8 * NANONATS) for c in (free, bound)]
-    assert errors[0] < errors[1]
-    for size in (2, 3, 4, 7, 8, 62, 1023, 1024):
-        bits_needed = size.bit_length()
-        assert projective(size, NANONATS, bits_needed).output_bits <= bits_needed
-    with pytest.raises(ChannelError, match="no projective space"):
-        projective(1000, NANONATS, 9)
-
-
 # Projective response of a prime order (MATH 4.2): its error relative to subset selection, and its bits.
 @pytest.mark.parametrize(
     ("size", "eps", "ratio", "most_bits"),
@@ -413,7 +399,7 @@ def test_the_recipes_have_an_error_near_the_optimum(size, eps):
     """
     level = int(eps * NANONATS)
     most_bits = (size - 1).bit_length() + 8
-    made = [triples(size, level), projective(size, level, most_bits)]
+    made = [triples(size, level), projective(size, level)]
     made += [randomized_response(size, level), hadamard(size, level)]
     assert all(channel.output_bits <= most_bits for channel in made)
     errors = [expected_mse(channel) for channel in made]

@@ -205,7 +205,7 @@ def graded_errors() -> str:
         each = [level(eps) for eps, count in zip(budgets, sizes, strict=True) for _ in range(count)]
         question = PlannedQuestion(values(len(each)), MinId.over(each, name))
         mechanisms = [one for one in CATALOGUE if one.name in ("graded", "idue", "projective")]
-        found = {one.name: made for one, made in candidates(question, None, mechanisms) if not isinstance(made, str)}
+        found = {one.name: made for one, made in candidates(question, mechanisms) if not isinstance(made, str)}
         plain, idue, ours = (found[one] for one in ("projective", "idue", "graded"))
         rows.append([
             f"{name}: {', '.join(f'{eps:g}' for eps in budgets)} ({', '.join(map(str, sizes))})",

@@ -16,7 +16,6 @@ from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.projective.field import orders
 from protocol.channels.projective.geometry import MAX_DIMENSION, MAX_POINTS
 from protocol.channels.support import ONE
-from protocol.errors import ChannelError
 from protocol.notions import HighLow
 
 NO_WORSE = 1.001
@@ -43,7 +42,7 @@ def projective_error(size: int, order: int, dimension: int, level: int) -> float
     return support_error(size, E * support / Z, (E * shared + support - shared) / Z)
 
 
-def projective(size: int, level: int, max_bits: int | None = None) -> ProjectiveResponse:
+def projective(size: int, level: int) -> ProjectiveResponse:
     """Return projective response over the field and the dimension with the least error.
 
     Source: Feldman, Nelson, Nguyen, Talwar 2022, section 3, with the field chosen by its exact error instead of the
@@ -52,17 +51,11 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
     Args:
         size: k, the number of values.
         level: the LDP level in nanonats.
-        max_bits: the maximum size of an output in bits; ceil(log2 (k + 1)) is always enough.
-    Raises:
-        ChannelError: no geometry with outputs of at most ``max_bits`` bits has ``size`` points.
     """
     offers = [
         (projective_error(size, order, dimension, level), bits, order, dimension)
         for order, dimension, bits in geometries(size)
-        if max_bits is None or bits <= max_bits
     ]
-    if not offers:
-        raise ChannelError(f"no projective space has at least {size} and at most 2^{max_bits} points: allow more bits")
     return _geometry(size, level, offers)
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -78,9 +77,9 @@ def binary_optimum(e12: int, e21: int) -> Table:
     return Table(((ONE - first, first), (second, ONE - second)))
 
 
-def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
+def best_table(matrix: Matrix) -> Table:
     """Return the best channel that a search finds for a matrix of levels, by the expected error of the unbiased
-    estimate.
+    estimate at equal shares.
 
     With columns w_j v_j, sum of w_j v_j = 1, the error of one report at the shares p is
 
@@ -93,7 +92,6 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
 
     Args:
         matrix: the levels of all pairs of 2 to ``MOST_VALUES`` values.
-        p: the shares at which the error is minimised; uniform by default.
     Raises:
         NotionError: too many values; a level of zero; or levels too far apart for 62-bit probabilities.
     """
@@ -105,7 +103,7 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
         raise NotionError("a level of zero makes the reports of two values indistinguishable; use levels above 0")
     if size == 2:
         return binary_optimum(matrix.levels[0][1], matrix.levels[1][0])
-    distribution = np.full(size, 1 / size) if p is None else np.asarray(p, dtype=np.float64)
+    distribution = np.full(size, 1 / size)
     rays, weights = _designed(_shortest(matrix), distribution, exact.nats(min(finite)) - ROOM)
     for faint in (1e-8, 1e-6, 1e-4):
         table = _rounded(*_without(rays, weights, distribution, faint))
