@@ -17,7 +17,7 @@ from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from aggregator.campaign_facts import certificate_facts
-from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound, view_worths
+from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound, view_errors
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import NotInvertible
 from protocol import levels
@@ -77,10 +77,10 @@ class Audit:
             "raw_mse": self.raw_mse,
             "people_per_report": self.people_per_report,
         }
-        for view, worth in (
-            zip(audit_json["views"], view_worths(self.campaign), strict=True) if audit_json["views"] else ()
+        for view, view_error in (
+            zip(audit_json["views"], view_errors(self.campaign), strict=True) if audit_json["views"] else ()
         ):
-            view |= worth.as_json()
+            view |= view_error.as_json()
         if self.mse is not None:
             audit_json |= {"mse": self.mse, "mse_bound": self.mse_bound}
         if self.table is not None and self.request is not None:

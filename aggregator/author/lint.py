@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from aggregator.campaign_facts import counted_noun, view_name
-from aggregator.estimate.error import campaign_error, view_worths
+from aggregator.estimate.error import campaign_error, view_errors
 from aggregator.estimate.ordered_campaign import is_wave
 from aggregator.estimate.query import expected_variance
 from aggregator.estimate.shown_inputs import ShownInputs
@@ -91,10 +91,10 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
     if isinstance(campaign.domain, Form):
         return
     n, parts = campaign.minimum_devices, []
-    for view, worth in zip(campaign.views, view_worths(campaign), strict=True):
+    for view, view_error in zip(campaign.views, view_errors(campaign), strict=True):
         size = view.map.inputs(campaign.domain)
-        if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
-            devices = _rounded(worth.mse * size)
+        if (error := math.sqrt(view_error.mse / size / n)) > 1 / size:
+            devices = _rounded(view_error.mse * size)
             parts.append(
                 f"{error:.2%} for {view_name(campaign.domain, view)}, where an equal share is {100 / size:.2g}% "
                 f"({devices:,} devices would be enough)"

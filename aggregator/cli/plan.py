@@ -18,7 +18,7 @@ from aggregator.campaign_facts import view_name
 from aggregator.cli import arguments, options, printing
 from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber, WholeNumber
-from aggregator.estimate.error import worths_of
+from aggregator.estimate.error import errors_of_views
 from aggregator.families.mechanism import EXPECTED_REPORTS, PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.class_plan import plan_classes
@@ -246,10 +246,10 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
             "share": view.weight / total,
             "family": view.channel.family,
             "output_bits": view.channel.output_bits,
-            "se": None if math.isnan(worth.mse) else math.sqrt(worth.mse / view.map.inputs(domain) / reports),
-            "people_per_report": None if math.isnan(worth.people_per_report) else worth.people_per_report,
+            "se": None if math.isnan(view_error.mse) else math.sqrt(view_error.mse / view.map.inputs(domain) / reports),
+            "people_per_report": None if math.isnan(view_error.people_per_report) else view_error.people_per_report,
         }
-        for view, worth in zip(views, worths_of(domain, views, classes), strict=True)
+        for view, view_error in zip(views, errors_of_views(domain, views, classes), strict=True)
     ]
 
 

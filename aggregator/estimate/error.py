@@ -52,8 +52,8 @@ def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, shown_inpu
 
 
 @dataclass(frozen=True)
-class ViewWorth:
-    """The variance that one report contributes to the unbiased estimate of one view's values.
+class ExpectedViewError:
+    """The expected error of one view, and the number of people that one of its reports counts for.
 
     Attributes:
         mse: the expected squared error of one report, summed over the view's values, if all answers are equally
@@ -71,12 +71,12 @@ class ViewWorth:
         return {name: json_number(number) for name, number in numbers.items()}
 
 
-def view_worths(campaign: Campaign) -> list[ViewWorth]:
-    """Return the ``ViewWorth`` of each view of a campaign."""
-    return worths_of(campaign.domain, campaign.views, len(campaign.classes))
+def view_errors(campaign: Campaign) -> list[ExpectedViewError]:
+    """Return the ``ExpectedViewError`` of each view of a campaign."""
+    return errors_of_views(campaign.domain, campaign.views, len(campaign.classes))
 
 
-def worths_of(domain: Domain, views: Sequence[View], class_count: int = 0) -> list[ViewWorth]:
+def errors_of_views(domain: Domain, views: Sequence[View], class_count: int = 0) -> list[ExpectedViewError]:
     """Return for each view the variance of one report and the largest number of people that it counts for, in the
     estimate from the reports of this view alone.
 
@@ -88,15 +88,15 @@ def worths_of(domain: Domain, views: Sequence[View], class_count: int = 0) -> li
         views: the views of the campaign.
         class_count: the number of classes, assumed to be of equal size; 0 if the campaign has none.
     """
-    total, worths = sum(view.weight for view in views), []
+    total, errors = sum(view.weight for view in views), []
     for view in views:
         decoder, times = even_decoder(view.channel, class_count), total / view.weight
         try:
             variances = decoder.variances(decoder.forward(_even_shares(domain, view)))
-            worths.append(ViewWorth(float(variances.sum()) * times, decoder.people_per_report * times))
+            errors.append(ExpectedViewError(float(variances.sum()) * times, decoder.people_per_report * times))
         except NotInvertible:
-            worths.append(ViewWorth(math.nan, math.nan))
-    return worths
+            errors.append(ExpectedViewError(math.nan, math.nan))
+    return errors
 
 
 def _even_shares(domain: Domain, view: View) -> Floats:
@@ -122,14 +122,14 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
         NotInvertible
     """
     if not is_plain(campaign.views):
-        worths = view_worths(campaign)
-        finest = max(range(len(worths)), key=lambda place: campaign.views[place].map.inputs(campaign.domain))
-        if unknown := [place for place, worth in enumerate(worths) if math.isnan(worth.mse)]:
+        errors = view_errors(campaign)
+        finest = max(range(len(errors)), key=lambda place: campaign.views[place].map.inputs(campaign.domain))
+        if unknown := [place for place, view_error in enumerate(errors) if math.isnan(view_error.mse)]:
             raise NotInvertible(
                 f"view {unknown[0]} has no unbiased estimate, so the campaign has no expected error: leave the view "
                 "out, or choose another mechanism"
             )
-        return worths[finest].mse, max(worth.people_per_report for worth in worths)
+        return errors[finest].mse, max(view_error.people_per_report for view_error in errors)
     shown_inputs = ShownInputs.of(campaign.domain)
     prior = campaign.notion.prior if isinstance(campaign.notion, Lip) else None
     decoder = shown_inputs.decoder(

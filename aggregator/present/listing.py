@@ -140,15 +140,15 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
                 f"{audit.raw_mse:.4g} / n expected squared error of n {noun}s, summed over the {_summed(campaign)}",
             )
         ]
-    from aggregator.estimate.error import view_worths  # imported here because `status` does not need it
+    from aggregator.estimate.error import view_errors  # imported here because `status` does not need it
 
     return [
         (
             "error" if not place else "",
-            f"{worth.mse:.4g} / n expected squared error, summed over {_of_view(campaign.domain, view)}, from "
+            f"{view_error.mse:.4g} / n expected squared error, summed over {_of_view(campaign.domain, view)}, from "
             f"this view's part of n {noun}s",
         )
-        for place, (view, worth) in enumerate(zip(campaign.views, view_worths(campaign), strict=True))
+        for place, (view, view_error) in enumerate(zip(campaign.views, view_errors(campaign), strict=True))
     ]
 
 

@@ -17,7 +17,7 @@ import pytest
 from aggregator.author.draft import campaign_of, read_form
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.classes import even_decoder, view_decoder, within
-from aggregator.estimate.error import view_worths
+from aggregator.estimate.error import view_errors
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import form_difference
@@ -180,7 +180,9 @@ def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
     classes, plain = estimate(made, tally), estimate(alone, together)
     for name in ("raw", "se", "share", "low", "high", "simultaneous_low", "simultaneous_high"):
         assert np.allclose(getattr(classes, name), getattr(plain, name), atol=1e-9), name
-    assert [worth.mse for worth in view_worths(made)] == pytest.approx([worth.mse for worth in view_worths(alone)])
+    assert [view_error.mse for view_error in view_errors(made)] == pytest.approx(
+        [view_error.mse for view_error in view_errors(alone)]
+    )
 
 
 def test_the_plan_of_a_class_equals_that_of_a_form_without_classes(tmp_path: Path) -> None:

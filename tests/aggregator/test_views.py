@@ -18,7 +18,7 @@ from scipy import stats
 from aggregator.anonymity import anonymity_of_views
 from aggregator.engines import tallies
 from aggregator.engines.steps import StudyVersion
-from aggregator.estimate.error import view_worths
+from aggregator.estimate.error import view_errors
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.forgeries import FALSE_ALARM
 from aggregator.estimate.minimum import NotEnough, devices_of, require_enough
@@ -362,9 +362,9 @@ def test_anonymity_counts_equal_reports_of_one_view():
 def test_influence_and_error_are_divided_by_the_share_of_the_view():
     """The influence of a report and the error of a view are W / w_j times those of a campaign of that view alone."""
     signed = campaign()
-    found = view_worths(signed.campaign)
-    for place, (view, worth) in enumerate(zip(signed.campaign.views, found, strict=True)):
-        alone = view_worths(replace(signed.campaign, views=(replace(view, weight=1),)))[0]
+    found = view_errors(signed.campaign)
+    for place, (view, view_error) in enumerate(zip(signed.campaign.views, found, strict=True)):
+        alone = view_errors(replace(signed.campaign, views=(replace(view, weight=1),)))[0]
         factor = sum(WEIGHTS) / WEIGHTS[place]
-        assert worth.people_per_report == pytest.approx(factor * alone.people_per_report)
-        assert worth.mse == pytest.approx(factor * alone.mse)
+        assert view_error.people_per_report == pytest.approx(factor * alone.people_per_report)
+        assert view_error.mse == pytest.approx(factor * alone.mse)
