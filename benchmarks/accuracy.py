@@ -18,7 +18,7 @@ from aggregator.estimate.distribution import project, total_variation
 from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound, prior_mse
 from aggregator.estimate.interval import standard_errors
 from aggregator.families.bits import idue
-from aggregator.families.decoder import Decoder, Floats
+from aggregator.families.decoder import Floats
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.mechanism import LIP, PlannedQuestion
 from aggregator.families.projective.recipe import projective
@@ -26,9 +26,10 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.sets.recipe import subset_error
 from aggregator.families.windows.recipe import windows
 from aggregator.planner.choice import AUTO, chosen
+from aggregator.reproduce.simulated_people import drawn_tally, values
 from protocol import codec, exact
+from protocol.channels import Channel
 from protocol.channels import decode as decode_channel
-from protocol.domain import Values
 from protocol.exact import NANONATS
 from protocol.notions import Graded, Ldp, Lip, certify
 
@@ -45,11 +46,6 @@ AIM = 0.40
 """Target: maximum total variation of empirical Bayes for k = 1024, Zipf(1), n = 10^5, eps = 1."""
 
 
-def values(size: int) -> Values:
-    """Return a domain of ``size`` values."""
-    return Values(tuple(f"v{x}" for x in range(size)))
-
-
 def run() -> Iterator[tuple[str, str]]:
     """Yield the figures of accuracy beside their targets."""
     yield from estimator_distances()
@@ -63,24 +59,19 @@ def estimator_distances() -> Iterator[tuple[str, str]]:
     """Yield the total variation of three estimators on two channels (MATH 6.1)."""
     p = 1 / np.arange(1, VALUES + 1)
     p /= p.sum()
-    decoders: list[tuple[str, Decoder]] = [
-        ("Hadamard", decoder_of(hadamard(VALUES, NANONATS))),
-        ("projective", decoder_of(projective(VALUES, NANONATS))),
-    ]
-    for name, decoder in decoders:
-        distances = _distances(decoder, p)
+    for name, channel in (("Hadamard", hadamard(VALUES, NANONATS)), ("projective", projective(VALUES, NANONATS))):
+        distances = _distances(channel, p)
         title = f"total variation, Zipf(1), k={VALUES}, n={REPORTS:,}, eps=1, {name}"
         for estimator, numbers in distances.items():
             aim = f" [at most {AIM}]" if estimator == "empirical Bayes" else ""
             yield f"{title}, {estimator}{aim}", f"{np.mean(numbers):.3f} +- {np.std(numbers):.3f} ({len(numbers)} runs)"
 
 
-def _distances(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
-    rng = np.random.default_rng(1)
-    distribution = decoder.forward(p)
+def _distances(channel: Channel, p: Floats) -> dict[str, list[float]]:
+    decoder, rng = decoder_of(channel), np.random.default_rng(1)
     distances: dict[str, list[float]] = {"projection": [], "empirical Bayes": [], "em": []}
     for survey in range(SURVEYS):
-        share = rng.multinomial(REPORTS, distribution / distribution.sum()) / REPORTS
+        share = drawn_tally(channel, decoder, p, REPORTS, rng).counts / REPORTS
         raw, se = decoder.invert(share), standard_errors(decoder, share, REPORTS)
         bayes = empirical_bayes(raw, se)
         shares = {"projection": project(raw), "empirical Bayes": bayes}

@@ -14,10 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from protocol import exact
+from aggregator.families.response.recipe import randomized_response
 from protocol.campaign import Campaign, seal_campaign
-from protocol.channels import RandomizedResponse
 from protocol.domain import Buckets
+from protocol.exact import NANONATS
 from protocol.keys import SigningKey, public_line
 from protocol.notions import Ldp
 from protocol.views import plain_views
@@ -68,12 +68,10 @@ unit.close()
 def campaign(readings: int) -> bytes:
     """Return a signed campaign about the load average, with hourly readings in periods of a week."""
     domain = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
-    numerator, denominator = exact.exp_lower(10**9), 1 << exact.EXP_BITS
-    cover = -(-(denominator << 64) // (numerator + (domain.size - 1) * denominator))
-    channel = RandomizedResponse(domain.size, (cover,))
+    channel = randomized_response(domain.size, NANONATS)
     closes = OPENS + (readings // A_WEEK + 2) * A_WEEK * HOUR
     load_campaign = Campaign(
-        "Load", "How busy is this machine?", "", "Town", domain, Ldp(10**9), "randomized-response",
+        "Load", "How busy is this machine?", "", "Town", domain, Ldp(NANONATS), "randomized-response",
         plain_views(channel), OPENS, closes, A_WEEK * HOUR, A_WEEK, 1, "open",
     )  # fmt: skip
     return seal_campaign(load_campaign, AUTHOR)

@@ -20,39 +20,30 @@ from types import FrameType
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from aggregator.families.hadamard.recipe import hadamard
+from benchmarks.ingest import US_GRID, timed
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.rollback.file_store import FLUSH, RECORD_BYTES
 from edge_sdk.store.sqlite import PAGE_BYTES, WAL_CHECKPOINT_PAGES
-from protocol import exact
 from protocol.campaign import Campaign, campaign_id, seal_campaign
-from protocol.channels import Hadamard
-from protocol.domain import Grid
+from protocol.exact import NANONATS
 from protocol.keys import SigningKey, public_line
 from protocol.notions import Ldp
 from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 OPENS, PERIOD, PERIODS = 1_000_000, 60, 100_000
-DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
 WARM, ANSWERS, IMPORTS, COMMANDS, GROWTH = 40, 150, 15, 11, 1500
 
 
 def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
     """Return a signed campaign over 43,750 cells of a grid, at 1 nat."""
-    numerator, denominator = exact.exp_lower(10**9), 1 << exact.EXP_BITS
-    channel = Hadamard((numerator << 64) // (numerator + denominator), DOMAIN.size)
+    channel = hadamard(US_GRID.size, NANONATS)
     grid_campaign = Campaign(
-        "Where", "Where are you?", "", "Town", DOMAIN, Ldp(10**9), "hadamard", plain_views(channel),
+        "Where", "Where are you?", "", "Town", US_GRID, Ldp(NANONATS), "hadamard", plain_views(channel),
         opens, opens + PERIOD * PERIODS, PERIOD, answers, 1, "open",
     )  # fmt: skip
     return seal_campaign(grid_campaign, AUTHOR)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return the seconds of one call of ``work``."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def calls(work: Callable[[], object]) -> tuple[int, int]:
@@ -97,11 +88,11 @@ def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
     with Device.open(folder / "store", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda: now[0]) as device:
         campaign_id = device.join(campaign()).campaign_id
         device.consent(campaign_id)
-        values = [device.parse(campaign_id, DOMAIN.label(x)) for x in range(WARM + ANSWERS + 1)]
+        values = [device.parse(campaign_id, US_GRID.label(x)) for x in range(WARM + ANSWERS + 1)]
         for period, value in enumerate(values[:-1]):
             now[0] = OPENS + period * PERIOD
-            unavoidable.append(seconds(sign_commit_and_flush))
-            full.append(seconds(lambda value=value: device.answer(campaign_id, value)))
+            unavoidable.append(timed(sign_commit_and_flush)[0].wall)
+            full.append(timed(lambda value=value: device.answer(campaign_id, value))[0].wall)
         now[0] += PERIOD
         counted = calls(lambda: device.answer(campaign_id, values[-1]))
     bare.close()
@@ -123,7 +114,7 @@ def growth(folder: Path) -> tuple[float, float]:
                 if number % ANSWERS == 0:  # the queue is empty, and its pages are free for the next answers
                     sizes.append(int(device.doctor()["page_count"]) * PAGE_BYTES)
                 now[0] += PERIOD
-                device.answer(campaign_id, device.parse(campaign_id, DOMAIN.label(first + number * step)))
+                device.answer(campaign_id, device.parse(campaign_id, US_GRID.label(first + number * step)))
                 if number % ANSWERS == ANSWERS - 1:
                     device.outbox.export(folder / f"{now[0]}.htr")
             return (sizes[-1] - sizes[1]) / (GROWTH - ANSWERS)
@@ -139,7 +130,7 @@ def imports() -> tuple[float, float]:
     for _ in range(IMPORTS):
         for statement, times in times_by_statement.items():
             run = [sys.executable, "-c", statement]
-            times.append(seconds(lambda run=run: subprocess.run(run, check=True)))  # noqa: S603  # no outside input
+            times.append(timed(lambda run=run: subprocess.run(run, check=True))[0].wall)  # noqa: S603  # no outside input
     bare, module, names = (median(times) for times in times_by_statement.values())
     return module - bare, names - bare
 
@@ -159,12 +150,14 @@ def command(folder: Path) -> tuple[float, float]:
     ):
         subprocess.run([*run, *arguments], stdout=subprocess.DEVNULL, check=True)  # noqa: S603  # no outside input
     measured = subprocess.run(  # noqa: S603  # no outside input
-        [sys.executable, "-c", _PEAK, *run, "answer", campaign_hex, DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
+        [sys.executable, "-c", _PEAK, *run, "answer", campaign_hex, US_GRID.label(7)],
+        stdout=subprocess.PIPE,
+        check=True,
     )
     # Each answer has a different value, so each is charged.
-    answers = [[*run, "answer", campaign_hex, DOMAIN.label(8 + number)] for number in range(COMMANDS)]
+    answers = [[*run, "answer", campaign_hex, US_GRID.label(8 + number)] for number in range(COMMANDS)]
     elapsed = median(
-        seconds(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))  # noqa: S603  # no outside input
+        timed(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))[0].wall  # noqa: S603  # no outside input
         for run in answers
     )
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS, and in kibibytes elsewhere

@@ -5,24 +5,22 @@ The tally is drawn from the exact distribution of the outputs, so its counts are
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.tally import Tally
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
+from aggregator.reproduce.simulated_people import drawn_tally
+from benchmarks.ingest import US_GRID, timed
 from protocol.campaign import Campaign
 from protocol.channels import Channel
-from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.notions import Block, HighLow, Ldp, Notion
 from protocol.views import plain_views
 
-US_GRID = Grid(25_000_000, 50_000_000, -130_000_000, -60_000_000, 200_000)
 AIM = 0.2
 REPORTS = 3_671_812
 BLOCK = 5
@@ -40,7 +38,8 @@ def run() -> Iterator[tuple[str, str]]:
         ("a tenth sensitive", HighLow(NANONATS, size, marked), high_low(size, marked, NANONATS, hadamard)),
     ]
     for name, notion, channel in campaigns:
-        seconds = _fastest(_question(notion, channel))
+        task = _question(notion, channel)
+        seconds = min(timed(task)[0].wall for _ in range(ROUNDS))
         yield f"estimate of {size:,} values, {name} [below {AIM} s]", f"{seconds:.3f} s"
 
 
@@ -50,15 +49,5 @@ def _question(notion: Notion, channel: Channel) -> Callable[[], object]:
         "open",
     )  # fmt: skip
     people = np.random.default_rng(1).dirichlet(np.full(channel.inputs, 0.1))
-    distribution = decoder_of(channel).forward(people)
-    tally = Tally.of(np.random.default_rng(2).multinomial(REPORTS, distribution / distribution.sum()))
+    tally = drawn_tally(channel, decoder_of(channel), people, REPORTS, np.random.default_rng(2))
     return lambda: estimate(campaign, tally)
-
-
-def _fastest(task: Callable[[], object]) -> float:
-    def once() -> float:
-        begun = time.perf_counter()
-        task()
-        return time.perf_counter() - begun
-
-    return min(once() for _ in range(ROUNDS))

@@ -8,8 +8,6 @@ values, as many as the question of the form with the most values.
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -18,11 +16,12 @@ from statistics import median
 
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, chosen
-from benchmarks.accuracy import values
+from aggregator.reproduce.simulated_people import values
 from benchmarks.device import AUTHOR, OPENS, PERIOD, calls, campaign
+from benchmarks.ingest import Duration, timed
 from edge_sdk import BudgetPolicy, Device
 from protocol.campaign import open_campaign, seal_campaign
-from protocol.domain import Form, FormQuestion, Values
+from protocol.domain import Form, FormQuestion
 from protocol.notions import Ldp
 from protocol.views import QuestionsMap, View, plain_views
 
@@ -34,22 +33,16 @@ LEVEL = Ldp(10**9)
 DEVICES, WARM, ANSWERS = 24, 10, 50
 
 
-def _values(size: int) -> Values:
-    return Values(tuple(f"value {x}" for x in range(size)))
-
-
 def single() -> bytes:
     """Return a signed campaign with one question."""
     mechanism, channel = chosen(AUTO, PlannedQuestion(values(SINGLE), LEVEL))
     plain = open_campaign(campaign(), [AUTHOR.public]).campaign
-    return seal_campaign(
-        replace(plain, domain=_values(SINGLE), mechanism=mechanism, views=plain_views(channel)), AUTHOR
-    )
+    return seal_campaign(replace(plain, domain=values(SINGLE), mechanism=mechanism, views=plain_views(channel)), AUTHOR)
 
 
 def form() -> bytes:
     """Return a signed campaign with nine questions in pairs."""
-    domain = Form(tuple(FormQuestion(f"q{place}", f"Question {place}?", _values(k)) for place, k in enumerate(SIZES)))
+    domain = Form(tuple(FormQuestion(f"q{place}", f"Question {place}?", values(k)) for place, k in enumerate(SIZES)))
     pairs = tuple(combinations(range(len(SIZES)), 2))
     views = tuple(
         View(1, QuestionsMap((i, j)), chosen(AUTO, PlannedQuestion(values(SIZES[i] * SIZES[j]), LEVEL))[1])
@@ -59,17 +52,10 @@ def form() -> bytes:
     return seal_campaign(replace(plain, domain=domain, mechanism=AUTO, views=views), AUTHOR)
 
 
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return (elapsed seconds, seconds of processor time) of one call of ``work``."""
-    elapsed, processor = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - elapsed, time.process_time() - processor
-
-
 def run() -> list[tuple[str, str]]:
     """Return table rows: (name, measured value with its target)."""
     campaigns = single(), form()
-    times: tuple[list[tuple[float, float]], ...] = ([], [])
+    times: tuple[list[Duration], ...] = ([], [])
     counted: tuple[list[int], ...] = ([], [])
     for number in range(DEVICES):
         now = [OPENS]
@@ -86,20 +72,19 @@ def run() -> list[tuple[str, str]]:
             for turn in range(WARM + ANSWERS + 1):
                 now[0] += PERIOD
                 answers = (
-                    f"value {(number + turn) % SINGLE}",
-                    {name: f"value {(number + turn) % SIZES[int(name[1:])]}" for name in names},
+                    f"v{(number + turn) % SINGLE}",
+                    {name: f"v{(number + turn) % SIZES[int(name[1:])]}" for name in names},
                 )
                 for place in (0, 1) if turn % 2 else (1, 0):
                     give = partial(device.answer, campaign_ids[place], answers[place])
                     if turn < WARM:
                         give()
                     elif turn < WARM + ANSWERS:
-                        times[place].append(timed(give))
+                        times[place].append(timed(give)[0])
                     else:
                         counted[place].append(calls(give)[0])
-    elapsed, processor = (
-        [median(seconds[kind] for seconds in of_campaign) for of_campaign in times] for kind in (0, 1)
-    )
+    elapsed = [median(duration.wall for duration in durations) for durations in times]
+    processor = [median(duration.cpu for duration in durations) for durations in times]
     first, second = (median(numbers) for numbers in counted)
     return [
         ("a form's answer / a single question's, processor time [1.3]", f"{processor[1] / processor[0]:.2f}"),

@@ -22,15 +22,13 @@ from aggregator.estimate.distribution import project, total_variation
 from aggregator.estimate.form import pooled_question
 from aggregator.estimate.form_table import CrossTable
 from aggregator.estimate.form_view import FormView
-from aggregator.estimate.tally import Tally
-from aggregator.families.decoder import Decoder, Floats
+from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
+from aggregator.reproduce.simulated_people import drawn_tally, values
 from benchmarks import page
-from benchmarks.accuracy import values
 from protocol import exact
-from protocol.channels import Channel, SubsetSelection
 from protocol.notions import Ldp
 
 FILE = "adult_categorical.npz"
@@ -78,27 +76,9 @@ class SimulatedSurvey:
         form_views = []
         for questions, part in zip(self.views, parts.tolist(), strict=True):
             k = self._size(questions)
-            tally = drawn(self.channels[k], self.decoders[k], truth(questions), part, rng)
+            tally = drawn_tally(self.channels[k], self.decoders[k], truth(questions), part, rng)
             form_views.append(FormView(questions, tuple(self.sizes[q] for q in questions), self.decoders[k], tally))
         return form_views
-
-
-def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Tally:
-    """Return the simulated tally of ``n`` people whose true shares are ``people``.
-
-    Args:
-        channel: subset selection, or a channel whose outputs are counted one by one.
-    """
-    if not isinstance(channel, SubsetSelection):
-        distribution = decoder.forward(people)
-        return Tally.of(rng.multinomial(n, distribution / distribution.sum()))
-    # A set contains the person's value with the probability of the channel. The other values are equally likely, so
-    # those with the smallest random numbers are taken.
-    answers = rng.choice(len(people), n, p=people)
-    rank = rng.random((n, len(people)))
-    rank[np.arange(n), answers] = np.where(rng.random(n) < channel.having * channel.inside / 2**channel.scale, -1, 2)
-    chosen_values = np.argpartition(rank, channel.ones - 1, axis=1)[:, : channel.ones]
-    return Tally(np.bincount(chosen_values.ravel(), minlength=len(people)), n)
 
 
 def tables_of(views: Sequence[FormView]) -> list[CrossTable]:

@@ -25,7 +25,9 @@ from typing import TypeVar
 import numpy as np
 from nacl.bindings import crypto_sign_open
 
+from aggregator.families.decoder import Integers
 from aggregator.intake.columns import key_column
+from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.enrolments import register
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import IngestResult, ingest
@@ -62,6 +64,12 @@ def campaign(answers: int = 1) -> SignedCampaign:
         OPENS, OPENS + WEEK, WEEK, answers, 1, "enrolled",
     )  # fmt: skip
     return open_campaign(seal_campaign(map_campaign, author), [author.public])
+
+
+def valid_reports(signed: SignedCampaign, key: Integers, output: Integers, period: int = 0) -> Candidates:
+    """Return reports as if they were verified, one output for each key."""
+    size, zeros = len(key), np.zeros(len(key), dtype=np.int64)
+    return Candidates((signed.id.hex(),), size, np.arange(size), zeros, zeros + period, key, zeros, zeros, output, None)
 
 
 def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> tuple[bytes, bytes]:
@@ -101,6 +109,18 @@ def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
     id_bytes, public_bytes = columns
     register(study, signed.id.hex(), key_column(id_bytes), public_bytes)
     return batch
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a table's data files."""
+    return sum(file.size for file in tables.data_files(path, tables.snapshot(path)))
+
+
+def peak() -> float:
+    """Return the peak memory of this process in megabytes."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 @dataclass(frozen=True)
@@ -152,8 +172,6 @@ def bare(folder: Path, threads: int) -> tuple[Duration, int]:
 
 def measured(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the measurements of ingest in a prepared folder whose study has no reports yet."""
-    import resource
-
     batch, threads = folder / "batch.htr", os.cpu_count() or 1
 
     def once() -> IngestResult:
@@ -165,7 +183,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
 
     loops = [beside()]
     first, result = timed(once)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    megabytes = peak()
     loops.append(beside())
     replay_time, replayed = timed(once)
     if result.refused or replayed.refused != {"replayed": result.read}:
@@ -173,8 +191,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
             f"{result.accepted} of {result.read} envelopes were accepted, and {result.refused} refused; of the same "
             f"file again, {replayed.refused}"
         )
-    path = folder / "study" / REPORTS
-    table = sum(file.size for file in tables.data_files(path, tables.snapshot(path)))
+    table = size_of(folder / "study" / REPORTS)
     ratio = result.read / sum(number for _, number in loops)
     alone = Duration(ratio * sum(spent.wall for spent, _ in loops), ratio * sum(spent.cpu for spent, _ in loops))
     bundle_aim, single_aim = (" [at least 1,000,000]", "") if result.outputs > result.read else ("", " [at least {}]")
@@ -184,7 +201,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     yield "outputs a second if two processors did nothing else (computed)", f"{2 * result.outputs / first.cpu:,.0f}"
     yield f"time of libsodium alone / time of ingest{single_aim.format(0.9)}", alone.over(first)
     yield f"speed-up if the same file is ingested again{single_aim.format(20)}", first.over(replay_time)
-    yield "peak memory [below 800 MB]", f"{peak:.0f} MB"
+    yield "peak memory [below 800 MB]", f"{megabytes:.0f} MB"
     yield "bytes an output in the table", f"{table / result.outputs:.1f}"
 
 

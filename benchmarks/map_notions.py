@@ -11,15 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from aggregator.estimate.interval import standard_errors
-from aggregator.estimate.method import consistent, default_method
-from aggregator.estimate.shown_inputs import ShownInputs
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tree import consistent as tree_shares
-from aggregator.families.decoder import Decoder, Floats, NotInvertible
-from aggregator.families.mechanism import PlannedQuestion
+from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
-from aggregator.planner.choice import AUTO, chosen
-from benchmarks.map_surveys import AIMS, SURVEYS, Resolutions, districts, means, output_shares
+from aggregator.planner.choice import AUTO
+from aggregator.reproduce import simulated_people
+from aggregator.reproduce.simulated_people import drawn_tally
+from benchmarks.map_surveys import AIMS, SURVEYS, Resolutions, districts, means
 from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.notions import Block, Geo, Ldp, Notion
@@ -64,25 +63,12 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
             errors.append(resolutions.variations(truth, shares))
         yield "ldp", "none", "views of 5 x 5 and 1", f"{n:,}", means(errors)
     for name, shows, notion, mechanism in questions(square.tolist()):
-        mechanism_name, channel = chosen(mechanism, PlannedQuestion(GRID, notion))
-        decoder = decoder_of(channel)
+        campaign = simulated_people.campaign(GRID, notion, mechanism)
+        decoder = decoder_of(campaign.channel)
         for n in AIMS:
             rng = np.random.default_rng(1)
             errors = []
             for _ in range(SURVEYS):
-                cells = estimated(decoder, truth, n, rng)
+                cells = estimate(campaign, drawn_tally(campaign.channel, decoder, truth, n, rng)).share
                 errors.append(resolutions.variations(truth, [np.bincount(district, cells) for district in maps]))
-            yield name, shows, mechanism_name, f"{n:,}", means(errors)
-
-
-def estimated(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """Return the shares of one survey by the default method."""
-    share = output_shares(decoder, people, n, rng)
-    linear = se = None
-    try:
-        se = standard_errors(decoder, share, n)
-        linear = decoder.invert(share), se
-    except NotInvertible:
-        se = None
-    method = default_method(decoder, None, se)
-    return consistent(method, decoder, share, n, linear, None, [], ShownInputs(decoder.inputs))
+            yield name, shows, campaign.mechanism, f"{n:,}", means(errors)

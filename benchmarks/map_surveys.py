@@ -18,7 +18,8 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.resolutions import PARTS, best_weights
-from benchmarks.accuracy import values
+from aggregator.reproduce.simulated_people import drawn_tally, values
+from protocol.channels import Channel
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
 
@@ -34,16 +35,21 @@ def districts(factor: int) -> Integers:
     return row // factor * -(-COLUMNS // factor) + column // factor
 
 
-def output_shares(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """Return the shares of the m outputs in the reports of ``n`` people, drawn from the channel's distribution: (m,).
+def view_estimate(
+    channel: Channel, decoder: Decoder, districts: Integers, people: Floats, n: int, rng: np.random.Generator
+) -> ViewEstimate:
+    """Return the estimate of one resolution from a simulated survey, which asks ``n`` people for their district.
 
-    Raises:
-        ValueError: a report of the channel is a set, so the shares of the outputs do not sum to one.
+    Args:
+        districts: the district of each value: (k,).
+        people: the true shares of the values: (k,).
     """
-    if not decoder.one_hot:
-        raise ValueError(f"reports of a channel of {decoder.inputs} values are sets: take another mechanism")
-    distribution = decoder.forward(people)
-    return rng.multinomial(n, distribution / distribution.sum()) / n
+    share = drawn_tally(channel, decoder, np.bincount(districts, people), n, rng).counts / n
+    even = decoder.forward(np.bincount(districts) / len(districts))
+    weighing, shown = (
+        independent(decoder, distribution, decoder.variances(distribution) / n) for distribution in (even, share)
+    )
+    return ViewEstimate(decoder.invert(share), weighing, shown)
 
 
 class Resolutions:
@@ -60,24 +66,16 @@ class Resolutions:
         self.n, self.maps = n, maps
         self.tree = Tree.of(maps)
         sizes = self.tree.sizes
-        channels = [chosen(mechanism, PlannedQuestion(values(size), Ldp(NANONATS)))[1] for size in sizes]
-        variances = [expected_mse(channel) / size for channel, size in zip(channels, sizes, strict=True)]
+        self.channels = [chosen(mechanism, PlannedQuestion(values(size), Ldp(NANONATS)))[1] for size in sizes]
+        variances = [expected_mse(channel) / size for channel, size in zip(self.channels, sizes, strict=True)]
         self.weights = best_weights(sizes, variances, n)
-        self.decoders = [decoder_of(channel) for channel in channels]
+        self.decoders = [decoder_of(channel) for channel in self.channels]
 
     def views(self, people: Floats, rng: np.random.Generator) -> list[Combined]:
         """Return the linear estimate of each resolution from one simulated survey."""
-        surveys = []
-        shares = rng.multinomial(self.n, np.array(self.weights) / PARTS)
-        for view, decoder, count in zip(self.maps, self.decoders, shares, strict=True):
-            share = output_shares(decoder, np.bincount(view, people), int(count), rng)
-            even = decoder.forward(np.bincount(view) / len(view))
-            weighing, shown = (
-                independent(decoder, distribution, decoder.variances(distribution) / count)
-                for distribution in (even, share)
-            )
-            surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
-        return combine(self.tree, surveys)
+        counts = rng.multinomial(self.n, np.array(self.weights) / PARTS).tolist()
+        views = zip(self.channels, self.decoders, self.maps, counts, strict=True)
+        return combine(self.tree, [view_estimate(*view, people, n, rng) for *view, n in views])
 
     def variations(self, people: Floats, shares: Sequence[Floats]) -> list[float]:
         """Return the total variation between estimated and true shares at each resolution, the finest first."""

@@ -9,22 +9,24 @@ docs/BENCHMARKS.md.
 
 from __future__ import annotations
 
-import csv
-import gzip
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from aggregator.estimate.interval import standard_errors
-from aggregator.estimate.method import consistent as flat_method
-from aggregator.estimate.method import default_method
-from aggregator.estimate.shown_inputs import ShownInputs
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tree import Combined, Tree, consistent, project_inside
 from aggregator.families.decoder import Decoder, Floats
+from aggregator.planner.choice import AUTO
 from aggregator.planner.resolutions import PARTS
+from aggregator.reproduce import simulated_people
+from aggregator.reproduce.formats import grid_check_ins
+from aggregator.reproduce.simulated_people import drawn_tally
 from benchmarks import map_notions, page
-from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Resolutions, districts, means, output_shares
+from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Resolutions, districts, means
+from protocol.campaign import Campaign
+from protocol.exact import NANONATS
+from protocol.notions import Ldp
 
 FILE = "gowalla_u5628_us_grid.csv.gz"
 FACTORS = (25, 5, 1)
@@ -40,23 +42,16 @@ CLUSTERS = 20
 
 def true_shares(folder: Path, column: str) -> Floats:
     """Return the shares of the k cells, from one column of the file: (k,)."""
-    counts = np.zeros((ROWS, COLUMNS))
-    with gzip.open(folder / FILE, "rt", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            counts[int(line["row"]), int(line["col"])] = int(line[column])
-    return counts.ravel() / counts.sum()
+    counts = grid_check_ins(folder / FILE, ROWS, COLUMNS, column)
+    return counts / counts.sum()
 
 
-def flat(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> dict[str, Floats]:
+def flat(campaign: Campaign, decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> dict[str, Floats]:
     """Return the estimated shares of the cells if all people report their cell, for the default method and for
     projection."""
-    share = output_shares(decoder, people, n, rng)
-    raw, se = decoder.invert(share), standard_errors(decoder, share, n)
-    methods = dict.fromkeys((default_method(decoder, None, se), "projection"))
-    return {
-        method: flat_method(method, decoder, share, n, (raw, se), None, [], ShownInputs(decoder.inputs))
-        for method in methods
-    }
+    tally = drawn_tally(campaign.channel, decoder, people, n, rng)
+    estimates = [estimate(campaign, tally, method=method) for method in (None, "projection")]
+    return {cells.method: cells.share for cells in estimates}
 
 
 def projected(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
@@ -70,6 +65,7 @@ def projected(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
 
 def measured(folder: Path) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of views beside cells."""
+    campaign = simulated_people.campaign(simulated_people.values(ROWS * COLUMNS), Ldp(NANONATS), AUTO)
     for column, label in COLUMNS_READ.items():
         people = true_shares(folder, column)
         for n, aims in AIMS.items():
@@ -77,7 +73,7 @@ def measured(folder: Path) -> Iterator[tuple[str, ...]]:
             errors: dict[str, list[list[float]]] = {}
             for _ in range(SURVEYS):
                 estimates = {"views": consistent(resolutions.tree, resolutions.views(people, rng))}
-                for method, cells in flat(resolutions.decoders[-1], people, n, rng).items():
+                for method, cells in flat(campaign, resolutions.decoders[-1], people, n, rng).items():
                     estimates[f"cells only, {method}"] = [np.bincount(district, cells) for district in resolutions.maps]
                 for name, shares in estimates.items():
                     errors.setdefault(name, []).append(resolutions.variations(people, shares))

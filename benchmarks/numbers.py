@@ -23,15 +23,16 @@ from aggregator.estimate.interval import standard_errors
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.query import expected_variance
 from aggregator.estimate.smoothed import smoothed
-from aggregator.estimate.tree import Tree, ViewEstimate, combine, consistent, independent
+from aggregator.estimate.tree import Tree, combine, consistent
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.ordered_error import reference_shapes
+from aggregator.reproduce.simulated_people import values
 from benchmarks import page
-from benchmarks.accuracy import values
+from benchmarks.map_surveys import view_estimate
 from protocol import exact
 from protocol.channels import Channel
 from protocol.domain import Buckets
@@ -111,20 +112,12 @@ def by_tree(p: Floats, n: int) -> Estimator:
     maps = [np.arange(len(p))]
     while int(maps[0].max()) >= BASE:
         maps.insert(0, maps[0] // BASE)
-    decoders = [decoder_of(_one_hot(int(grouping.max()) + 1)) for grouping in maps]
-    tree, even = Tree.of(maps), np.full(len(maps), 1 / len(maps))
+    channels = [_one_hot(int(grouping.max()) + 1) for grouping in maps]
+    tree, decoders, even = Tree.of(maps), list(map(decoder_of, channels)), np.full(len(maps), 1 / len(maps))
 
     def estimated(rng: np.random.Generator) -> Floats:
-        surveys: list[ViewEstimate | None] = []
-        for grouping, decoder, count in zip(maps, decoders, rng.multinomial(n, even), strict=True):
-            share = counted(decoder.forward(np.bincount(grouping, p)), int(count), rng) / count
-            reference = decoder.forward(np.bincount(grouping) / len(grouping))
-            weighing, shown = (
-                independent(decoder, distribution, decoder.variances(distribution) / count)
-                for distribution in (reference, share)
-            )
-            surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
-        return consistent(tree, combine(tree, surveys))[-1]
+        views = zip(channels, decoders, maps, rng.multinomial(n, even).tolist(), strict=True)
+        return consistent(tree, combine(tree, [view_estimate(*view, p, count, rng) for *view, count in views]))[-1]
 
     return estimated
 

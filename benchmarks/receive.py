@@ -21,11 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.intake.deduplicate import Candidates
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS
 from aggregator.study import Study
-from benchmarks.ingest import US_GRID, campaign
+from benchmarks.ingest import US_GRID, campaign, valid_reports
 from protocol.campaign import SignedCampaign
 from protocol.envelope import Envelope, Kind
 from protocol.keys import SigningKey
@@ -52,9 +51,8 @@ def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
     rng = np.random.default_rng(1)
     ours = np.array([int.from_bytes(key.id, "big", signed=True) for key in keys])
     key = np.concatenate([ours, rng.integers(-(2**63), 2**63 - 1, rows - DEVICES)])
-    output, zeros = rng.integers(US_GRID.size, size=rows), np.zeros(rows, dtype=np.int64)
-    offer = Candidates((signed.id.hex(),), rows, np.arange(rows), zeros, zeros, key, zeros, zeros, output, None)
-    tables.add(folder / REPORTS, offer.rows(np.ones(rows, dtype=np.bool_)))
+    output = rng.integers(US_GRID.size, size=rows)
+    tables.add(folder / REPORTS, valid_reports(signed, key, output).rows(np.ones(rows, dtype=np.bool_)))
     sent = [
         Report(signed.id, 0, 0, 1, value.to_bytes(2, "big")).seal(key)
         for key, value in zip(keys, output.tolist(), strict=False)

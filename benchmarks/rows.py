@@ -8,7 +8,6 @@ be measured.
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -17,12 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from aggregator.estimate.estimator import estimate
-from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.slots import Slots
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS
 from aggregator.study import Study
-from benchmarks.ingest import US_GRID, campaign, printed, timed
+from benchmarks.ingest import US_GRID, campaign, peak, printed, timed, valid_reports
 
 ROWS = 10_000_000
 COMMIT_ROWS = 200_000
@@ -43,9 +41,8 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
     seconds: list[float] = []
     for first in range(0, rows, COMMIT_ROWS):
         size = min(COMMIT_ROWS, rows - first)
-        key, zeros = rng.integers(-(2**63), 2**63 - 1, size), np.zeros(size, dtype=np.int64)
-        output = rng.zipf(1.5, size) % US_GRID.size
-        offer = Candidates((signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, output, None)
+        key, output = rng.integers(-(2**63), 2**63 - 1, size), rng.zipf(1.5, size) % US_GRID.size
+        offer = valid_reports(signed, key, output)
         table = tables.snapshot(path)
         took, free = timed(partial(offer.free, table, slots=slots))
         seconds.append(took.cpu)
@@ -63,8 +60,7 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
     for method, aim in (("projection", 1), ("empirical-bayes", 5)):
         took, _ = timed(partial(estimate, signed, tally, method=method))
         yield f"estimate of {US_GRID.size:,} values, {method} [under {aim} s]", str(took)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    yield "peak memory of this benchmark [below 1,500 MB]", f"{peak:.0f} MB"
+    yield "peak memory of this benchmark [below 1,500 MB]", f"{peak():.0f} MB"
 
 
 if __name__ == "__main__":

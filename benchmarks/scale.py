@@ -15,7 +15,6 @@ import argparse
 import hashlib
 import json
 import os
-import resource
 import shutil
 import tempfile
 import time
@@ -34,11 +33,11 @@ from aggregator.engines.local import Local
 from aggregator.engines.steps import StudyVersion
 from aggregator.engines.workers import Workers
 from aggregator.estimate.estimator import estimate
-from aggregator.intake import deduplicate, shards
+from aggregator.intake import shards
 from aggregator.storage import tables
 from aggregator.storage.tables import KEYS, REPORTS, SCHEMAS
 from aggregator.study import Study
-from benchmarks.ingest import OPENS, US_GRID, campaign, prepare
+from benchmarks.ingest import OPENS, US_GRID, campaign, peak, prepare, size_of, valid_reports
 from protocol.campaign import SignedCampaign, open_campaign, seal_campaign
 from protocol.keys import SigningKey
 
@@ -145,7 +144,7 @@ class Turns:
                 f"same file again, {second.refused}"
             )
         self.left.add(result(copy, campaign(), engine))
-        self.stored, self.keys = size_of(copy.path, REPORTS), size_of(copy.path, KEYS)
+        self.stored, self.keys = size_of(copy.path / REPORTS), size_of(copy.path / KEYS)
         shutil.rmtree(copy.path)
 
 
@@ -199,11 +198,6 @@ def cpu(engine: Local | Cluster) -> float:
     )
 
 
-def size_of(study_path: Path, name: str) -> int:
-    """Return the bytes of a table's data files."""
-    return sum(file.size for file in tables.data_files(study_path / name, tables.snapshot(study_path / name)))
-
-
 def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
     """Create a study of ``rows`` generated rows: half of them in each of two periods, from the same devices.
 
@@ -221,12 +215,8 @@ def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
             size = min(COMMIT_ROWS, rows // 2 - first)
             key = np.sort(rng.integers(-(2**63), 2**63 - 1, size))
             output = (key * 7919 + period) % US_GRID.size
-            columns = [
-                pa.repeat(signed.id.hex(), size), pa.repeat(np.int32(period), size), pa.array(key),
-                pa.repeat(np.int32(0), size), pa.repeat(np.int16(0), size), pa.array(output),
-                pa.nulls(size, pa.binary()),
-            ]  # fmt: skip
-            tables.add(study.path / REPORTS, pa.table(columns, schema=SCHEMAS[REPORTS]))
+            reports = valid_reports(signed, key, output, period)
+            tables.add(study.path / REPORTS, reports.rows(np.ones(size, dtype=np.bool_)))
     return study, signed
 
 
@@ -236,7 +226,7 @@ def aggregate(rows: int) -> Iterator[tuple[str, str]]:
         began = time.perf_counter()
         study, signed = generated(Path(name), rows)
         yield f"{rows:,} rows written, sorted by key", f"{time.perf_counter() - began:.1f} s"
-        yield "bytes a row in the table", f"{size_of(study.path, REPORTS) / rows:.1f}"
+        yield "bytes a row in the table", f"{size_of(study.path / REPORTS) / rows:.1f}"
         with workers(1) as one_worker, workers(2) as two_workers:
             for rows_text, period in (
                 (f"one period, {rows // 2:,} rows", 0),
@@ -258,11 +248,6 @@ def aggregate(rows: int) -> Iterator[tuple[str, str]]:
             )
 
 
-def peak() -> float:
-    """Return the peak memory of this process in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Iterator[tuple[str, str]]:
     """Yield the seconds to find the replays of two rounds of outputs among the rows of a period; half of the outputs of
     a round are replays."""
@@ -270,13 +255,10 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
     size, preferred = cluster.ROUND_OUTPUTS, engine.workers.preferred([None, None])
     known = tables.query(table, f"SELECT key FROM rows WHERE period = 0 LIMIT {size // 2}")["key"].to_numpy()  # noqa: S608
     study_version, rng = StudyVersion.of(study), np.random.default_rng(2)
-    zeros = np.zeros(size, dtype=np.int64)
     for round_name in ("first round, reads the period", "next round"):
         fresh = rng.integers(-(2**63), 2**63 - 1, size - len(known))
         key = np.concatenate([known, fresh])
-        candidates = deduplicate.Candidates(
-            (signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, zeros, None
-        )
+        candidates = valid_reports(signed, key, np.zeros(size, dtype=np.int64))
         number = len(preferred)
         parts = [engine.workers.client.scatter(part) for part in shards.split([candidates], number)]
         began = time.perf_counter()

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aggregator.families.hadamard.recipe import hadamard
+from aggregator.reproduce.simulated_people import values
+from benchmarks.ingest import US_GRID
 from protocol import exact
 from protocol.campaign import Campaign, campaign_id, seal_campaign
-from protocol.domain import Grid, Values
 from protocol.keys import SigningKey
 from protocol.notions import Ldp
 from protocol.report import Report
 from protocol.views import plain_views
 
 LEVEL = exact.NANONATS
-US_GRID = Grid(25_000_000, 50_000_000, -130_000_000, -60_000_000, 200_000)
 
 
 def run() -> Iterator[tuple[str, str]]:
     """Yield the sizes of signed reports."""
     key = SigningKey(bytes(range(32)))
-    sixteen = Values(tuple(f"class {x}" for x in range(16)))
+    sixteen = values(16)
     for domain, count, aim in ((US_GRID, 1, "at most 112"), (sixteen, 1, ""), (sixteen, 64, "at most 4 a reading")):
         channel = hadamard(domain.size, LEVEL)
         campaign = Campaign(

@@ -140,9 +140,9 @@ def _columns(rows: list[list[str]], path: Path, part: int) -> CheckInRows:
         ) from None
 
 
-def grid_check_ins(path: Path, height: int, width: int) -> Integers:
-    """Return the check-ins of each cell from a CSV file with the columns row, col, checkins and users, which omits
-    empty cells."""
+def grid_check_ins(path: Path, height: int, width: int, column: str = "checkins") -> Integers:
+    """Return one column, checkins or users, for each cell from a CSV file with the columns row, col, checkins and
+    users, which omits empty cells."""
     counts = np.zeros(height * width, dtype=np.int64)
     with _text(path) as file:
         rows = csv.DictReader(file)
@@ -151,10 +151,10 @@ def grid_check_ins(path: Path, height: int, width: int) -> Integers:
                 place = int(row["row"]), int(row["col"])
                 if not (0 <= place[0] < height and 0 <= place[1] < width):
                     raise ValueError("outside the grid")
-                counts[place[0] * width + place[1]] += int(row["checkins"])
+                counts[place[0] * width + place[1]] += int(row[column])
         except (KeyError, TypeError, ValueError) as error:
             raise UnreadableData(
-                f"{path.name}, line {rows.line_num}: row, col and checkins must be whole numbers, and the cell must be "
+                f"{path.name}, line {rows.line_num}: row, col and {column} must be whole numbers, and the cell must be "
                 f"inside the grid ({error})"
             ) from None
     return counts

@@ -14,13 +14,13 @@ import numpy as np
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
-from aggregator.families.decoder import Integers
+from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import chosen
 from protocol import exact
 from protocol.campaign import Campaign
-from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse
+from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse, SubsetSelection
 from protocol.channels.bits.channel import S
 from protocol.channels.hadamard.channel import ONE
 from protocol.domain import Domain, Values
@@ -67,6 +67,28 @@ def tally(channel: Channel, population: Sequence[int] | Integers, generator: np.
     if people.min() < 0:
         raise ValueError(f"a number of people must be 0 or more, not {people.min()}")
     return Tally(_counts(channel, people, generator), int(people.sum()))
+
+
+def drawn_tally(
+    channel: Channel, decoder: Decoder, shares: Floats, people: int, generator: np.random.Generator
+) -> Tally:
+    """Return the tally of one simulated report of each of ``people`` people, whose values are drawn from ``shares``.
+
+    Args:
+        channel: subset selection, or a channel whose outputs are counted one by one.
+        shares: (k,) the true shares of the values.
+    """
+    if not isinstance(channel, SubsetSelection):
+        outputs = np.maximum(decoder.forward(shares), 0)
+        return Tally.of(generator.multinomial(people, outputs / outputs.sum()))
+    # A set contains the person's value with the probability of the channel. The other values are equally likely, so
+    # those with the smallest random numbers are taken.
+    answers = generator.choice(len(shares), people, p=shares)
+    rank = generator.random((people, len(shares)))
+    having = generator.random(people) < channel.having * channel.inside / 2**channel.scale
+    rank[np.arange(people), answers] = np.where(having, -1, 2)
+    members = np.argpartition(rank, channel.ones - 1, axis=1)[:, : channel.ones]
+    return Tally(np.bincount(members.ravel(), minlength=len(shares)), people)
 
 
 def simulated_variation(

@@ -26,7 +26,7 @@ from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection
-from benchmarks.forms import drawn
+from aggregator.reproduce.simulated_people import drawn_tally
 from protocol.channels import Channel
 from protocol.exact import NANONATS
 
@@ -354,12 +354,12 @@ def test_a_question_that_no_view_asks_is_refused() -> None:
         cross(views, 1, 0)
 
 
-def test_sets_of_the_benchmark_are_drawn_by_their_channel() -> None:
-    """The benchmark's counts of subsets have the channel's mean, and the channel's variance of a query."""
+def test_simulated_sets_are_drawn_by_their_channel() -> None:
+    """Simulated counts of subsets have the channel's mean, and the channel's variance of a query."""
     channel = subset_selection(6, NANONATS)
     p, v, n = np.array([0.5, 0.2, 0.1, 0.1, 0.1, 0.0]), np.array([1.0, 1.0, 0.0, -1.0, 0.0, 0.0]), 2_000
     distribution, rng = decoder(channel).forward(p), np.random.default_rng(17)
-    shares = np.array([drawn(channel, decoder(channel), p, n, rng).counts / n for _ in range(300)])
+    shares = np.array([drawn_tally(channel, decoder(channel), p, n, rng).counts / n for _ in range(300)])
     # Over 300 surveys, means are within 5 standard errors, and relative mean squares within 5 sqrt(2 / 300) = .41.
     assert np.abs(shares.mean(axis=0) - distribution).max() < 5 * np.sqrt(0.25 / n / 300)
     spread = np.var([decoder(channel).query(v, share) for share in shares])

@@ -18,7 +18,7 @@ from aggregator.estimate.form_table import cross
 from aggregator.estimate.form_view import FormView
 from aggregator.families.registry import decoder_of
 from aggregator.planner.form_plan import MEDIUM, FormPlan, plan_form
-from benchmarks.forms import drawn
+from aggregator.reproduce.simulated_people import drawn_tally
 from protocol.exact import in_nats, nats
 from protocol.views import QuestionsMap
 from tests.aggregator.test_form_section import QUESTION, TAIL, drafted
@@ -67,7 +67,7 @@ def test_an_association_of_the_planned_strength_is_detected_in_four_of_five_surv
     for v in (found.detectable, found.detectable / 2):
         distribution, significant = pattern((4, 6), v).ravel(), 0
         for _ in range(40):
-            one = FormView((0, 1), (4, 6), decoder, drawn(view.channel, decoder, distribution, people // 3, rng))
+            one = FormView((0, 1), (4, 6), decoder, drawn_tally(view.channel, decoder, distribution, people // 3, rng))
             significant += cross([one], 0, 1).association.significant
         rates.append(significant / 40)
     assert 0.6 <= rates[0] <= 0.95
@@ -88,7 +88,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
         assert isinstance(view.map, QuestionsMap)
         shape = tuple(question.size for question in view.map.questions(asked.form))
         decoder, even = decoder_of(view.channel), np.full(int(np.prod(shape)), 1 / np.prod(shape))
-        views.append(FormView(view.map.places, shape, decoder, drawn(view.channel, decoder, even, 30_000, rng)))
+        views.append(FormView(view.map.places, shape, decoder, drawn_tally(view.channel, decoder, even, 30_000, rng)))
     for place, question in enumerate(found.questions):
         assert question.se == pytest.approx(float(np.sqrt(pooled_question(views, place).variances.mean())), rel=0.03)
         assert question.people_for[0.01] == pytest.approx(90_000 * (question.se / 0.01) ** 2, rel=1e-4)

@@ -30,7 +30,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection
 from aggregator.population import read_population
-from benchmarks.forms import drawn
+from aggregator.reproduce.simulated_people import drawn_tally
 from protocol.channels import Channel
 from protocol.domain import Values
 from protocol.domain.form import Form, FormQuestion
@@ -69,7 +69,7 @@ def survey(distribution: Floats, n: int, rng: np.random.Generator | None, level:
         if rng is None:
             tally = Tally(np.rint(decoder.forward(table.ravel()) * n).astype(np.int64), n)
         else:
-            tally = drawn(channel, decoder, table.ravel(), n, rng)
+            tally = drawn_tally(channel, decoder, table.ravel(), n, rng)
         found.append(FormView(pair, table.shape, decoder, tally))
     return found
 

@@ -72,8 +72,7 @@ class CampaignReader:
     def drawn(self, distribution: Floats, people: int, generator: np.random.Generator) -> Tally:
         """Return the tally of one simulated report of each of ``people`` people, whose values are drawn from
         ``distribution``."""
-        outputs = np.maximum(self.decoder.forward(distribution), 0)
-        return Tally(generator.multinomial(people, outputs / outputs.sum()), people)
+        return simulated_people.drawn_tally(self.campaign.channel, self.decoder, distribution, people, generator)
 
     def tally(self, people: Integers, generator: np.random.Generator) -> Tally:
         """Return the tally of one simulated report of each person, with ``people[x]`` people who have value x.
