@@ -172,7 +172,7 @@ def idue_table() -> Iterator[tuple[str, str]]:
     for kind, aim in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):
         decoder = decoder_of(idue.idue(Graded.over([levels[0]] + [levels[1]] * 4), kind))
         for name, variant in (
-            (f", Table I, total variance [{aim}]", decoder.plain),
+            (f", Table I, total variance [{aim}]", decoder.uncorrected),
             (", Table I, corrected by the sum of the shares", decoder),
         ):
             totals = [float(variant.variances(variant.forward(corner)).sum()) for corner in np.eye(5)]

@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 import pytest
 
 from aggregator.author.audit import Audit
-from aggregator.families.lifts import scaled
+from aggregator.families.lifts import level_for_ball
 from aggregator.present import listing
 from aggregator.present.page_promise import promise_section
 from demo_app import texts
@@ -74,7 +74,7 @@ def made(kind: str, level: int) -> tuple[Notion, Channel]:
     if kind in ("minid", "avgid"):
         return notions.Graded.over([half, level + 1, level + 1, level + 1], kind), few
     if kind == "lip":
-        return notions.Lip(level, PRIOR, 10**7), personal.lip_response(PRIOR, scaled(level, 10**7))
+        return notions.Lip(level, PRIOR, 10**7), personal.lip_response(PRIOR, level_for_ball(level, 10**7))
     if kind == "own-lip":
         return (notion := notions.DeclaredPrior(level, K)), notion.channel_of(notion.uniform)
     if kind == "transcript-lip":

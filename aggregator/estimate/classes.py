@@ -109,7 +109,7 @@ class ClassesDecoder(Pooled):
             return None
         increments_by_class = [decoder.vector_increments or _increments_of_steps(decoder) for decoder in self.decoders]
         bearing = [
-            share * increments.bearing
+            share * increments.inverse_skewness
             for share, increments in zip(self.members, increments_by_class, strict=True)
             if share > 0
         ]

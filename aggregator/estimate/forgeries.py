@@ -69,7 +69,8 @@ def find_forgeries(
         max_outputs: the largest number of outputs of one device.
         noun: the word for an output in the sentences (see ``counted_noun``).
     """
-    decoder = decoder.plain  # a balanced decoder's shares sum to one by construction, so they cannot show an anomaly
+    # A balanced decoder's shares sum to one by construction, so they cannot show an anomaly.
+    decoder = decoder.uncorrected
     devices = reports if devices is None else devices
     frequent = _repeated(decoder, counts, reports, devices, max_outputs, noun)
     try:

@@ -150,7 +150,7 @@ def intervals(
         stepwise = (steps.number == 1) | ~_enough(steps, raw, se, z, effect)
     else:
         reports = steps.reports if effect is None else steps.reports / effect
-        stepwise = increments.bearing * reports < max(LEAST_VECTORS, _least_count(z))
+        stepwise = increments.inverse_skewness * reports < max(LEAST_VECTORS, _least_count(z))
     for number in np.unique(steps.number[stepwise]):
         chosen = stepwise & (steps.number == number)
         low[chosen], high[chosen] = _exact(steps.of(chosen), alpha / number, None if effect is None else effect[chosen])

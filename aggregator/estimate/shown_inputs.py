@@ -49,7 +49,7 @@ class ShownInputs:
             channel, reference: see ``decoder_of``.
         """
         decoder = decoder_of(channel, reference)
-        return decoder.plain if self.factor > 1 else decoder
+        return decoder.uncorrected if self.factor > 1 else decoder
 
     def shares(self, column: Floats) -> Floats:
         """Return the shown numbers, (count,), from shares, standard errors or interval ends of the inputs, (k,)."""

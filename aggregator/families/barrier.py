@@ -32,13 +32,13 @@ class Problem(ABC):
     Attributes:
         rows, limits: (c, d) and (c,), the linear inequalities rows @ z < limits.
         start: (d,) a point at which all inequalities hold strictly and ``barrier`` is finite.
-        curves: the number of nonlinear inequalities; ``barrier`` subtracts the logarithm of the slack of each.
+        nonlinear_count: the number of nonlinear inequalities; ``barrier`` subtracts the logarithm of the slack of each.
     """
 
     rows: Floats
     limits: Floats
     start: Floats
-    curves: int = 0
+    nonlinear_count: int = 0
 
     @abstractmethod
     def objective(self, z: Floats) -> float:
@@ -56,7 +56,7 @@ class Problem(ABC):
 def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
     """Return a point whose objective is minimal up to the relative ``precision``; all inequalities hold strictly."""
     z = problem.start
-    logarithms = len(problem.limits) + problem.curves
+    logarithms = len(problem.limits) + problem.nonlinear_count
     weight = logarithms / problem.objective(z)
     while True:
         for _ in range(MOST_STEPS):

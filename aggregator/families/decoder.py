@@ -89,12 +89,12 @@ class VectorIncrements:
     """Bounds on the contribution of one report to the estimate of each input, if it can have many values.
 
     Attributes:
-        bearing: (k,) the least 1 / skewness^2 of the contribution over all possible shares. If ``bearing`` times the
-            number of reports is large, the estimate is nearly normal.
+        inverse_skewness: (k,) the least 1 / skewness^2 of the contribution over all possible shares. If this times
+            the number of reports is large, the estimate is nearly normal.
         smallest, largest: (k,) the smallest and the largest contribution.
     """
 
-    bearing: Floats
+    inverse_skewness: Floats
     smallest: Floats
     largest: Floats
 
@@ -203,7 +203,7 @@ class Decoder(ABC):
         """
 
     @property
-    def plain(self) -> Decoder:
+    def uncorrected(self) -> Decoder:
         """The decoder without the correction that makes the shares sum to one; this decoder if it makes no
         correction."""
         return self

@@ -48,7 +48,7 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
     return 1 - u, 1 + v
 
 
-def scaled(level: int, radius: int) -> int:
+def level_for_ball(level: int, radius: int) -> int:
     """Return a level such that every LIP channel at this level for the declared prior satisfies ``level`` for all
     priors of the ball.
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from aggregator.estimate.shown_inputs import ShownInputs
-from aggregator.families.lifts import scaled
+from aggregator.families.lifts import level_for_ball
 from protocol import exact
 from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import Constant
@@ -109,17 +109,17 @@ class Mechanism:
 
     Attributes:
         name: the name of the mechanism in drafts.
-        does: the description of the mechanism in one line.
+        description: the description of the mechanism in one line.
         source: the publication that describes it.
-        decode: the cost of decoding n reports.
+        decoding_cost: the cost of decoding n reports.
         recipe: a function that returns the recipe of a question's channel, or the reason why the mechanism does not
             apply.
     """
 
     name: str
-    does: str
+    description: str
     source: str
-    decode: str
+    decoding_cost: str
     recipe: Callable[[PlannedQuestion], Recipe | str]
 
 
@@ -141,7 +141,7 @@ def level_of(notion: Notion) -> int | str:
     return min(level, exact.MAX_LEVEL)
 
 
-def plain(build: Build, maximum: int = MAX_VALUES, minimum: int = 2) -> Callable[[PlannedQuestion], Recipe | str]:
+def for_ldp(build: Build, maximum: int = MAX_VALUES, minimum: int = 2) -> Callable[[PlannedQuestion], Recipe | str]:
     """Return a function from a question to its recipe, for plain LDP over ``minimum`` to ``maximum`` values at the
     smallest bound of the notion."""
 
@@ -163,7 +163,7 @@ def for_prior(
 ) -> Callable[[PlannedQuestion], Recipe | str]:
     """Return a function from a question to its recipe, for a prior of at most ``maximum`` values. With a radius, the
     level is lowered so that it is satisfied for the whole ball."""
-    return for_priors_near(lambda prior, level, radius: build(prior, scaled(level, radius)), maximum)
+    return for_priors_near(lambda prior, level, radius: build(prior, level_for_ball(level, radius)), maximum)
 
 
 def for_priors_near(

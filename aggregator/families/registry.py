@@ -64,7 +64,7 @@ def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
     return make(channel, reference)
 
 
-def _plainly(decoder: Callable[[Any], Decoder]) -> Callable[[Any, Reference], Decoder]:
+def _without_reference(decoder: Callable[[Any], Decoder]) -> Callable[[Any, Reference], Decoder]:
     """Return a function that ignores the reference and calls ``decoder``, for a family with a single left inverse."""
     return lambda channel, _: decoder(channel)
 
@@ -76,17 +76,17 @@ def _of_bits(channel: Bits, reference: Reference) -> Decoder:
 
 DECODERS: dict[str, Callable[[Any, Reference], Decoder]] = {
     Table.family: TableDecoder,
-    RandomizedResponse.family: _plainly(ResponseDecoder),
-    Hadamard.family: _plainly(HadamardDecoder),
-    ProjectiveResponse.family: _plainly(ProjectiveDecoder),
-    SubsetSelection.family: _plainly(SubsetDecoder),
+    RandomizedResponse.family: _without_reference(ResponseDecoder),
+    Hadamard.family: _without_reference(HadamardDecoder),
+    ProjectiveResponse.family: _without_reference(ProjectiveDecoder),
+    SubsetSelection.family: _without_reference(SubsetDecoder),
     Bits.family: _of_bits,
     Blocks.family: lambda channel, _: BlocksDecoder(channel, decoder_of),
     Noise.family: NoiseDecoder,
     Windows.family: WindowsDecoder,
-    Triples.family: _plainly(TriplesDecoder),
-    Wave.family: _plainly(WaveDecoder),
-    GradedProjective.family: _plainly(GradedDecoder),
+    Triples.family: _without_reference(TriplesDecoder),
+    Wave.family: _without_reference(WaveDecoder),
+    GradedProjective.family: _without_reference(GradedDecoder),
 }
 """The decoder factory of each family, by its wire name; it takes a channel and a reference."""
 

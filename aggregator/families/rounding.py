@@ -11,6 +11,9 @@ from protocol.exact import EXP_BITS
 D = 1 << EXP_BITS
 """The denominator of the lower bound of e^eps."""
 
+LEVEL_RESERVE = 1e-9
+"""The part of a level that is reserved for rounding of probabilities computed in floating point."""
+
 
 def ceil(numerator: int, denominator: int) -> int:
     """Return numerator / denominator, rounded up."""

@@ -50,10 +50,10 @@ ROUNDING = 1e-9
 """Relative differences of errors below this come from rounding; then the number of bits decides, and after it the
 catalogue's order."""
 
-AS_GOOD = 0.999
+EQUAL_GAIN = 0.999
 """LIP mechanisms with at least this part of the best gain count as equal; the unbiased estimate then decides."""
 
-WORTH = 1.01
+ESTIMABLE_ERROR = 1.01
 """A LIP mechanism with an unbiased estimate is preferred if its error is at most this times the least error."""
 
 WAVE = "wave"
@@ -141,7 +141,7 @@ def candidates(
         try:
             channel = recipe()
             missing = question.missing(channel)
-            yield mechanism, _unsupported(missing) if missing else weigh(mechanism, channel, question)
+            yield mechanism, _unsupported(missing) if missing else evaluate(mechanism, channel, question)
         except BadData as reason:
             yield mechanism, str(reason)
 
@@ -159,7 +159,7 @@ def _unsupported(missing: Sequence[str]) -> str:
     return f"its channel needs {' and '.join(missing)}, which the draft's families do not list"
 
 
-def weigh(mechanism: Mechanism, channel: Channel, question: PlannedQuestion) -> Candidate:
+def evaluate(mechanism: Mechanism, channel: Channel, question: PlannedQuestion) -> Candidate:
     """Return a certified channel with its expected errors at the question's shares; at the prior of a LIP notion if the
     question has none.
 
@@ -220,8 +220,8 @@ def best(question: PlannedQuestion, choices: Sequence[Candidate], most_bits: int
         Unsuited: there is no candidate; or none is within the limit, and then the text names the nearest sufficient
             limit.
     """
-    short = [candidate for candidate in choices if candidate.within(most_bits)]
-    if not short:
+    usable = [candidate for candidate in choices if candidate.within(most_bits)]
+    if not usable:
         if not choices:
             only = f" with channels of {_listed(question.families)}" if question.families else ""
             action = "allow other families" if question.families else "choose another notion"
@@ -232,7 +232,7 @@ def best(question: PlannedQuestion, choices: Sequence[Candidate], most_bits: int
             f"which {nearest.mechanism.name} needs"
         )
     if question.goal == "mean" and not isinstance(question.notion, Lip):
-        means = [(candidate.mean_variance, candidate) for candidate in short if candidate.mean_variance is not None]
+        means = [(candidate.mean_variance, candidate) for candidate in usable if candidate.mean_variance is not None]
         if able := [(variance, candidate) for variance, candidate in means if not math.isnan(variance)]:
             lowest = min(variance for variance, _ in able) * (1 + ROUNDING)
             as_good = [candidate for variance, candidate in able if variance <= lowest]
@@ -240,37 +240,37 @@ def best(question: PlannedQuestion, choices: Sequence[Candidate], most_bits: int
             if len(able) == 1:
                 return choice, "the only usable mechanism with an unbiased estimate of the mean"
             return choice, f"smallest error of the mean, computed exactly, among {len(able)} usable mechanisms"
-    weighed = [candidate for candidate in short if not math.isnan(candidate.error)]
+    weighed = [candidate for candidate in usable if not math.isnan(candidate.error)]
     if isinstance(question.notion, Lip) and weighed:
         lowest = min(candidate.error for candidate in weighed)
         alone = prior_mse(question.notion.prior, question.shown_inputs)
         invertible = [
             candidate
             for candidate in weighed
-            if candidate.error <= WORTH * lowest and not math.isnan(candidate.raw_mse)
+            if candidate.error <= ESTIMABLE_ERROR * lowest and not math.isnan(candidate.raw_mse)
         ]
         if invertible:
             weighed, lowest = invertible, min(candidate.error for candidate in invertible)
-        as_good = [candidate for candidate in weighed if alone - candidate.error >= AS_GOOD * (alone - lowest)]
+        as_good = [candidate for candidate in weighed if alone - candidate.error >= EQUAL_GAIN * (alone - lowest)]
         choice = min(as_good, key=lambda candidate: math.inf if math.isnan(candidate.raw_mse) else candidate.raw_mse)
     else:
         # Without a prior raw_mse is the error. Under a prior, all outputs within the limit are bit vectors.
-        lowest = min((candidate.raw_mse for candidate in short if not math.isnan(candidate.raw_mse)), default=math.nan)
-        as_good = [candidate for candidate in short if candidate.raw_mse <= (1 + ROUNDING) * lowest] or short
+        lowest = min((candidate.raw_mse for candidate in usable if not math.isnan(candidate.raw_mse)), default=math.nan)
+        as_good = [candidate for candidate in usable if candidate.raw_mse <= (1 + ROUNDING) * lowest] or usable
         choice = min(as_good, key=lambda candidate: candidate.channel.output_bits)
         if question.goal in ORDERED and question.domain.ordered:
-            return _by_order(choice, short, question)
-    return choice, _reason(choice, short, question)
+            return _by_order(choice, usable, question)
+    return choice, _reason(choice, usable, question)
 
 
-def _by_order(choice: Candidate, short: Sequence[Candidate], question: PlannedQuestion) -> tuple[Candidate, str]:
+def _by_order(choice: Candidate, usable: Sequence[Candidate], question: PlannedQuestion) -> tuple[Candidate, str]:
     """Return the wave or ``choice``, whichever has the smaller simulated error for the question's goal, and the reason.
 
     Args:
         choice: the candidate with the least error for single values.
     """
-    reason = _reason(choice, short, question)
-    wave = next((candidate for candidate in short if candidate.mechanism.name == WAVE), None)
+    reason = _reason(choice, usable, question)
+    wave = next((candidate for candidate in usable if candidate.mechanism.name == WAVE), None)
     if wave is None or wave is choice:
         return choice, reason
     errors = [simulated_error(candidate.channel, question.reports) for candidate in (choice, wave)]
@@ -283,10 +283,10 @@ def _by_order(choice: Candidate, short: Sequence[Candidate], question: PlannedQu
     return wave, f"least simulated error of {noun}: {wave_error:.2%}, with {choice.mechanism.name} {choice_error:.2%}"
 
 
-def _reason(choice: Candidate, short: Sequence[Candidate], question: PlannedQuestion) -> str:
-    if len(short) == 1:
+def _reason(choice: Candidate, usable: Sequence[Candidate], question: PlannedQuestion) -> str:
+    if len(usable) == 1:
         return "the only usable mechanism"
-    among = f"among {len(short)} usable mechanisms"
+    among = f"among {len(usable)} usable mechanisms"
     exact = f"smallest error, computed exactly, {among}"
     if isinstance(question.notion, HighLow):
         if question.sensitive_share is None:
@@ -301,7 +301,7 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: PlannedQues
         reason += "; it has no unbiased estimate, so there are no intervals"
     unbiased = [
         candidate
-        for candidate in short
+        for candidate in usable
         if candidate.raw_mse < choice.raw_mse or math.isnan(choice.raw_mse) > math.isnan(candidate.raw_mse)
     ]
     if unbiased:
@@ -360,7 +360,7 @@ def chosen_candidate(
         channel = recipe()
         if missing := question.missing(channel):
             raise Unsuited(f'"{name}" cannot be used on these devices: {_unsupported(missing)}')
-        return weigh(mechanism, channel, question)
+        return evaluate(mechanism, channel, question)
     except BadData as reason:
         raise Unsuited(f'"{name}" cannot be used for this question: {reason}') from None
 

@@ -21,7 +21,7 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import Candidate
-from aggregator.planner.goals import MOST_PEOPLE, SURVEYS, GoalErrors, length_of, people_for
+from aggregator.planner.goals import MOST_PEOPLE, PLAN_SURVEYS, GoalErrors, length_of, people_for
 from aggregator.planner.ordered_error import simulated_error
 from protocol import exact
 from protocol.domain import Line
@@ -131,7 +131,7 @@ class _ClassPlanner:
         of_mean = None if mean is None else math.sqrt(mean / reports)
         if self._rounded:  # the distribution cannot be estimated from a few rounded numbers
             return GoalErrors(None, None, of_mean, None)
-        errors, length = simulated_error(self._channels, reports, SURVEYS), length_of(self._question)
+        errors, length = simulated_error(self._channels, reports, PLAN_SURVEYS), length_of(self._question)
         if math.isinf(errors.distance):
             return GoalErrors(None, None, of_mean, None)
         return GoalErrors(errors.decile * length, errors.distance * length, of_mean, errors.in_range)
@@ -159,7 +159,7 @@ class _ClassPlanner:
             return None
 
         def error(people: int) -> float:
-            errors = simulated_error(self._channels, people, SURVEYS)
+            errors = simulated_error(self._channels, people, PLAN_SURVEYS)
             return errors.in_range if goal == "ranges" else errors.decile * length
 
         return people_for(error, target, reports)

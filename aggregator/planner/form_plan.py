@@ -119,15 +119,15 @@ class FormPlan:
         level: the level of the form in nanonats.
         questions: one plan for each question.
         tables: one plan for each pair that is asked together, the smallest detectable association first.
-        enough: the least of ``LEVELS`` at which this number of people shows a medium association in half of the tables;
-            None if no level is sufficient, or if the form's level already is.
+        sufficient_level: the least of ``LEVELS`` at which this number of people shows a medium association in half of
+            the tables; None if no level is sufficient, or if the form's level already is.
     """
 
     reports: int
     level: int
     questions: tuple[QuestionPlan, ...]
     tables: tuple[TablePlan, ...]
-    enough: int | None
+    sufficient_level: int | None
 
     @property
     def sentences(self) -> list[str]:
@@ -146,7 +146,9 @@ class FormPlan:
             sentences.append(f"{of_them} the strongest association cannot be distinguished from none.")
         if detected < pairs:
             required = sorted(table.people for table in self.tables)
-            level = "" if self.enough is None else f", or {exact.in_nats(self.enough)} with {people}"
+            level = ""
+            if self.sufficient_level is not None:
+                level = f", or {exact.in_nats(self.sufficient_level)} with {people}"
             if pairs == 1:
                 sentences.append(f"An association of medium strength needs {required[0]:,} people{level}.")
             else:
@@ -161,7 +163,7 @@ class FormPlan:
             "epsilon": exact.nats(self.level),
             "questions": [question.as_json() for question in self.questions],
             "tables": [table.as_json() for table in self.tables],
-            "enough_epsilon": None if self.enough is None else exact.nats(self.enough),
+            "enough_epsilon": None if self.sufficient_level is None else exact.nats(self.sufficient_level),
             "says": self.sentences,
         }
 
@@ -176,7 +178,7 @@ def plan_form(draft: DraftForm, reports: int, *, target_errors: Sequence[float] 
     form, level = draft.form, draft.question.notion.level
     total = sum(view.weight for view in draft.views)
     expected = [
-        _Expected(view, form_view, view.weight / total)
+        _ExpectedView(view, form_view, view.weight / total)
         for view in draft.views
         if (form_view := _expected(form, view.map, view.channel)) is not None
     ]
@@ -187,29 +189,29 @@ def plan_form(draft: DraftForm, reports: int, *, target_errors: Sequence[float] 
         if len(expected_view.form_view.questions) == 2
     ]
     pairs.sort(key=lambda pair: pair[1].detectable)
-    enough = None
+    sufficient_level = None
     if pairs and (middle := pairs[(len(pairs) - 1) // 2])[1].detectable > MEDIUM:
-        enough = _enough(draft, middle[0], reports, level)
-    return FormPlan(reports, level, questions, tuple(table for _, table in pairs), enough)
+        sufficient_level = _sufficient_level(draft, middle[0], reports, level)
+    return FormPlan(reports, level, questions, tuple(table for _, table in pairs), sufficient_level)
 
 
 @dataclass(frozen=True)
-class _Expected:
+class _ExpectedView:
     """A view with its expected counts, and the share of the devices that have it."""
 
     view: View
     form_view: FormView
-    part: float
+    share: float
 
 
-def _enough(draft: DraftForm, expected_view: _Expected, reports: int, level: int) -> int | None:
+def _sufficient_level(draft: DraftForm, expected_view: _ExpectedView, reports: int, level: int) -> int | None:
     """Return the least of ``LEVELS`` above the form's level at which the table of a view shows a medium association;
     None if no level does."""
     for other in LEVELS:
         if other > level:
             channel = draft.channel(expected_view.view, other)
             form_view = _expected(draft.form, expected_view.view.map, channel)
-            if form_view is not None and detectable(form_view, reports * expected_view.part) <= MEDIUM:
+            if form_view is not None and detectable(form_view, reports * expected_view.share) <= MEDIUM:
                 return other
     return None
 
@@ -226,27 +228,27 @@ def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
 
 
 def _question(
-    form: Form, place: int, views: Sequence[_Expected], reports: int, target_errors: Sequence[float]
+    form: Form, place: int, views: Sequence[_ExpectedView], reports: int, target_errors: Sequence[float]
 ) -> QuestionPlan:
     question = form.questions[place]
     holding = [expected_view for expected_view in views if place in expected_view.form_view.questions]
     precision = sum(
-        expected_view.part / float(expected_view.form_view.variances[place].even.mean()) for expected_view in holding
+        expected_view.share / float(expected_view.form_view.variances[place].even.mean()) for expected_view in holding
     )
-    behind = reports * sum(expected_view.part for expected_view in holding)
+    view_reports = reports * sum(expected_view.share for expected_view in holding)
     if not precision:
-        return QuestionPlan(question.name, question.size, behind, None, {})
+        return QuestionPlan(question.name, question.size, view_reports, None, {})
     people = {error: math.ceil(1 / precision / error**2) for error in target_errors}
-    return QuestionPlan(question.name, question.size, behind, 1 / math.sqrt(precision * reports), people)
+    return QuestionPlan(question.name, question.size, view_reports, 1 / math.sqrt(precision * reports), people)
 
 
-def _table(form: Form, expected_view: _Expected, reports: int) -> TablePlan:
-    view, behind = expected_view.form_view, reports * expected_view.part
+def _table(form: Form, expected_view: _ExpectedView, reports: int) -> TablePlan:
+    view, view_reports = expected_view.form_view, reports * expected_view.share
     first, second = (form.questions[place].name for place in view.questions)
-    se = math.sqrt(float(view.decoder.variances(view.share).mean()) / behind)
-    association = detectable(view, behind)
+    se = math.sqrt(float(view.decoder.variances(view.share).mean()) / view_reports)
+    association = detectable(view, view_reports)
     people = rounded_up(reports * (association / MEDIUM) ** 2)
-    return TablePlan((first, second), math.prod(view.shape), behind, se, association, people)
+    return TablePlan((first, second), math.prod(view.shape), view_reports, se, association, people)
 
 
 def detectable(view: FormView, reports: float) -> float:

@@ -24,7 +24,7 @@ from aggregator.planner.ordered_error import OrderedError, simulated_error
 from protocol.domain import Line
 from protocol.notions import DeclaredPrior, Lip, MutualInformation, TranscriptPrior
 
-SURVEYS = 4
+PLAN_SURVEYS = 4
 """Number of simulated surveys for each reference shape."""
 
 _MOST_POWER = 10
@@ -169,7 +169,7 @@ class _GoalPlanner:
         self._all_values = rounded.size == question.size
 
     def _simulated(self, people: int) -> OrderedError:
-        return simulated_error(self._choice.channel, people, SURVEYS)
+        return simulated_error(self._choice.channel, people, PLAN_SURVEYS)
 
     def plan(self, goal: str, reports: int, target_errors: Sequence[float]) -> GoalPlan:
         errors = self._errors(reports)

@@ -20,7 +20,7 @@ from protocol.notions import Ldp
 EDGES = (2, 3, 5, 9)
 """The numbers of evenly spaced values that are tried."""
 
-AS_GOOD = 1.02
+EQUAL_ERROR = 1.02
 """Fewer values are used if the standard error is at most this times the least standard error. They need fewer bits,
 and lose less accuracy if people are near the ends of the range."""
 
@@ -56,7 +56,7 @@ def rounded_for_means(questions: Sequence[PlannedQuestion]) -> list[PlannedQuest
         if len(known) == len(edged_questions):
             tried.append((sum(known) - len(known) * spread, edged_questions))
     lowest = min(noise for noise, _ in tried)
-    return next(edged_questions for noise, edged_questions in tried if noise <= AS_GOOD**2 * lowest)
+    return next(edged_questions for noise, edged_questions in tried if noise <= EQUAL_ERROR**2 * lowest)
 
 
 def _mean_variance(question: PlannedQuestion) -> float | None:

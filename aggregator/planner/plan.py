@@ -63,7 +63,7 @@ class PlanRow:
                 "level": exact.nats(certificate.audited),
                 "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
                 "people_per_report": json_number(candidate.people_per_report),
-                "decode": candidate.mechanism.decode,
+                "decode": candidate.mechanism.decoding_cost,
                 "source": candidate.mechanism.source,
             }
             if candidate.person_mse is not None:

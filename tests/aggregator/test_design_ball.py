@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
 
 from aggregator.estimate.error import lip_mse, prior_mse
-from aggregator.families.lifts import lift_range, scaled
+from aggregator.families.lifts import level_for_ball, lift_range
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import projective
 from aggregator.families.response.recipe import randomized_response
@@ -144,7 +144,7 @@ def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
     distribution = np.random.default_rng(seed).dirichlet(np.full(len(parts), 0.7)) + 1e-4
     distribution /= distribution.sum()
     b, radius = math.exp(eps), billionths / RADIUS_UNITS
-    alone = math.exp(scaled(round(eps * NANONATS), billionths) / NANONATS)
+    alone = math.exp(level_for_ball(round(eps * NANONATS), billionths) / NANONATS)
     for low, high in (lift_range(b, radius), (1 / alone, alone)):
         assert low <= 1 <= high
         # The mixture of two lifts has the mean one. It is scaled to deviate from one as far as both ranges allow.
@@ -183,7 +183,7 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
     centre = optimal_table(prior, level)
     with pytest.raises(Uncertified, match="radius"):
         certify(centre, notion)
-    shrunk = optimal_table(prior, scaled(level, billionths))
+    shrunk = optimal_table(prior, level_for_ball(level, billionths))
     certify(shrunk, notion)
     plain = randomized_response(len(prior), level)
     errors = [lip_mse(channel, prior) for channel in (centre, table, shrunk)]

@@ -25,7 +25,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.planner.choice import AUTO, chosen, chosen_candidate
-from aggregator.planner.mean_edges import AS_GOOD
+from aggregator.planner.mean_edges import EQUAL_ERROR
 from protocol import exact
 from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.channels import Wave
@@ -229,7 +229,7 @@ def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
     """For a distribution each class has the channel that ``auto`` takes for this class alone, at its level.
 
     A wave that is named in the draft is used for both classes. For a mean both classes round to the same few numbers:
-    the fewest whose error of the mean over all people is at most ``AS_GOOD`` times the least.
+    the fewest whose error of the mean over all people is at most ``EQUAL_ERROR`` times the least.
     """
     made = read_draft(numbers(tmp_path))
     for level, channel in zip((NAT, 2 * NAT), made.channel.channels, strict=True):
@@ -249,8 +249,8 @@ def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
         except DomainError:
             continue
         errors[size] = sum(chosen_candidate(AUTO, one).mean_variance for one in asked) / 2 - 30**2 / 12
-    assert errors[mean.domain.size] <= AS_GOOD**2 * min(errors.values())
-    assert all(one > AS_GOOD**2 * min(errors.values()) for size, one in errors.items() if size < mean.domain.size)
+    assert errors[mean.domain.size] <= EQUAL_ERROR**2 * min(errors.values())
+    assert all(one > EQUAL_ERROR**2 * min(errors.values()) for size, one in errors.items() if size < mean.domain.size)
 
 
 def test_lint_names_each_mean_with_a_large_error(tmp_path) -> None:

@@ -43,7 +43,7 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
     bits, distribution = words(channel)
     reference, p, v = generator.dirichlet(np.ones(k)), generator.dirichlet(np.ones(k)), generator.normal(size=k)
     decoder = decoder_of(channel, reference)
-    of_word = np.array([decoder.plain.invert(word) for word in bits])
+    of_word = np.array([decoder.uncorrected.invert(word) for word in bits])
     mean = reference @ distribution @ of_word
     covariance = (of_word - mean).T @ ((reference @ distribution)[:, np.newaxis] * (of_word - mean))
     ones = np.ones(k)
@@ -60,7 +60,7 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
     np.testing.assert_allclose(decoder.vector_increments.largest, balanced.max(axis=0))
     np.testing.assert_allclose(decoder.vector_increments.smallest, balanced.min(axis=0))
     at_reference = reference @ distribution @ bits
-    assert decoder.variance(v, at_reference) <= decoder.plain.variance(v, at_reference) * (1 + 1e-9)
+    assert decoder.variance(v, at_reference) <= decoder.uncorrected.variance(v, at_reference) * (1 + 1e-9)
 
 
 def test_the_constraint_changes_no_bits_reported_without_noise():
@@ -83,7 +83,7 @@ def test_the_constraint_on_the_sum_reduces_the_variance(channel, most):
     lowers it from 28.8 to 25.7."""
     decoder = decoder_of(channel)
     distribution = decoder.forward(np.full(channel.inputs, 1 / channel.inputs))
-    assert decoder.variances(distribution).sum() <= most * decoder.plain.variances(distribution).sum()
+    assert decoder.variances(distribution).sum() <= most * decoder.uncorrected.variances(distribution).sum()
 
 
 def test_the_plan_states_the_error_of_the_estimate():
@@ -126,7 +126,7 @@ def covered(channel, p, n, surveys, seed):
         tally = Tally(drawn(channel, p, n, generator), n)
         low, high = solve(decoder, tally).intervals(0.05)
         hits += (low <= p) & (p <= high)
-    plain_low, plain_high = solve(decoder.plain, tally).intervals(0.05)
+    plain_low, plain_high = solve(decoder.uncorrected, tally).intervals(0.05)
     return hits / surveys, (high - low) / (plain_high - plain_low)
 
 

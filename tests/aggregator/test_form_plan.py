@@ -109,9 +109,9 @@ def test_sentences_state_the_associations_that_can_be_found(tmp_path: Path) -> N
     few = planned(tmp_path, 400)
     assert few.sentences[0].startswith("With 400 people at 1 nat, no association of medium strength")
     assert "In 3 of them, even the strongest association cannot be distinguished from none." in few.sentences
-    assert few.enough is not None
-    assert f"{in_nats(few.enough)} with 400 people" in few.sentences[-1]
-    at_that = planned(tmp_path, 400, epsilon=str(nats(few.enough)))
+    assert few.sufficient_level is not None
+    assert f"{in_nats(few.sufficient_level)} with 400 people" in few.sentences[-1]
+    at_that = planned(tmp_path, 400, epsilon=str(nats(few.sufficient_level)))
     assert sorted(table.detectable for table in at_that.tables)[1] <= MEDIUM, (
         "at the stated level, the second easiest of three tables must be detectable at medium strength"
     )
@@ -120,7 +120,7 @@ def test_sentences_state_the_associations_that_can_be_found(tmp_path: Path) -> N
         "With 10,000,000 people at 1 nat, an association of medium strength (Cramer's V 0.3) can be found in 3 of 3 "
         "pairs of questions."
     ]
-    assert many.enough is None
+    assert many.sufficient_level is None
     alone = replace(many, tables=())
     assert alone.sentences == ["No device is asked two questions, so no association can be found."]
 
@@ -131,11 +131,12 @@ def test_sentences_of_a_single_pair_name_its_questions(tmp_path: Path) -> None:
     table = few.tables[0]
     names = " and ".join(table.names)
     medium = f"association of medium strength (Cramer's V 0.3) can be found between {names}."
-    assert few.enough is not None
+    assert few.sufficient_level is not None
     assert replace(few, tables=(table,)).sentences == [
         f"With 400 people at 1 nat, no {medium}",
         "Even the strongest association cannot be distinguished from none.",
-        f"An association of medium strength needs {table.people:,} people, or {in_nats(few.enough)} with 400 people.",
+        f"An association of medium strength needs {table.people:,} people, or {in_nats(few.sufficient_level)} with 400 "
+        "people.",
     ]
     one = replace(many, tables=many.tables[:1])
     assert one.sentences == [f"With 10,000,000 people at 1 nat, an {medium}"]

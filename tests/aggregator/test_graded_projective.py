@@ -63,7 +63,7 @@ def test_all_points_of_a_geometry_need_no_balance():
     assert decoder.inputs == decoder.features
     share = np.array([0.5, 0.3, 0.2])
     assert decoder.invert(share).sum() == pytest.approx(1)
-    assert decoder.invert(share) == pytest.approx(decoder.plain.invert(share))
+    assert decoder.invert(share) == pytest.approx(decoder.uncorrected.invert(share))
     assert np.isfinite(decoder.variances(share)).all()
 
 
@@ -76,7 +76,7 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     one, and its variance at uniform shares is at most 1.02 times the least one of all unbiased estimates.
     """
     k, rng, distribution = channel.inputs, np.random.default_rng(1), dense(channel)
-    decoder = decoder_of(channel) if balanced else decoder_of(channel).plain
+    decoder = decoder_of(channel) if balanced else decoder_of(channel).uncorrected
     inverse = np.array([decoder.adjoint(unit) for unit in np.eye(k)]).T
     np.testing.assert_allclose(distribution @ inverse, np.eye(k), atol=1e-9)
     if balanced:

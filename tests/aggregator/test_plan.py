@@ -12,7 +12,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import NO_WORSE, projective, projective_high_low_error
 from aggregator.families.sets.recipe import subset_selection
 from aggregator.planner.catalogue import CATALOGUE
-from aggregator.planner.choice import AS_GOOD, Unsuited, best, candidates, chosen, most_bits_of
+from aggregator.planner.choice import EQUAL_GAIN, Unsuited, best, candidates, chosen, most_bits_of
 from aggregator.planner.plan import at_level, curve, plan
 from protocol import exact
 from protocol.domain import Buckets, Values
@@ -73,7 +73,7 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
     """``auto`` takes the first row of the plan: no other channel within the bit limit has a smaller exact error, to
     1e-9.
 
-    With a prior, its gain over no report is at least ``AS_GOOD`` times the largest gain. Every row has a reason.
+    With a prior, its gain over no report is at least ``EQUAL_GAIN`` times the largest gain. Every row has a reason.
     """
     rows = plan(question, 1000)
     name, channel = chosen("auto", question)
@@ -85,7 +85,7 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
     least = min(one.error for one in rivals if not math.isnan(one.error))
     if isinstance(question.notion, Lip):
         alone = prior_mse(question.notion.prior)
-        assert alone - rows[0].candidate.error >= AS_GOOD * (alone - least)
+        assert alone - rows[0].candidate.error >= EQUAL_GAIN * (alone - least)
     else:
         assert rows[0].candidate.error == pytest.approx(least, rel=1e-9)
     assert all(row.reason for row in rows)

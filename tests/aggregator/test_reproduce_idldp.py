@@ -267,7 +267,7 @@ def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
     direct = choose_padding(
         people.sets(),
         people.size,
-        lambda length: decoder_of(surveys.campaign(people.size, length, 5.0, "oue").channel).plain,
+        lambda length: decoder_of(surveys.campaign(people.size, length, 5.0, "oue").channel).uncorrected,
         len(people),
         lengths,
         unbiased=True,

@@ -104,7 +104,7 @@ def catalogue() -> str:
     """Return the table of every mechanism, with its description and source."""
     return grid(
         ["name", "what it does", "source", "decoding n reports"],
-        ([f"`{one.name}`", one.does, one.source, one.decode] for one in CATALOGUE),
+        ([f"`{one.name}`", one.description, one.source, one.decoding_cost] for one in CATALOGUE),
     )
 
 

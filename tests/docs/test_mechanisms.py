@@ -43,6 +43,6 @@ def test_every_row_of_the_papers_names_the_tests_that_prove_it() -> None:
 def test_every_mechanism_is_described() -> None:
     """Every mechanism has a line with its description, a line with its source, and the cost of decoding."""
     for mechanism in CATALOGUE:
-        assert mechanism.does
+        assert mechanism.description
         assert mechanism.source
-        assert mechanism.decode
+        assert mechanism.decoding_cost

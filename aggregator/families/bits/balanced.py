@@ -34,25 +34,24 @@ class BalancedDecoder(BitsDecoder):
     """A ``BitsDecoder`` whose shares sum to one.
 
     Attributes:
-        plain: the decoder without the correction.
+        uncorrected: the decoder without the correction.
     """
 
     def __init__(self, channel: Bits, reference: Floats) -> None:
         """Compute the correction with the least error at the shares ``reference``, which sum to one."""
         super().__init__(channel)
-        self._plain = BitsDecoder(channel)
-        self._distribution: Floats = (
-            self._b + self._a_minus_b * reference
-        )  # (k,) the expected share of reports with each bit set
-        variances = self._plain.variances(self._distribution)
+        self._uncorrected = BitsDecoder(channel)
+        # The expected share of reports with each bit set, (k,).
+        self._distribution: Floats = self._b + self._a_minus_b * reference
+        variances = self._uncorrected.variances(self._distribution)
         with_sum = variances - reference * (1 - reference)  # C1 of the formula above
         total = float(with_sum.sum())
         uneven = total > EVEN * float(variances.sum())
         self._part: Floats = with_sum / total if uneven else np.zeros_like(with_sum)  # u of the formula above
 
     @property
-    def plain(self) -> Decoder:
-        return self._plain
+    def uncorrected(self) -> Decoder:
+        return self._uncorrected
 
     def _without_sum(self, v: Floats) -> tuple[Floats, float]:
         """Return the weights w and the constant c for which v . raw' = w . raw + c."""
@@ -61,28 +60,28 @@ class BalancedDecoder(BitsDecoder):
 
     def intercept(self, v: Floats) -> float:
         rest, known = self._without_sum(v)
-        return self._plain.intercept(rest) + known
+        return self._uncorrected.intercept(rest) + known
 
     def invert(self, mean_features: Floats) -> Floats:
-        raw = self._plain.invert(mean_features)
+        raw = self._uncorrected.invert(mean_features)
         balanced: Floats = raw - self._part * (raw.sum() - 1)
         return balanced
 
     def adjoint(self, v: Floats) -> Floats:
-        return self._plain.adjoint(self._without_sum(v)[0])
+        return self._uncorrected.adjoint(self._without_sum(v)[0])
 
     def variances(self, mean_features: Floats) -> Floats:
-        raw, alone = self._plain.invert(mean_features), self._plain.variances(mean_features)
+        raw, alone = self._uncorrected.invert(mean_features), self._uncorrected.variances(mean_features)
         with_sum = alone - raw * (raw.sum() - raw)
         variances: Floats = alone - 2 * self._part * with_sum + self._part**2 * with_sum.sum()
         return np.maximum(variances, 0)  # with estimated shares, the variance may be slightly negative
 
     def variance(self, v: Floats, mean_features: Floats) -> float:
-        return self._plain.variance(self._without_sum(v)[0], mean_features)
+        return self._uncorrected.variance(self._without_sum(v)[0], mean_features)
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         """Return the steps of the uncorrected estimate; raw' would need one step for each possible word."""
-        return self._plain.binomial_steps(counts, reports)
+        return self._uncorrected.binomial_steps(counts, reports)
 
     @cached_property
     def vector_increments(self) -> VectorIncrements:
@@ -90,19 +89,19 @@ class BalancedDecoder(BitsDecoder):
         unset, set_ = self._b / self._a_minus_b, (1 - self._b) / self._a_minus_b
         largest = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
         smallest = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
-        return VectorIncrements(self._bearing(), smallest, largest)
+        return VectorIncrements(self._inverse_skewness(), smallest, largest)
 
-    def _bearing(self) -> Floats:
+    def _inverse_skewness(self) -> Floats:
         """Return 1 / skewness^2 of each value's contribution, the smaller of the numbers at share 0 and at share 1,
         (k,). The other bits are assumed to be independent, with the probabilities of the reference."""
         others = self._moments(self._distribution)
-        bearing = np.full(self.inputs, np.inf)
+        inverse_skewness = np.full(self.inputs, np.inf)
         for second, third in (self._moments(self._b), self._moments(self._a)):
             spread = self._part**2 * (others[0].sum() - others[0]) + (1 - self._part) ** 2 * second
             skew = -(self._part**3) * (others[1].sum() - others[1]) + (1 - self._part) ** 3 * third
             ratio = np.divide(spread**3, skew**2, out=np.full(self.inputs, np.inf), where=skew != 0)
-            bearing = np.minimum(bearing, np.where(spread > 0, ratio, 0.0))
-        return bearing
+            inverse_skewness = np.minimum(inverse_skewness, np.where(spread > 0, ratio, 0.0))
+        return inverse_skewness
 
     def _moments(self, distribution: Floats) -> tuple[Floats, Floats]:
         """Return the second and third central moments of each bit's contribution to its raw share, both (k,)."""

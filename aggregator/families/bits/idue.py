@@ -25,9 +25,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from aggregator.families.barrier import Problem, minimum
-from aggregator.families.bits.recipe import LEVEL_RESERVE, rounded
+from aggregator.families.bits.recipe import rounded
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import BITS, Mechanism, PlannedQuestion, Recipe
+from aggregator.families.rounding import LEVEL_RESERVE
 from protocol import exact
 from protocol.channels.bits.channel import Bits
 from protocol.domain.items import Items
@@ -47,8 +48,8 @@ def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> 
     Raises:
         ValueError: an unknown kind, or a class without a shown input.
     """
-    number = sum(map(len, notion.classes))
-    counted = number if shown_count is None else shown_count
+    input_count = sum(map(len, notion.classes))
+    counted = input_count if shown_count is None else shown_count
     sizes = [sum(x < counted for x in members) for members in notion.classes]
     if not all(sizes):
         raise ValueError("a budget has no value whose share is shown; each budget needs at least one such value")
@@ -57,11 +58,11 @@ def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> 
         levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)
     a, b = optimum(sizes, levels, kind)
     chances = [rounded(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
-    number_of = [0] * number
+    class_of = [0] * input_count
     for number, members in enumerate(notion.classes):
         for x in members:
-            number_of[x] = number
-    return Bits.over([chances[number] for number in number_of])
+            class_of[x] = number
+    return Bits.over([chances[number] for number in class_of])
 
 
 def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
@@ -156,7 +157,7 @@ class _Free(_Encoding):
         half = np.full(2 * t, 0.45 * self.bounds.min())
         f, h = _odds(half[:t]), _odds(half[t:])
         self.start = np.append(half, 2 * float(self.sizes @ (f * (1 + h)) + (h - f).max()))
-        self.curves = t
+        self.nonlinear_count = t
 
     def objective(self, z: Floats) -> float:
         return float(z[-1])

@@ -15,14 +15,11 @@ import numpy as np
 
 from aggregator.families.barrier import Problem, minimum
 from aggregator.families.decoder import Floats, Integers
-from aggregator.families.mechanism import BITS, Mechanism, for_prior, for_sensitive, plain
-from aggregator.families.rounding import D, ceil
+from aggregator.families.mechanism import BITS, Mechanism, for_ldp, for_prior, for_sensitive
+from aggregator.families.rounding import LEVEL_RESERVE, D, ceil
 from protocol import exact
 from protocol.channels.bits.channel import Bits, S
 from protocol.exact import exp_lower
-
-LEVEL_RESERVE = 1e-9
-"""The part of a level that is reserved for rounding of probabilities computed in floating point."""
 
 PRIOR_CLASSES = 64
 """Maximum number of classes of priors: the exact audit compares every two classes."""
@@ -205,10 +202,14 @@ MECHANISMS = (
         "a bit for each value; ones and zeros flip equally often",
         "Erlingsson et al. 2014",
         BITS,
-        plain(rappor, MOST_BITS),
+        for_ldp(rappor, MOST_BITS),
     ),
     Mechanism(
-        "oue", "a bit for each value; zeros flip less often than ones", "Wang et al. 2017", BITS, plain(oue, MOST_BITS)
+        "oue",
+        "a bit for each value; zeros flip less often than ones",
+        "Wang et al. 2017",
+        BITS,
+        for_ldp(oue, MOST_BITS),
     ),
     Mechanism(
         "utility-rappor",

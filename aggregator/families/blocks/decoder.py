@@ -66,7 +66,7 @@ class ConstantDecoder(Decoder):
 
 
 @dataclass(frozen=True)
-class _Alike:
+class _EqualBlocks:
     """The blocks that have the same inner channel.
 
     Attributes:
@@ -113,16 +113,16 @@ class BlocksDecoder(Decoder):
         self._shown = (ONE - channel.hidden) / ONE
         self._open = np.array(channel.members[OPEN], dtype=np.int64)
         self._own = channel.offsets[OPEN] + np.arange(len(self._open))
-        alike: dict[Channel, list[int]] = {}
+        equal_blocks: dict[Channel, list[int]] = {}
         for block, inner in enumerate(channel.channels, 1):
-            alike.setdefault(inner, []).append(block)
+            equal_blocks.setdefault(inner, []).append(block)
         self._groups = [
-            _Alike(
+            _EqualBlocks(
                 ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner),
                 np.array([channel.offsets[block] for block in blocks])[:, np.newaxis] + np.arange(inner.outputs),
                 np.array([channel.members[block] for block in blocks], dtype=np.int64),
             )
-            for inner, blocks in alike.items()
+            for inner, blocks in equal_blocks.items()
         ]
 
     @cached_property
@@ -211,7 +211,7 @@ class BlocksDecoder(Decoder):
         base = np.zeros(len(self._open))
         return base, np.full((1, len(self._open)), 1 / self._shown), counts[self._own][np.newaxis]
 
-    def _steps(self, group: _Alike, counts: Integers, reports: int) -> tuple[Floats, Floats, Integers]:
+    def _steps(self, group: _EqualBlocks, counts: Integers, reports: int) -> tuple[Floats, Floats, Integers]:
         """Return base, heights and counts of the inputs of ``group``, block by block."""
         steps = group.binomial_steps(counts)
         outside = self._aside[group.members]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from aggregator.families.mechanism import Build, PlannedQuestion, Recipe, plain
+from aggregator.families.mechanism import Build, PlannedQuestion, Recipe, for_ldp
 from aggregator.families.rounding import D, ceil
 from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import OPEN, Constant, largest_weight
@@ -66,7 +66,7 @@ def everywhere(build: Build) -> Callable[[PlannedQuestion], Recipe | str]:
             return lambda: high_low(notion.size, notion.sensitive, notion.level, build)
         if isinstance(notion, Block):
             return lambda: in_blocks(block_numbers(notion), notion.level, build)
-        return plain(build)(question)
+        return for_ldp(build)(question)
 
     return recipe
 

@@ -75,7 +75,7 @@ class GradedDecoder(Decoder):
         return Cycle(self._channel.geometry, self.inputs)
 
     @property
-    def plain(self) -> Decoder:
+    def uncorrected(self) -> Decoder:
         return GradedDecoder(self._channel, balanced=False) if self._balanced else self
 
     def forward(self, p: Floats) -> Floats:
@@ -134,31 +134,31 @@ class GradedDecoder(Decoder):
     def vector_increments(self) -> VectorIncrements:
         less, beyond = self._common
         number = len(self._channel.members)
-        bearing, smallest, largest = np.empty(number), np.empty(number), np.empty(number)
+        inverse_skewness, smallest, largest = np.empty(number), np.empty(number), np.empty(number)
         for place, members in enumerate(self._channel.members):
             x = members[0]  # all inputs of a class have the same a and u
             common = self._factor[x] * less + self._part[x] * beyond
-            bearing[place] = self._bearing(x, common)
+            inverse_skewness[place] = self._inverse_skewness(x, common)
             # The bounds assume that each output lies inside some set of the class and outside another one, which can
             # only widen them.
             smallest[place], largest[place] = -common.max(), self._factor[x] - common.min()
         classes = np.asarray(self._channel.class_of, dtype=np.int64)
-        return VectorIncrements(bearing[classes], smallest[classes], largest[classes])
+        return VectorIncrements(inverse_skewness[classes], smallest[classes], largest[classes])
 
-    def _bearing(self, x: int, common: Floats) -> float:
+    def _inverse_skewness(self, x: int, common: Floats) -> float:
         """Return 1 / skewness^2 of a report's contribution to ``x``, the smaller of the numbers at a share of 1, and at
         a share of 0 with all other values equally common."""
         alone = np.zeros(self.inputs)
         alone[x] = 1
         inside = np.rint(self._cycle.over_inputs(alone))
         adds = self._factor[x] * inside - common
-        bearing = np.inf
+        inverse_skewness = np.inf
         for distribution in (self.forward(alone), self.forward((1 - alone) / (self.inputs - 1))):
             away = adds - distribution @ adds
             skew = float(distribution @ away**3)
             if skew:
-                bearing = min(bearing, float(distribution @ away**2) ** 3 / skew**2)
-        return bearing
+                inverse_skewness = min(inverse_skewness, float(distribution @ away**2) ** 3 / skew**2)
+        return inverse_skewness
 
     @property
     def ceiling(self) -> Floats:

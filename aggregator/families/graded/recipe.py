@@ -23,10 +23,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.families.barrier import PRECISION, Problem, minimum
-from aggregator.families.bits.recipe import LEVEL_RESERVE
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import POINTS, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.projective.recipe import NO_WORSE, geometries, sizes
+from aggregator.families.rounding import LEVEL_RESERVE
 from protocol import exact
 from protocol.channels.graded.channel import MAX_INPUT_CLASSES, GradedProjective
 from protocol.channels.support import ONE
@@ -171,7 +171,7 @@ def _bounds_of(notion: Pairwise, classes: Sequence[Sequence[int]]) -> Floats:
     return levels
 
 
-def _serves(question: PlannedQuestion) -> Recipe | str:
+def _recipe(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Graded | Matrix):
         return "it needs bounds that differ between values: notions minid, avgid and pairwise"
@@ -190,6 +190,6 @@ MECHANISMS = (
         "a point of a projective space, with more noise for a smaller budget, log2 k bits",
         "halftruth; posed as open in Gu et al. 2020",
         POINTS,
-        _serves,
+        _recipe,
     ),
 )

@@ -14,13 +14,12 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import DENSE, Mechanism, PlannedQuestion, Recipe
-from aggregator.families.rounding import D, ceil
+from aggregator.families.rounding import LEVEL_RESERVE, D, ceil
 from protocol import exact
 from protocol.channels.noise.channel import MAX_POINTS, NOISE_SCALE, Noise
 from protocol.domain import MICRODEGREES, Domain, Grid, Line
@@ -28,17 +27,12 @@ from protocol.errors import NotionError
 from protocol.exact import exp_lower
 from protocol.notions import Geo, Ldp
 
-Floats: TypeAlias = NDArray[np.float64]
-
 ONE = 1 << NOISE_SCALE
 
 EARTH = 6_371_008
 """The mean radius of the Earth in metres."""
 
 METRICS = ("steps", "numbers", "degrees", "kilometres")
-
-ROOM = 1e-9
-"""The part of a level that is reserved for rounding."""
 
 FLOOR = 1 << 28
 """Maximum of the weight that planar noise adds to every step; steps to the last row or column may get more. With this
@@ -107,7 +101,7 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
     """
     if not 0 < sigma < math.inf:
         raise ValueError(f"sigma must be a finite number of steps above 0, not {sigma}")
-    floor = math.exp(-exact.nats(level) * (1 - ROOM))
+    floor = math.exp(-exact.nats(level) * (1 - LEVEL_RESERVE))
     distribution = np.maximum(np.exp(-0.5 * (np.arange(size) / sigma) ** 2), floor)
     beyond = np.arange(size - 1, math.ceil(size + 40 * sigma))
     distribution[-1] = max(
@@ -159,7 +153,7 @@ def planar(geo: Geo) -> Noise:
             break
         # Truncation and rounding raise the audited level above the requested level, and mass at the border lowers it,
         # so the rate is corrected.
-        rate *= geo.level / audited * (1 - ROOM)
+        rate *= geo.level / audited * (1 - LEVEL_RESERVE)
     if best is None:
         raise NotionError(
             "the level between neighbouring cells is too low for any noise; use larger cells or a higher level"

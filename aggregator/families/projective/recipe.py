@@ -155,7 +155,7 @@ def geometries(size: int) -> Iterator[tuple[int, int, int]]:
                 yield order, dimension, (points - 1).bit_length()
 
 
-def _serves(question: PlannedQuestion) -> Recipe | str:
+def _recipe(question: PlannedQuestion) -> Recipe | str:
     """Return the recipe for the notion of ``question``, or the reason why there is no recipe for this notion."""
     notion = question.notion
     if not isinstance(notion, HighLow):
@@ -173,6 +173,6 @@ MECHANISMS = (
         "a point of a projective space, log2 k bits",
         "Feldman et al. 2022",
         POINTS,
-        _serves,
+        _recipe,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from aggregator.families.mechanism import BITS, TRIPLES, Mechanism, plain
+from aggregator.families.mechanism import BITS, TRIPLES, Mechanism, for_ldp
 from aggregator.families.rounding import D, ceil
 from aggregator.families.support import outside_weight, support_error
 from protocol import exact
@@ -85,13 +85,13 @@ MECHANISMS = (
         "a random subset; subsets with the true value are more likely than the others; k bits",
         "Ye, Barg 2018",
         BITS,
-        plain(subset_selection, 62, 4),
+        for_ldp(subset_selection, 62, 4),
     ),
     Mechanism(
         "triples",
         "a triple of values from a public list; triples with the true value are more likely than the others",
         "Ye, Barg 2018, d = 3, on a Steiner triple system (Bose 1939)",
         TRIPLES,
-        plain(triples, MAX_INPUTS, 4),
+        for_ldp(triples, MAX_INPUTS, 4),
     ),
 )

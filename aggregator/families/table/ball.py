@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aggregator.families.decoder import Floats
 from aggregator.families.lifts import lift_range
-from aggregator.families.table.column_generation import Coordinates, Floats, Mixture
+from aggregator.families.table.column_generation import Coordinates, Mixture
 
 MOST_LISTED = 10
 """Maximum number of inputs for which all staircases are listed; 10 inputs have about 3^10 staircases."""

@@ -19,12 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from aggregator.families.decoder import Floats
 from protocol.errors import ChannelError
-
-Floats = NDArray[np.float64]
 
 _LISTED = 14
 """Maximum number of coordinates for which all corners are listed and priced, so that the result is the optimum."""

@@ -12,19 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
+from aggregator.families.decoder import Floats
 from protocol import exact
 from protocol.channels import Table
 from protocol.errors import NotionError
 
-Floats: TypeAlias = NDArray[np.float64]
-
-ROOM = 2e-8
+RESERVE = 2e-8
 """Nats of the cap that are reserved for rounding, because the audit's upper bound is a few nanonats too high."""
 
 RAREST = 1e-12
@@ -53,8 +50,7 @@ def mutual_information_table(
         distortion: (k, k) finite numbers d(x, y), the cost of output y for input x; by default 1 if x and y differ,
             else 0.
     Raises:
-        NotionError: the cap is at most ``ROOM``, or it does not bind because the channel without distortion satisfies
-            it.
+        NotionError: the cap is at most ``RESERVE``, or the channel without distortion already satisfies it.
         ValueError: ``distortion`` does not have the shape (k, k), or is not finite.
     """
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
@@ -63,7 +59,7 @@ def mutual_information_table(
         raise ValueError(f"the distortion must be a table of {len(distribution)} x {len(distribution)} finite numbers")
     # A constant added to all costs of an input does not change the optimum.
     d = d - d.min(axis=1, keepdims=True)
-    allowed = exact.nats(cap) - ROOM
+    allowed = exact.nats(cap) - RESERVE
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, distribution
     if (
         allowed <= 0
@@ -75,7 +71,7 @@ def mutual_information_table(
         raise NotionError(
             "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
             if allowed > 0
-            else f"the bound on the mutual information must be above {ROOM:g} nats, not {exact.in_nats(cap)}"
+            else f"the bound on the mutual information must be above {RESERVE:g} nats, not {exact.in_nats(cap)}"
         )
     r = distribution
     for _ in range(45):
@@ -99,13 +95,13 @@ def mutual_information_of(distribution: Floats, rows: Floats) -> float:
 def _output_distribution(distribution: Floats, d: Floats, price: float, start: Floats) -> Floats:
     """Return the output distribution of the best channel if a unit of distortion costs ``price`` nats, shape (k,)."""
     size = len(distribution)
-    worth = np.exp(-price * d)
+    factors = np.exp(-price * d)
 
     def cost(r: Floats) -> tuple[float, Floats]:
         # The objective is minus the mean of ln sum over y of r[y] e^(-s d), convex in r (Cover, Thomas 2006, eq.
         # 10.124).
-        mean_worth = worth @ np.maximum(r, 0) + 1e-300
-        return -float(distribution @ np.log(mean_worth)), -(distribution / mean_worth) @ worth
+        mean_factors = factors @ np.maximum(r, 0) + 1e-300
+        return -float(distribution @ np.log(mean_factors)), -(distribution / mean_factors) @ factors
 
     result = optimize.minimize(
         cost,

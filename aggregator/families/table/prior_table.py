@@ -14,9 +14,10 @@ from functools import lru_cache
 import numpy as np
 
 from aggregator.estimate.error import lip_mse, prior_mse
-from aggregator.families.lifts import scaled
+from aggregator.families.decoder import Floats
+from aggregator.families.lifts import level_for_ball
 from aggregator.families.table.ball import Staircases, of_two
-from aggregator.families.table.column_generation import Coordinates, Floats, Mixture, best_mixture
+from aggregator.families.table.column_generation import Coordinates, Mixture, best_mixture
 from protocol import exact, personal
 from protocol.channels import Table
 from protocol.channels.response.channel import RESPONSE_SCALE
@@ -113,7 +114,7 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     """
     best = optimal_table(prior, level, radius)
     # Two nanonats are reserved for the rounding of the table's cells.
-    other = personal.lip_response(prior, scaled(level, radius) - 2)
+    other = personal.lip_response(prior, level_for_ball(level, radius) - 2)
     best_error, other_error = lip_mse(best, prior), lip_mse(other, prior)
     more = min((MOST_ERROR - 1) * best_error, MOST_LOST * (prior_mse(prior) - best_error)) / max(
         other_error - best_error, 1e-12

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aggregator.families.lifts import scaled
+from aggregator.families.lifts import level_for_ball
 from aggregator.families.mechanism import COUNT, DENSE, Mechanism, PlannedQuestion, Recipe, for_priors_near
 from aggregator.families.table.mutual_information import mutual_information_table
 from aggregator.families.table.prior_table import estimable_table, optimal_table
@@ -64,7 +64,7 @@ def _centre(question: PlannedQuestion) -> Recipe | str:
         return "it needs a prior with a radius"
     if question.size > MOST_COLUMNS:
         return f"it supports at most {MOST_COLUMNS} values"
-    return lambda: optimal_table(notion.prior, scaled(notion.level, notion.radius))
+    return lambda: optimal_table(notion.prior, level_for_ball(notion.level, notion.radius))
 
 
 MECHANISMS = (

@@ -15,12 +15,11 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
+from aggregator.families.decoder import Floats, Integers
 from aggregator.families.rounding import D, ceil
 from protocol import exact, notions
 from protocol.channels import Table
@@ -29,14 +28,12 @@ from protocol.errors import NotionError, Uncertified
 from protocol.exact import exp_lower
 from protocol.notions import UNBOUNDED, Matrix
 
-Floats: TypeAlias = NDArray[np.float64]
-
 ONE = 1 << TABLE_SCALE
 
 MOST_VALUES = 12
 """Maximum number of values of ``best_table``, which lists all subsets of the values."""
 
-ROOM = 1e-8
+RESERVE = 1e-8
 """Nats of each level that are reserved for rounding to integers."""
 
 
@@ -104,7 +101,7 @@ def best_table(matrix: Matrix) -> Table:
     if size == 2:
         return binary_optimum(matrix.levels[0][1], matrix.levels[1][0])
     distribution = np.full(size, 1 / size)
-    rays, weights = _designed(_shortest(matrix), distribution, exact.nats(min(finite)) - ROOM)
+    rays, weights = _design(_shortest(matrix), distribution, exact.nats(min(finite)) - RESERVE)
     for faint in (1e-8, 1e-6, 1e-4):
         table = _rounded(*_without(rays, weights, distribution, faint))
         try:
@@ -116,15 +113,15 @@ def best_table(matrix: Matrix) -> Table:
 
 
 def _shortest(matrix: Matrix) -> Floats:
-    """Return the tightest bound of each pair over all paths of pairs, shape (k, k), in nats, minus ``ROOM``."""
-    levels = np.array([[np.inf if e == UNBOUNDED else exact.nats(e) - ROOM for e in row] for row in matrix.levels])
+    """Return the tightest bound of each pair over all paths of pairs, shape (k, k), in nats, minus ``RESERVE``."""
+    levels = np.array([[np.inf if e == UNBOUNDED else exact.nats(e) - RESERVE for e in row] for row in matrix.levels])
     np.fill_diagonal(levels, 0.0)
     for through in range(len(levels)):
         levels = np.minimum(levels, levels[:, through, np.newaxis] + levels[through])
     return levels
 
 
-def _designed(levels: Floats, distribution: Floats, level: float) -> tuple[Floats, Floats]:
+def _design(levels: Floats, distribution: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the rays of the best design found, shape (k, m), and their weights, (m,)."""
     size = len(distribution)
     # The starting design is LDP at the smallest level, and only better designs replace it.
@@ -203,9 +200,7 @@ def _subset_rays(levels: Floats) -> Floats:
     return np.array(rays).T
 
 
-def _solved(
-    rays: Floats, chosen: NDArray[np.int64], weights: Floats, distribution: Floats
-) -> tuple[NDArray[np.int64], Floats]:
+def _solved(rays: Floats, chosen: Integers, weights: Floats, distribution: Floats) -> tuple[Integers, Floats]:
     """Return the chosen rays whose optimal weight is positive, and the optimal weights."""
     v, ones = rays[:, chosen], np.ones(len(distribution))
     scale = float(np.trace(np.linalg.inv((v * weights) @ v.T)))

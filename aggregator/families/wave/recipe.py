@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from math import gcd
 
-from aggregator.families.mechanism import Mechanism, PlannedQuestion, Recipe, plain
+from aggregator.families.mechanism import Mechanism, PlannedQuestion, Recipe, for_ldp
 from aggregator.families.rounding import D, ceil
 from protocol.channels import Wave
 from protocol.channels.support import ONE
@@ -64,7 +64,7 @@ def _on_numbers(question: PlannedQuestion) -> Recipe | str:
         return "it needs numbers, dates or ordered values"
     if isinstance(question.notion, Lip):
         return "it needs a notion without a prior"
-    return plain(wave)(question)
+    return for_ldp(wave)(question)
 
 
 MECHANISMS = (

@@ -16,9 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
+from aggregator.families.decoder import Floats
 from aggregator.families.lifts import lift_range
 from aggregator.families.mechanism import POINTS, Mechanism, for_priors_near
-from aggregator.families.table.column_generation import Coordinates, Floats, Mixture, best_mixture, plain_mixture
+from aggregator.families.table.column_generation import Coordinates, Mixture, best_mixture, plain_mixture
 from aggregator.families.table.prior_table import ATTEMPTS, LEAST_PART, MOST_ERROR, MOST_LOST, SHRINK
 from aggregator.families.windows.decoder import MOST_CELLS, MOST_INPUTS, WindowsDecoder
 from protocol import exact
@@ -43,11 +44,11 @@ _ORDERS_OF_MANY = 2
 _MOST_CELLS = 2**13
 _LEAST_OUTPUTS = 2**12
 _OUTPUTS_PER_INPUT = 16
-_WORTH = 5e-4
+_EQUAL_GAIN = 5e-4
 """Among the designs whose gain is within this part of the best gain, the design with the fewest outputs is used."""
 _SPARE = 2.0**-24
 """The probability of the uninformative output that takes the rounding remainders; this part of the gain is lost."""
-_GOOD = 1e-3
+_CELL_LOSS = 1e-3
 """The number of cells is the smallest that loses at most this part of the windows' gain, or a fifth of this part of
 the heavy inputs' gain."""
 
@@ -152,7 +153,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         sizes.add(len(split.heavies))
         for cells in _cells(split):
             part = _part(split, cells, prior)
-            channel = _rounded(_designed(split, cells, part), prior, orders=1)
+            channel = _rounded(_design(split, cells, part), prior, orders=1)
             if radius and designs and not _affordable(channel, notion):
                 # The audit of a ball visits all windows, and only designs with few heavy inputs keep it fast enough.
                 continue
@@ -170,13 +171,13 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         designs = [
             design for design in designs if design[0] <= dearest and design[1] <= MOST_CELLS // len(prior)
         ] or designs
-    acceptable = guess - (guess - min(designs)[0]) * (1 - _WORTH)
+    acceptable = guess - (guess - min(designs)[0]) * (1 - _EQUAL_GAIN)
     _, _, heavies, cells, part = min(
         (design for design in designs if design[0] <= acceptable), key=lambda design: design[1]
     )
     for attempt in range(ATTEMPTS):
         split = _split(distribution, notion, SHRINK * 4**attempt, heavies)
-        channel = _rounded(_designed(split, cells, part), prior, orders=1)
+        channel = _rounded(_design(split, cells, part), prior, orders=1)
         channel = replace(channel, orders=_orders(channel, notion))
         try:
             certify(channel, notion)
@@ -224,7 +225,7 @@ def _cells(split: _Split) -> list[int]:
     arcs, heavy = split.distribution[split.tail], split.distribution[split.heavies]
     spread = mixture.lifts[:, :-1] - mixture.weights @ mixture.lifts[:, :-1] / mixture.weights.sum()
     of_heavies = float(mixture.weights @ spread**2 @ heavy**2)
-    lost = max(_GOOD * best, _GOOD / 5 * of_heavies / float((arcs**2).sum()))
+    lost = max(_CELL_LOSS * best, _CELL_LOSS / 5 * of_heavies / float((arcs**2).sum()))
     numbers = {int(tried[next(place for place, gain in enumerate(gains) if gain >= best - lost)])}
     if arcs.max() == arcs.min() and len(arcs) <= maximum:
         numbers.add(len(arcs))
@@ -249,7 +250,7 @@ def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, flo
     return max(shapes, key=lambda shape: (shape[1] - mean) * (mean - shape[2]))
 
 
-def _designed(split: _Split, cells: int, part: float = 0) -> _Design:
+def _design(split: _Split, cells: int, part: float = 0) -> _Design:
     """Return the design of the best mixture, mixed with probability ``part`` with a mixture that distinguishes all
     inputs."""
     mixture = split.mixture
@@ -270,12 +271,12 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
     The part is also 0 if no unbiased estimate would be computed. It increases the error by at most as much as in
     ``estimable_table``.
     """
-    best = _designed(split, cells)
+    best = _design(split, cells)
     if best.estimable or not split.heavies or len(prior) > MOST_INPUTS:
         return 0.0
     distribution = split.distribution
     best_error, other_error = (
-        _error(_rounded(design, prior, 1), distribution) for design in (best, _designed(split, cells, 1))
+        _error(_rounded(design, prior, 1), distribution) for design in (best, _design(split, cells, 1))
     )
     gained = 1 - float((distribution**2).sum()) - best_error
     more = min((MOST_ERROR - 1) * best_error, MOST_LOST * gained) / max(other_error - best_error, 1e-12)

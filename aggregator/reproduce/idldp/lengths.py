@@ -87,8 +87,8 @@ def planned(
 
     def decoder(length: int) -> Decoder:
         if name == "OUE":
-            return decoder_of(unary.oue(people.size + length, exact.level_from(eps))).plain
-        return decoder_of(campaign(people.size, length, eps, RECIPES[name]).channel).plain
+            return decoder_of(unary.oue(people.size + length, exact.level_from(eps))).uncorrected
+        return decoder_of(campaign(people.size, length, eps, RECIPES[name]).channel).uncorrected
 
     return choose_padding(sets, people.size, decoder, len(people), lengths, unbiased=unbiased)
 

@@ -50,7 +50,7 @@ def point_errors(people: ItemHolders, eps: float, generator: np.random.Generator
         eps: the smallest budget of an item, in nats.
     """
     channel = campaign(people.size, 0, eps, GRADED, parts).channel
-    decoder = decoder_of(channel).plain
+    decoder = decoder_of(channel).uncorrected
     deviations = np.empty((ASSIGNMENTS, people.size))
     for deviation in deviations:
         order = generator.permutation(people.size)

@@ -258,7 +258,7 @@ def simulated_survey(
     if length:
         inputs = np.append(inputs, reported[people.size :])
     tally = simulated_people.tally(campaign.channel, inputs, generator)
-    return ItemSurvey(campaign, solve(decoder_of(campaign.channel).plain, tally), order, len(people))
+    return ItemSurvey(campaign, solve(decoder_of(campaign.channel).uncorrected, tally), order, len(people))
 
 
 def frequent(counts: Integers | Floats, k: int) -> Integers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from aggregator.estimate.error import lip_mse, prior_mse
-from aggregator.families.lifts import scaled
+from aggregator.families.lifts import level_for_ball
 from aggregator.families.response.recipe import lip_response, randomized_response
 from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
@@ -45,7 +45,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
             nano = level(eps)
             centre = optimal_table(prior, nano)
             ours = [lip_mse(optimal_table(prior, nano, _units(radius)), prior) for radius in RADII]
-            shrunk = [lip_mse(optimal_table(prior, scaled(nano, _units(radius))), prior) for radius in RADII]
+            shrunk = [lip_mse(optimal_table(prior, level_for_ball(nano, _units(radius))), prior) for radius in RADII]
             plain = lip_mse(randomized_response(len(prior), nano), prior)
             panels.append(
                 Panel(
@@ -66,7 +66,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
                     f"error of {ours[0]:.5f})",
                     f"errors for a radius of {SHOWN:g}: {ours[place]:.5f} with the channel for all priors within the "
                     f"radius, {shrunk[place]:.5f} with the channel for the declared prior alone at "
-                    f"{exact.nats(scaled(nano, _units(SHOWN))):.3f} nats. Error of randomised response: "
+                    f"{exact.nats(level_for_ball(nano, _units(SHOWN))):.3f} nats. Error of randomised response: "
                     f"{plain:.5f}; of the LIP channel if nothing is known about the prior: {ours[-1]:.5f}",
                     f"the channel for the declared prior alone at {exact.in_nats(nano)} has a level of "
                     f"{_kept(centre, prior, SHOWN):.3f} nats for the worst prior within the radius",
