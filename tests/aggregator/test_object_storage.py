@@ -241,12 +241,12 @@ def test_compaction_keeps_the_rows_and_replaced_objects(bucket, study):
     assert abs(now - next(below(study.path)).changed) < 60
     done = {one.table: one for one in compact(study, now=now)}
     assert (done[REPORTS].before.files, done[REPORTS].after.files) == (3, 1)
-    assert (done[REPORTS].removed.files, done[REPORTS].kept.files) == (0, 3)
+    assert (done[REPORTS].removed.files, done[REPORTS].retained.files) == (0, 3)
     assert (rows(study), study.status(NOW)) == before
     old = tables.query(tables.snapshot(study.path / REPORTS, version), "SELECT count(*) AS n FROM rows")
     assert old["n"].to_pylist() == [3]
     done = {one.table: one for one in compact(study, now=now + RETENTION + HOUR)}
-    assert (done[REPORTS].removed.files, done[REPORTS].kept.files) == (3, 0)
+    assert (done[REPORTS].removed.files, done[REPORTS].retained.files) == (3, 0)
     assert rows(Study.open(study.path)) == before[0]
     assert not [file for file in below(study.path) if file.place.name.startswith(".")]
 

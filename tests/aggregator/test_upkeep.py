@@ -134,7 +134,7 @@ def test_compaction_changes_only_files(study, before):
     done = {one.table: one for one in compact(study, now=time.time())}
     assert contents(Study.open(study.path)) == before
     reports = done["reports"]
-    assert (reports.before.files, reports.after.files, reports.kept.files) == (7, 3, 7)
+    assert (reports.before.files, reports.after.files, reports.retained.files) == (7, 3, 7)
     assert (done["rejects"].before.files, done["rejects"].after.files) == (3, 1)
     assert all(not one.removed.files and not one.left for one in done.values())
     assert take(study, report(0, PLAIN, 0)).refused == {"replayed": 1}
@@ -234,11 +234,11 @@ def test_unused_files_are_removed_after_the_retention(study, before):
         path.write_bytes(b"stray")
     now = time.time()
     done = compact(study, now=now)[2]
-    assert (done.removed.files, done.kept.files) == (0, 10)
+    assert (done.removed.files, done.retained.files) == (0, 10)
     assert compact(study, now=now + 7 * DAY - HOUR)[2].removed.files == 0
     age(study.path, 8 * DAY)
     done = compact(study, now=now)[2]
-    assert (done.removed.files, done.kept.files) == (10, 0)
+    assert (done.removed.files, done.retained.files) == (10, 0)
     assert not any(path.exists() for path in strays)
     assert all(path.exists() for path in strangers)
     assert contents(study) == before
