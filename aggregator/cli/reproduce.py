@@ -62,12 +62,12 @@ def reproduce(
     from aggregator.reproduce.document import run_experiments
     from aggregator.reproduce.draw import draw  # matplotlib takes a second to load
     from aggregator.reproduce.experiment import STEPS
-    from aggregator.reproduce.page import part
+    from aggregator.reproduce.page import paper_section
 
-    names = [experiment.name for experiment in experiments(paper)]
-    unknown = sorted(set(only) - set(names))
-    if unknown:
-        raise click.UsageError(f"{paper} has no experiment {unknown[0]!r}; its experiments are: {', '.join(names)}")
+    try:
+        count = len(experiments(paper, only))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
     def begun(_: Experiment) -> None:
         """Create the output folder before an experiment runs, so that an error stops the command before minutes of
@@ -79,11 +79,11 @@ def reproduce(
                 error.errno, f"the folder cannot be created: {error.strerror}. Name another folder with --out", str(out)
             ) from None
 
-    with printing.progress(paper, STEPS * len(only or names)) as advance:
+    with printing.progress(paper, STEPS * count) as advance:
         document = run_experiments(paper, DataFolder(data), seed, quick=quick, only=only, begun=begun, advance=advance)
     if document.runs:
         (out / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
-        (out / f"{paper}.md").write_text(part(document, ".") + "\n", encoding="utf-8")
+        (out / f"{paper}.md").write_text(paper_section(document, ".") + "\n", encoding="utf-8")
         for run in document.runs:
             if run.figure:
                 draw(run, out / f"{paper}-{run.name}.png")

@@ -31,6 +31,7 @@ statements may be quoted.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import import_module
 
 from aggregator.reproduce.experiment import Experiment
@@ -44,7 +45,15 @@ PAPERS = {
 """The papers, by name of their module."""
 
 
-def experiments(paper: str) -> tuple[Experiment, ...]:
-    """Return the experiments of a paper, in the paper's order."""
-    paper_experiments: tuple[Experiment, ...] = import_module(f"aggregator.reproduce.{paper}").EXPERIMENTS
-    return paper_experiments
+def experiments(paper: str, only: Collection[str] = ()) -> list[Experiment]:
+    """Return the experiments of a paper, or those whose names are in ``only``, in the paper's order.
+
+    Raises:
+        ValueError: ``only`` has a name that is not an experiment of the paper.
+    """
+    offered: tuple[Experiment, ...] = import_module(f"aggregator.reproduce.{paper}").EXPERIMENTS
+    names = [experiment.name for experiment in offered]
+    unknown = sorted(set(only) - set(names))
+    if unknown:
+        raise ValueError(f"{paper} has no experiment {unknown[0]!r}; its experiments are: {', '.join(names)}")
+    return [experiment for experiment in offered if not only or experiment.name in only]

@@ -17,7 +17,7 @@ from aggregator.reproduce import PAPERS
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.document import run_experiments
 from aggregator.reproduce.draw import draw
-from aggregator.reproduce.page import written
+from aggregator.reproduce.page import replace_section
 
 DOCS = Path(__file__).parents[2] / "docs"
 SEED = 1
@@ -38,7 +38,8 @@ def main() -> None:
             for run in document.runs:
                 if run.figure:
                     draw(run, figures / f"{paper}-{run.name}.png")
-            page.write_text(written(page.read_text(encoding="utf-8"), document, figures.name), encoding="utf-8")
+            text = replace_section(page.read_text(encoding="utf-8"), document, figures.name)
+            page.write_text(text, encoding="utf-8")
             print(f"{paper}: {len(document.runs)} experiments, {time.monotonic() - start:.0f} s", flush=True)
 
 

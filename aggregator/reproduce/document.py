@@ -71,8 +71,8 @@ class Document:
 
     def as_text(self) -> str:
         """Return the machine-readable form as text, with one line for each experiment."""
-        head = {key: value for key, value in self.as_json().items() if key != "experiments"}
-        lines = ",\n".join(json.dumps(_plain(asdict(run)), ensure_ascii=False) for run in self.runs)
+        head = self.as_json()
+        lines = ",\n".join(json.dumps(run, ensure_ascii=False) for run in head.pop("experiments"))
         return f'{json.dumps(head)[:-1]}, "experiments": [\n{lines}\n]}}\n'
 
 
@@ -98,15 +98,8 @@ def run_experiments(
         ValueError: ``only`` has a name that is not an experiment of the paper.
         UnreadableData: a file does not contain the data set that its name indicates.
     """
-    offered = experiments(paper)
-    names = [experiment.name for experiment in offered]
-    unknown = sorted(set(only) - set(names))
-    if unknown:
-        raise ValueError(f"{paper} has no experiment {unknown[0]!r}: expected {', '.join(names)}")
     runs, missing = [], {}
-    for experiment in offered:
-        if only and experiment.name not in only:
-            continue
+    for experiment in experiments(paper, only):
         try:
             for need in experiment.needs:
                 data.file(need)

@@ -48,18 +48,20 @@ class Curve:
 
     Attributes:
         name: the name in the legend.
-        x, y: the coordinates of the points; NaN in ``y`` makes a gap.
+        x, y: the coordinates of the points, stored as tuples of floats; NaN in ``y`` makes a gap.
         role: one of ``ROLES``, which determines the colour.
         marks: whether the points are plotted without a line, such as the means of simulated surveys.
     """
 
     name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
+    x: Sequence[float]
+    y: Sequence[float]
     role: str
     marks: bool = False
 
     def __post_init__(self) -> None:
+        for axis in ("x", "y"):
+            object.__setattr__(self, axis, tuple(map(float, getattr(self, axis))))
         if self.role not in ROLES:
             raise ValueError(f"unknown role {self.role!r} of a curve: expected one of {', '.join(ROLES)}")
         if len(self.x) != len(self.y) or not self.x:
@@ -171,13 +173,13 @@ class Experiment:
 def parted(name: str, x: Sequence[float], y: Sequence[float], valid: Sequence[bool], notion: str) -> tuple[Curve, ...]:
     """Return a published curve as two curves: the part that satisfies the claimed level, and the part that does not,
     with "not" and the notion in its name."""
-    valid_y = tuple(value if holds else math.nan for value, holds in zip(y, valid, strict=True))
+    valid_y = [value if holds else math.nan for value, holds in zip(y, valid, strict=True)]
     # The invalid part extends to the next valid point on either side, so that the line has no gap.
     near = [any(not holds for holds in valid[max(place - 1, 0) : place + 2]) for place in range(len(x))]
-    broken = tuple(value if close else math.nan for value, close in zip(y, near, strict=True))
+    broken = [value if close else math.nan for value, close in zip(y, near, strict=True)]
     both = (
-        (Curve(name, tuple(x), valid_y, "published"), any(valid)),
-        (Curve(f"{name}, not {notion} here", tuple(x), broken, "invalid"), not all(valid)),
+        (Curve(name, x, valid_y, "published"), any(valid)),
+        (Curve(f"{name}, not {notion} here", x, broken, "invalid"), not all(valid)),
     )
     return tuple(curve for curve, has_points in both if has_points)
 

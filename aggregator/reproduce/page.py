@@ -13,7 +13,7 @@ from aggregator.reproduce import PAPERS
 from aggregator.reproduce.document import Document, ExperimentRun
 
 
-def part(document: Document, figures: str) -> str:
+def paper_section(document: Document, figures: str) -> str:
     """Return the part of a page about one paper.
 
     Args:
@@ -28,12 +28,12 @@ def part(document: Document, figures: str) -> str:
         *(f"- **{run.title}.** {run.outcome.verdict}" for run in document.runs),
     ]
     for run in document.runs:
-        lines += ["", f"### {document.paper} {run.name}: {run.title}", "", *_section(document, run, figures)]
+        lines += ["", f"### {document.paper} {run.name}: {run.title}", "", *_experiment_section(document, run, figures)]
     lines += [f"\nNot run: `{name}`. {reason[0].upper()}{reason[1:]}." for name, reason in document.missing.items()]
     return "\n".join(lines)
 
 
-def _section(document: Document, run: ExperimentRun, figures: str) -> Iterable[str]:
+def _experiment_section(document: Document, run: ExperimentRun, figures: str) -> Iterable[str]:
     if run.figure:
         yield f"![{run.title}]({figures}/{document.paper}-{run.name}.png)"
         yield ""
@@ -56,7 +56,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def written(page: str, document: Document, figures: str) -> str:
+def replace_section(page: str, document: Document, figures: str) -> str:
     """Return ``page`` with a new part for the document's paper.
 
     Raises:
@@ -67,4 +67,4 @@ def written(page: str, document: Document, figures: str) -> str:
         raise ValueError(
             f"the page has no place for {document.paper}: expected <!-- computed: {document.paper} --> and <!-- end -->"
         )
-    return place.sub(lambda match: match[1] + part(document, figures) + "\n" + match[2], page)
+    return place.sub(lambda match: match[1] + paper_section(document, figures) + "\n" + match[2], page)

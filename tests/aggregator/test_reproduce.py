@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import sys
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -335,7 +337,7 @@ MADE = (
 
 @pytest.fixture
 def made(monkeypatch):
-    monkeypatch.setattr(document, "experiments", lambda paper: MADE)
+    monkeypatch.setitem(sys.modules, "aggregator.reproduce.made", SimpleNamespace(EXPERIMENTS=MADE))
     monkeypatch.setitem(PAPERS, "made", "A paper, made up")
 
 
@@ -399,7 +401,7 @@ def test_a_page_is_rewritten_between_its_comments(made):
     the table."""
     found = document.run_experiments("made", DataFolder(None), 1, quick=True)
     frame = "before\n<!-- computed: made -->\nstale\n<!-- end -->\nafter\n<!-- computed: lip -->\nother\n<!-- end -->\n"
-    written = page.written(frame, found, "results")
+    written = page.replace_section(frame, found, "results")
     assert written.startswith("before\n")
     assert written.endswith("<!-- computed: lip -->\nother\n<!-- end -->\n")
     assert "stale" not in written
@@ -408,9 +410,9 @@ def test_a_page_is_rewritten_between_its_comments(made):
     assert "Row A9; `halftruth reproduce made --only first`" in written
     assert "Rows A9 and B1; `halftruth reproduce made --only second`" in written
     assert "Not run: `third`" in written
-    assert page.written(written, found, "results") == written
+    assert page.replace_section(written, found, "results") == written
     with pytest.raises(ValueError, match="no place for made"):
-        page.written("nothing", found, "results")
+        page.replace_section("nothing", found, "results")
 
 
 def test_a_figure_is_a_small_picture(made, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from aggregator.reproduce import PAPERS, experiments
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.document import run_experiments
-from aggregator.reproduce.page import written
+from aggregator.reproduce.page import replace_section
 from tests.aggregator.stored_run import document_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -31,7 +31,7 @@ def test_the_page_has_the_text_of_the_stored_run(paper):
     assert document.quick
     assert not document.missing
     assert [found.name for found in document.runs] == [each.name for each in experiments(paper)]
-    assert written(page, document, "results") == page
+    assert replace_section(page, document, "results") == page
 
 
 @pytest.mark.parametrize("paper", PAPERS)

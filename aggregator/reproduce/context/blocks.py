@@ -66,11 +66,10 @@ def figure_2(setting: Setting) -> ExperimentResult:
             ]))
             for people in PEOPLE
         ])  # fmt: skip
-    x = tuple(float(people) for people in PEOPLE)
     panels = tuple(
         Panel(
             shape, "people", TV,
-            tuple(Curve(name, x, tuple(far), role) for (name, role, _, _), far in zip(lines, by_line, strict=True)),
+            tuple(Curve(name, PEOPLE, far, role) for (name, role, _, _), far in zip(lines, by_line, strict=True)),
             log_x=True,
         )
         for shape, by_line in distances.items()
@@ -194,7 +193,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
     gain = Panel(
         "the loss by Hadamard", "epsilon, nats", "times the error of auto",
         tuple(
-            Curve(names[m], LEVELS, tuple(error[m, "hadamard", eps] / error[m, "auto", eps] for eps in LEVELS), "other")
+            Curve(names[m], LEVELS, [error[m, "hadamard", eps] / error[m, "auto", eps] for eps in LEVELS], "other")
             for m in shown
         ),
         log_y=True,

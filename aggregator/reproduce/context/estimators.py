@@ -42,12 +42,11 @@ def estimators(setting: Setting) -> ExperimentResult:
             away = [total_variation(reader.shares(tally, method), truth) for tally in tallies]
             distances[shape, people, name, method] = float(np.mean(away))
     roles = {"clip": "free", "projection": "published", "empirical-bayes": "ours", "map": "alone"}
-    x = tuple(float(people) for people in sizes)
     panels = tuple(
         Panel(
             f"{name}, {zipf}", "people", TV,
             tuple(
-                Curve(title, x, tuple(distances[zipf, people, name, method] for people in sizes), roles[method])
+                Curve(title, sizes, [distances[zipf, people, name, method] for people in sizes], roles[method])
                 for method, title in METHODS.items()
             ),
             log_x=True,

@@ -78,7 +78,7 @@ def table_1(setting: Setting) -> ExperimentResult:
     places = setting.data.check_ins_on_grid()
     errors = _on_grids(places, setting)
     curve = errors.curve
-    x = tuple(float(rows * columns) for rows, columns in GRIDS)
+    x = [rows * columns for rows, columns in GRIDS]
 
     panel = Panel(
         f"{int(places.counts.sum()):,} check-ins, {len(places.counts):,} cells, 1 nat", "blocks", TV,
@@ -87,7 +87,7 @@ def table_1(setting: Setting) -> ExperimentResult:
             Curve("auto, projected", x, curve("auto", "projection"), "optimum"),
             Curve("Hadamard, empirical Bayes", x, curve("hadamard", "empirical-bayes"), "ours"),
             Curve("auto, empirical Bayes", x, curve("auto", "empirical-bayes"), "ours"),
-            Curve(f"Hadamard, projected, {WHOLE:,} check-ins (drawn)", x, tuple(errors.distance_of_many), "other",
+            Curve(f"Hadamard, projected, {WHOLE:,} check-ins (drawn)", x, errors.distance_of_many, "other",
                   marks=True),
         ),
         log_x=True, log_y=True,
@@ -228,5 +228,5 @@ def _map(share: Floats) -> tuple[Curve, ...]:
         if len(cells):
             row, column = np.divmod(cells, GRID_COLUMNS)
             x, y = (-130 + 0.2 * column + 0.1).round(1), (25 + 0.2 * row + 0.1).round(1)
-            curves.append(Curve(name, tuple(x.tolist()), tuple(y.tolist()), role, marks=True))
+            curves.append(Curve(name, x.tolist(), y.tolist(), role, marks=True))
     return tuple(curves)

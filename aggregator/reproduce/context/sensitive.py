@@ -61,7 +61,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
             f"{sensitive} of {VALUES:,} sensitive, {share:.0%} of the people", "epsilon, nats",
             "squared error of one report, summed",
             tuple(
-                Curve(name, LEVELS, tuple(error[sensitive, share, key, eps] for eps in LEVELS), role)
+                Curve(name, LEVELS, [error[sensitive, share, key, eps] for eps in LEVELS], role)
                 for name, key, role in lines
             ),
             log_y=True,

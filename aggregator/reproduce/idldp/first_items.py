@@ -7,16 +7,16 @@ simulated. Marks are the means of simulated surveys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from aggregator.families.decoder import Floats
-from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, by_level, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, series
 from aggregator.reproduce.idldp.mechanisms import (
     BAYES,
     COMPARED,
     FLOOR,
     PLAIN_BAYES,
     SHRUNK,
-    curve,
     estimated,
     exact_errors,
     method_curves,
@@ -36,7 +36,6 @@ from aggregator.reproduce.idldp.surveys import (
     count_variation,
     floor,
     frequent,
-    mean,
     relative,
     squared,
 )
@@ -56,8 +55,8 @@ def _measured(
     for name, errors in exact.items():
         measures["mse", name], measures["re", name] = errors.mse, errors.relative(k)
     for name, every in estimates.items():
-        measures["mse", name] = mean([squared(estimate, people) for estimate in every])
-        measures["re", name] = mean([relative(estimate, people, k) for estimate in every])
+        measures["mse", name] = fmean([squared(estimate, people) for estimate in every])
+        measures["re", name] = fmean([relative(estimate, people, k) for estimate in every])
     return measures
 
 
@@ -79,7 +78,7 @@ def figure_3(label: str, setting: Setting) -> ExperimentResult:
     squares, relatives = (
         {name: numbers for (kind, name), numbers in measures.items() if kind == measure} for measure in ("mse", "re")
     )
-    bound = curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound")
+    bound = Curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound")
     panels = tuple(
         Panel(_title(label, people), EPSILON, y_label, curves, log_y=True)
         for y_label, curves in (
@@ -150,8 +149,8 @@ def _at_level(people: ItemHolders, eps: float, k: int, setting: Setting) -> dict
     estimates = {kind: every for name in SHRUNK for kind, every in estimated(name, surveys[name]).items()}
     return _measured(exact, estimates, people, k) | {
         ("mse", "bits"): points.bits,
-        ("tv", BAYES): mean([count_variation(survey.shrunk, people) for survey in surveys["IDUE"]]),
-        ("tv", "projected"): mean([count_variation(survey.projected, people) for survey in surveys["IDUE"]]),
+        ("tv", BAYES): fmean([count_variation(survey.shrunk, people) for survey in surveys["IDUE"]]),
+        ("tv", "projected"): fmean([count_variation(survey.projected, people) for survey in surveys["IDUE"]]),
     }
 
 
@@ -169,7 +168,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
             estimates |= estimated(name, repeated(people, 0, eps, name, setting))
         relatives[label] = {name: [errors.relative(k) for k in BY_K] for name, errors in exact.items()}
         for kind, every in estimates.items():
-            relatives[label][kind] = [mean([relative(estimate, people, k) for estimate in every]) for k in BY_K]
+            relatives[label][kind] = [fmean([relative(estimate, people, k) for estimate in every]) for k in BY_K]
     panels = tuple(
         Panel(
             f"{_title(label, people)}, eps = {eps:g}",
@@ -243,9 +242,9 @@ def figure_5(setting: Setting) -> ExperimentResult:
     names = {"RAPPOR": "free", "OUE": "ldp", main: "published", little: "other", BAYES: "ours", LABEL: "ours"}
     panels = []
     for measure, y_label in (("mse", MSE), ("re", f"mean relative error, top {k}")):
-        curves = [curve(name, percent, measures[measure, name], role) for name, role in names.items()]
+        curves = [Curve(name, percent, measures[measure, name], role) for name, role in names.items()]
         if measure == "mse":
-            curves.append(curve(FLOOR, percent, [floor(people.size, eps)] * len(percent), "bound"))
+            curves.append(Curve(FLOOR, percent, [floor(people.size, eps)] * len(percent), "bound"))
         panels.append(
             Panel(
                 f"{_title('Retail', people)}, eps = {eps:g}", "items of the smaller budget, percent", y_label,

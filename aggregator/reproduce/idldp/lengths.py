@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -17,12 +18,11 @@ from aggregator.families.decoder import Decoder
 from aggregator.families.registry import decoder_of
 from aggregator.planner.padding import Padding, choose_padding
 from aggregator.reproduce.data import DataFolder
-from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, by_level
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
 from aggregator.reproduce.idldp.mechanisms import (
     COMPARED,
     RECIPES,
     ROLES,
-    curve,
     exact_errors,
     partly,
     read,
@@ -31,7 +31,6 @@ from aggregator.reproduce.idldp.mechanisms import (
 from aggregator.reproduce.idldp.surveys import (
     ItemHolders,
     campaign,
-    mean,
     relative,
 )
 from protocol import exact
@@ -136,9 +135,9 @@ def by_length(data_set: ItemSetData, setting: Setting) -> ExperimentResult:
             f"{data_set.name}{', a part' if partly(people) else ''}, eps = {eps:g}", "padding l",
             f"mean relative error, top {k}",
             (
-                *(curve(f"{name}-PS", lengths, comparison.errors[name][eps], ROLES[name]) for name in COMPARED),
-                curve("IDUE-PS, simulated", lengths, comparison.simulated[eps], "published", marks=True),
-                curve("the planner's l for IDUE-PS (least total error)", [comparison.plan["IDUE"][eps]],
+                *(Curve(f"{name}-PS", lengths, comparison.errors[name][eps], ROLES[name]) for name in COMPARED),
+                Curve("IDUE-PS, simulated", lengths, comparison.simulated[eps], "published", marks=True),
+                Curve("the planner's l for IDUE-PS (least total error)", [comparison.plan["IDUE"][eps]],
                       [comparison.error(eps, comparison.plan["IDUE"][eps])], "optimum", marks=True),
             ),
         )
@@ -168,7 +167,7 @@ def _of_lengths(data_set: ItemSetData, people: ItemHolders, setting: Setting) ->
         for name, of_name in plan.items():
             of_name[eps] = planned(people, sets, eps, name, lengths, unbiased=True).length
         simulated[eps] = [
-            mean([relative(survey.raw, people, k) for survey in repeated(people, length, eps, "IDUE", setting)])
+            fmean([relative(survey.raw, people, k) for survey in repeated(people, length, eps, "IDUE", setting)])
             for length in lengths
         ]
     return _ErrorsByLength(lengths, errors, best_total, plan, simulated)

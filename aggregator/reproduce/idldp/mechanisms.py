@@ -79,11 +79,6 @@ def estimated(name: str, surveys: Sequence[ItemSurvey]) -> dict[str, list[Floats
     return estimates | ({SHRUNK[name]: [survey.shrunk for survey in surveys]} if name in SHRUNK else {})
 
 
-def curve(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks: bool = False) -> Curve:
-    """Return a curve with the points (x, y)."""
-    return Curve(name, tuple(map(float, x)), tuple(map(float, y)), role, marks)
-
-
 def method_curves(
     x: Sequence[float],
     errors: Mapping[str, Sequence[float]],
@@ -98,9 +93,9 @@ def method_curves(
         simulated: the mechanisms whose simulated errors are shown.
     """
     return (
-        *(curve(name, x, errors[name], ROLES[name]) for name in exact),
-        *(curve(name + SIMULATED, x, errors[name + SIMULATED], ROLES[name], marks=True) for name in simulated),
-        curve(PLAIN_BAYES, x, errors[PLAIN_BAYES], "server"),
-        curve(BAYES, x, errors[BAYES], "ours"),
-        curve(LABEL, x, errors[LABEL], "ours"),
+        *(Curve(name, x, errors[name], ROLES[name]) for name in exact),
+        *(Curve(name + SIMULATED, x, errors[name + SIMULATED], ROLES[name], marks=True) for name in simulated),
+        Curve(PLAIN_BAYES, x, errors[PLAIN_BAYES], "server"),
+        Curve(BAYES, x, errors[BAYES], "ours"),
+        Curve(LABEL, x, errors[LABEL], "ours"),
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
-from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.idldp.lengths import CLOTHING, KOSARAK, RETAIL, paddings, planned
-from aggregator.reproduce.idldp.mechanisms import curve, exact_errors, partly, repeated
-from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, mean, squared
+from aggregator.reproduce.idldp.mechanisms import exact_errors, partly, repeated
+from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, squared
 
 PADDED = 2.0
 """The level, in nats, at which the findings compare padding lengths."""
@@ -60,13 +61,13 @@ def padding(setting: Setting) -> ExperimentResult:
         Panel(
             f"{label}{', a part' if partly(people) else ''}, {people.size:,} items", EPSILON, MSE,
             (
-                curve("IDUE-PS, l of the 90th percentile", levels, comparison.errors[label]["percentile"], "other"),
-                curve("OUE-PS, planner's l", levels, comparison.errors[label]["OUE-PS"], "ldp"),
-                curve("IDUE-PS, planner's l", levels, comparison.errors[label]["IDUE-PS"], "published"),
-                curve(f"{BAYES}, planner's l", levels, comparison.errors[label][BAYES], "ours"),
-                curve(FURTHER, levels, comparison.errors[label][FURTHER], "optimum"),
-                curve(f"{PLAIN_FURTHER}, same l", levels, comparison.errors[label][PLAIN_FURTHER], "server"),
-                curve("every count estimated as 0", levels, [_of_zero(people)] * len(levels), "alone"),
+                Curve("IDUE-PS, l of the 90th percentile", levels, comparison.errors[label]["percentile"], "other"),
+                Curve("OUE-PS, planner's l", levels, comparison.errors[label]["OUE-PS"], "ldp"),
+                Curve("IDUE-PS, planner's l", levels, comparison.errors[label]["IDUE-PS"], "published"),
+                Curve(f"{BAYES}, planner's l", levels, comparison.errors[label][BAYES], "ours"),
+                Curve(FURTHER, levels, comparison.errors[label][FURTHER], "optimum"),
+                Curve(f"{PLAIN_FURTHER}, same l", levels, comparison.errors[label][PLAIN_FURTHER], "server"),
+                Curve("every count estimated as 0", levels, [_of_zero(people)] * len(levels), "alone"),
             ),
             log_y=True,
         )
@@ -174,4 +175,4 @@ def _findings_of_padding(
 
 def _shrunk(people: ItemHolders, length: int, eps: float, name: str, setting: Setting) -> float:
     """Return the simulated total error of empirical Bayes."""
-    return mean([squared(survey.shrunk, people) for survey in repeated(people, length, eps, name, setting)])
+    return fmean([squared(survey.shrunk, people) for survey in repeated(people, length, eps, name, setting)])

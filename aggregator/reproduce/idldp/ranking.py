@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from aggregator.families.decoder import Floats
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
-from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, curve, exact_errors, read, repeated
-from aggregator.reproduce.idldp.surveys import EPSILON, ItemHolders, mean, precision, relative
+from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, exact_errors, read, repeated
+from aggregator.reproduce.idldp.surveys import EPSILON, ItemHolders, precision, relative
 
 BAYES = "IDUE-PS, empirical Bayes"
 PLAIN_BAYES = "OUE-PS, empirical Bayes"
@@ -22,8 +23,8 @@ def _by_k(estimates: Sequence[Floats], people: ItemHolders, ks: Sequence[int]) -
     """Return the mean precision and the mean RE over the estimates, for each k."""
     return [
         (
-            mean([precision(estimate, people, k) for estimate in estimates]),
-            mean([relative(estimate, people, k) for estimate in estimates]),
+            fmean([precision(estimate, people, k) for estimate in estimates]),
+            fmean([relative(estimate, people, k) for estimate in estimates]),
         )
         for k in ks
     ]
@@ -34,11 +35,11 @@ def _curves(
 ) -> tuple[tuple[Curve, ...], tuple[Curve, ...]]:
     """Return the curves of the simulated precision, and the curves of RE, which is exact except for empirical Bayes."""
     roles = {f"{name}-PS": ROLES[name] for name in COMPARED} | {PLAIN_BAYES: "server", BAYES: "ours"}
-    precise = [curve(name, x, [share for share, _ in measures[name]], role) for name, role in roles.items()]
+    precise = [Curve(name, x, [share for share, _ in measures[name]], role) for name, role in roles.items()]
     relatives = [
-        curve(name, x, true.get(name, [error for _, error in measures[name]]), role) for name, role in roles.items()
+        Curve(name, x, true.get(name, [error for _, error in measures[name]]), role) for name, role in roles.items()
     ]
-    marks = curve("IDUE-PS, simulated", x, [error for _, error in measures["IDUE-PS"]], "published", marks=True)
+    marks = Curve("IDUE-PS, simulated", x, [error for _, error in measures["IDUE-PS"]], "published", marks=True)
     return tuple(precise), (*relatives, marks)
 
 

@@ -3,7 +3,7 @@
 With padding to l, person u's set yields item i with probability q_u: 0, or 1 / max(l, size of the set). For fixed
 people, the contribution of a bit to the estimate has the variance
 
-    (b (1 - b) + (a - b) (1 - 2b) mean(q) - (a - b)^2 mean(q^2)) / (a - b)^2
+    (b (1 - b) + (a - b) (1 - 2b) fmean(q) - (a - b)^2 fmean(q^2)) / (a - b)^2
 
 For sets of one item and l = 1 this is eq. 7 of Gu et al. 2020. Budgets are assigned to the items at random, so an
 item's expected error is exactly the mean over the classes of budgets. Each simulated survey has a new assignment.
@@ -13,7 +13,6 @@ item's expected error is exactly the mean over the classes of budgets. Each simu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -300,8 +299,3 @@ def floor(size: int, eps: float) -> float:
     times this variance for an item that the person does not have.
     """
     return size * float(np.exp(eps) / np.expm1(eps) ** 2)
-
-
-def mean(numbers: Sequence[float]) -> float:
-    """Return the mean over simulated surveys."""
-    return float(np.mean(numbers))

@@ -8,13 +8,14 @@ encodings.
 from __future__ import annotations
 
 import math
+from statistics import fmean
 
 import numpy as np
 
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.idldp.mechanisms import (
     BAYES,
     COMPARED,
@@ -24,7 +25,6 @@ from aggregator.reproduce.idldp.mechanisms import (
     ROLES,
     SIMULATED,
     bits,
-    curve,
     estimated,
     exact_errors,
     method_curves,
@@ -39,7 +39,6 @@ from aggregator.reproduce.idldp.surveys import (
     ItemHolders,
     campaign,
     floor,
-    mean,
     squared,
 )
 from protocol import exact
@@ -73,8 +72,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
             f"{label}, {people.size:,} items, {PEOPLE:,} people", EPSILON, MSE,
             (
                 *method_curves(levels, errors[label], ROLES, COMPARED),
-                curve(LABEL + SIMULATED, levels, errors[label][LABEL + SIMULATED], "ours", marks=True),
-                curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound"),
+                Curve(LABEL + SIMULATED, levels, errors[label][LABEL + SIMULATED], "ours", marks=True),
+                Curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound"),
             ),
             log_y=True,
         )
@@ -107,12 +106,12 @@ def _errors(people: ItemHolders, eps: float, setting: Setting) -> tuple[dict[str
     the distances of the simulated errors from the exact ones, in standard errors."""
     points = point_errors(people, eps, setting.generator)
     short = [squared(survey.raw, people) for survey in repeated(people, 0, eps, LABEL, setting)]
-    errors, off = {LABEL: points.mse, "bits": points.bits, LABEL + SIMULATED: mean(short)}, []
+    errors, off = {LABEL: points.mse, "bits": points.bits, LABEL + SIMULATED: fmean(short)}, []
     for name in ROLES:
         true = exact_errors(people, 0, eps, name)
         errors[name] = true.mse
         for kind, estimates in estimated(name, repeated(people, 0, eps, name, setting)).items():
-            errors[kind] = mean([squared(estimate, people) for estimate in estimates])
+            errors[kind] = fmean([squared(estimate, people) for estimate in estimates])
         off.append(abs(errors[name + SIMULATED] - true.mse) * math.sqrt(setting.repeats) / true.spread)
     return errors, off
 
@@ -139,7 +138,7 @@ def _findings(
         Finding(
             "the simulated error is very close to eq. 7",
             f"{len(off)} errors, each the mean of {repeats} simulated surveys, differ from the exact expectation by at "
-            f"most {max(off):.1f} standard errors, and by {mean(off):.1f} on average",
+            f"most {max(off):.1f} standard errors, and by {fmean(off):.1f} on average",
             "no difference; simulated people answer through the integers of the campaign",
         ),
         Finding(

@@ -57,13 +57,13 @@ def example_1(setting: Setting) -> ExperimentResult:
     panel = Panel(
         f"N = {people}, P1 = {share:g}", EPSILON, "expected squared error of the sum",
         (
-            Curve("LDP, unbiased", levels, tuple(people * unbiased(warner(eps), prior) for eps in levels), "free"),
+            Curve("LDP, unbiased", levels, [people * unbiased(warner(eps), prior) for eps in levels], "free"),
             Curve("unary encoding (LDP), unbiased", levels,
-                  tuple(people * unbiased(rare_bit(eps), prior) for eps in levels), "free"),
-            Curve("LDP, MMSE", levels, tuple(people * of_bit(warner(eps), prior) for eps in levels), "ldp"),
+                  [people * unbiased(rare_bit(eps), prior) for eps in levels], "free"),
+            Curve("LDP, MMSE", levels, [people * of_bit(warner(eps), prior) for eps in levels], "ldp"),
             *published("published LIP", levels, prior, lambda channel: people * of_bit(channel, prior)),
-            Curve("valid optimum", levels, tuple(best), "optimum"),
-            Curve("valid optimum, simulated", simulated, tuple(marks), "optimum", marks=True),
+            Curve("valid optimum", levels, best, "optimum"),
+            Curve("valid optimum, simulated", simulated, marks, "optimum", marks=True),
             Curve("prior alone", levels, (people * share * (1 - share),) * len(levels), "alone"),
         ),
         log_y=True,
@@ -176,18 +176,18 @@ def figure_5(setting: Setting) -> ExperimentResult:
 
 def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, free: bool) -> Panel:
     x, root = tuple(levels), partial(root_of_bit, prior=prior)
-    curves = [Curve("LDP, MMSE", x, tuple(root(warner(eps)) for eps in x), "ldp")]
+    curves = [Curve("LDP, MMSE", x, [root(warner(eps)) for eps in x], "ldp")]
     if free:
-        curves.insert(0, Curve("LDP, unbiased", x, tuple(math.sqrt(unbiased(warner(eps), prior)) for eps in x), "free"))
+        curves.insert(0, Curve("LDP, unbiased", x, [math.sqrt(unbiased(warner(eps), prior)) for eps in x], "free"))
     curves += published("published LIP", x, prior, root)
     if not free:
         curves += [
             *published("published LIP at eps/2", x, prior, root, part=0.5),
-            Curve("symmetric LIP at eps/2", x, tuple(root(symmetric_lip(prior, level(eps / 2))) for eps in x), "other"),
-            Curve("valid optimum at eps/2", x, tuple(root(lip_response(prior, level(eps / 2))) for eps in x), "ours"),
+            Curve("symmetric LIP at eps/2", x, [root(symmetric_lip(prior, level(eps / 2))) for eps in x], "other"),
+            Curve("valid optimum at eps/2", x, [root(lip_response(prior, level(eps / 2))) for eps in x], "ours"),
         ]
     curves += [
-        Curve("valid optimum", x, tuple(root(lip_response(prior, level(eps))) for eps in x), "optimum"),
+        Curve("valid optimum", x, [root(lip_response(prior, level(eps))) for eps in x], "optimum"),
         Curve("prior alone", x, (math.sqrt(prior_mse(prior) / 2),) * len(x), "alone"),
     ]
     return error_panel(title, *curves)

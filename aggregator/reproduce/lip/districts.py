@@ -125,7 +125,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         Curve(
             "randomised response, MMSE",
             levels,
-            tuple(root(randomized_response(size, level(eps))) for eps in levels),
+            [root(randomized_response(size, level(eps))) for eps in levels],
             "ldp",
         ),
         Curve("best LDP, MMSE", levels, roots(ldp), "ldp"),

@@ -62,7 +62,6 @@ def one_step(setting: Setting) -> ExperimentResult:
                 step = max(step, _step_distance(campaigns["lip"], prior, tallies["lip"]))
         means.append({name: float(np.mean(numbers)) for name, numbers in distances.items()})
     far = series(means)
-    x = tuple(float(people) for people in sizes)
     right = np.floor(distribution * 10**5).astype(np.int64)
     near = simulated_people.simulated_variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)
     mmse, bayes = far["lip mmse"], far["ldp empirical-bayes"]
@@ -70,8 +69,8 @@ def one_step(setting: Setting) -> ExperimentResult:
         f"{size} values, eps = {eps:g}, the prior wrong for {wrong:.0%} of the people", "people",
         "total variation from the truth",
         (
-            *(Curve(METHODS[name][0], x, tuple(numbers), METHODS[name][1]) for name, numbers in far.items()),
-            Curve("prior alone", x, (total_variation(distribution, truth),) * len(x), "alone"),
+            *(Curve(METHODS[name][0], sizes, numbers, METHODS[name][1]) for name, numbers in far.items()),
+            Curve("prior alone", sizes, (total_variation(distribution, truth),) * len(sizes), "alone"),
         ),
         log_x=True, log_y=True,
     )  # fmt: skip

@@ -125,7 +125,7 @@ def published(
     return parted(name, levels, [error(channel) for channel in channels], valid, notion)
 
 
-def compared(x: tuple[float, ...], errors: Mapping[str, Sequence[float]], remark: str = "") -> tuple[Curve, ...]:
+def compared(x: Sequence[float], errors: Mapping[str, Sequence[float]], remark: str = "") -> tuple[Curve, ...]:
     """Return the curves of LDP, of the published channel and of the valid optimum, the last two also at half the level.
 
     Args:

@@ -57,11 +57,11 @@ def report_error(setting: Setting) -> ExperimentResult:
             Panel(
                 f"P1 = {text}", EPSILON, "E|X - Y|",
                 (
-                    Curve("LDP", FULL, tuple(_mae(warner(eps), prior) for eps in FULL), "ldp"),
+                    Curve("LDP", FULL, [_mae(warner(eps), prior) for eps in FULL], "ldp"),
                     *published("published LIP", FULL, prior, partial(_mae, prior=prior)),
                     Curve("valid optimum of the squared error", FULL,
-                          tuple(_mae(lip_response(prior, level(eps)), prior) for eps in FULL), "ours"),
-                    Curve("least valid", FULL, tuple(least_mae(prior, eps) for eps in FULL), "optimum"),
+                          [_mae(lip_response(prior, level(eps)), prior) for eps in FULL], "ours"),
+                    Curve("least valid", FULL, [least_mae(prior, eps) for eps in FULL], "optimum"),
                     Curve("no report", FULL, (float(text),) * len(FULL), "alone"),
                 ),
             )

@@ -51,8 +51,8 @@ def rough_prior(setting: Setting) -> ExperimentResult:
                 Panel(
                     f"{name}, {exact.in_nats(nano)}", "radius, total variation", "a person's expected squared error",
                     (
-                        Curve("designed for all priors within the radius", RADII, tuple(ours), "optimum"),
-                        Curve("for the prior alone, at a lower level", RADII, tuple(shrunk), "ours"),
+                        Curve("designed for all priors within the radius", RADII, ours, "optimum"),
+                        Curve("for the prior alone, at a lower level", RADII, shrunk, "ours"),
                         Curve("randomised response (LDP)", RADII, (plain,) * len(RADII), "ldp"),
                         Curve("no report", RADII, (alone,) * len(RADII), "alone"),
                     ),

@@ -102,19 +102,18 @@ def figure_6b(setting: Setting) -> ExperimentResult:
     sizes = tuple(range(2, 21))
     errors = series([_of_prior((1,) * size, eps) for size in setting.track(sizes)])
     true = errors["level"]
-    x = tuple(float(size) for size in sizes)
     panel = Panel(
         f"eps = {eps:g}, uniform priors", "size of the domain", ERROR,
         (
-            *compared(x, errors),
-            Curve("prior alone", x, tuple(math.sqrt((size**2 - 1) / 12) for size in sizes), "alone"),
+            *compared(sizes, errors),
+            Curve("prior alone", sizes, [math.sqrt((size**2 - 1) / 12) for size in sizes], "alone"),
         ),
     )  # fmt: skip
     levels = Panel(
         "true level of the published channel", "size of the domain", "true level, nats",
         (
-            Curve("published LIP, true level", x, tuple(true), "invalid"),
-            Curve("claimed", x, (eps,) * len(x), "published"),
+            Curve("published LIP, true level", sizes, true, "invalid"),
+            Curve("claimed", sizes, (eps,) * len(sizes), "published"),
         ),
     )  # fmt: skip
     valid = max(size for size, nats in zip(sizes, true, strict=True) if nats <= eps)

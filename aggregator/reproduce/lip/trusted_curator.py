@@ -16,14 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, stats
 from scipy.optimize import linprog
 from scipy.signal import fftconvolve
 
+from aggregator.families.decoder import Floats
 from protocol import exact
-
-Floats = NDArray[np.float64]
 
 MOST_PEOPLE = 6
 """Maximum number of people with individual priors, because the program has a column for each of the 2^n databases

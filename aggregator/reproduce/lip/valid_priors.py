@@ -35,7 +35,7 @@ def validity(setting: Setting) -> ExperimentResult:
     edge = Panel(
         "where the published channel is valid", EPSILON, "smallest share of the prior",
         (
-            Curve("1/(e^eps + 1), valid above it", grid, tuple(1 / (math.exp(eps) + 1) for eps in grid), "optimum"),
+            Curve("1/(e^eps + 1), valid above it", grid, [1 / (math.exp(eps) + 1) for eps in grid], "optimum"),
             *(Curve(name, grid, (share,) * len(grid), "other") for name, share in smallest.items()),
         ),
         log_y=True,
@@ -51,7 +51,7 @@ def validity(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
     unprotected = Panel(
         "people without protection, P1 uniform", EPSILON, "share of people",
-        (Curve("2/(e^eps + 1)", FULL, tuple(2 / (math.exp(eps) + 1) for eps in FULL), "invalid"),),
+        (Curve("2/(e^eps + 1)", FULL, [2 / (math.exp(eps) + 1) for eps in FULL], "invalid"),),
     )  # fmt: skip
     wrong, valid, far = 0, 0, 0.0
     for _ in setting.track(range(setting.repeats)):

@@ -181,7 +181,7 @@ def sweep(setting: Setting) -> ExperimentResult:
         panels.append(
             Panel(
                 name, "declared level, nats", "level under each notion, nats",
-                tuple(Curve(title, LEVELS, tuple(by_notion[key]), role) for key, (title, role) in SHOWN.items()),
+                tuple(Curve(title, LEVELS, by_notion[key], role) for key, (title, role) in SHOWN.items()),
             )
         )  # fmt: skip
     one_nat, top = LEVELS.index(1.0), len(LEVELS) - 1

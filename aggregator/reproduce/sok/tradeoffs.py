@@ -57,7 +57,7 @@ def utility(setting: Setting) -> ExperimentResult:
 
     def lines(x_of: Callable[[_MeasuredCampaign], float]) -> tuple[Curve, ...]:
         curves = [
-            Curve(name, tuple(map(x_of, points)), tuple(point.error for point in points), roles[name])
+            Curve(name, list(map(x_of, points)), [point.error for point in points], roles[name])
             for name, points in measurements.items()
         ]
         widest = max(max(curve.x) for curve in curves)
