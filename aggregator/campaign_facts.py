@@ -72,7 +72,7 @@ def view_facts(campaign: Campaign) -> list[dict[str, Any]]:
             "family": view.channel.family,
             "audited": exact.nats(certificate.audited),
             "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
-            "worst_case": exact.nats(certificate.cost * campaign.draws_of(place)),
+            "worst_case": exact.nats(certificate.cost * campaign.max_draws_of(place)),
         }
         for place, (view, certificate) in enumerate(zip(campaign.views, campaign.view_certificates, strict=True))
     ]
@@ -105,8 +105,8 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
         campaign.notion.name: exact.nats(certificate.audited),
     }
     declared: dict[str, float] = {}
-    if isinstance(campaign.notion, Lip) and certificate.ball is not None:
-        named["lip-ball"] = exact.nats(certificate.ball)
+    if isinstance(campaign.notion, Lip) and certificate.ball_level is not None:
+        named["lip-ball"] = exact.nats(certificate.ball_level)
         declared["ball"] = campaign.notion.radius / RADIUS_UNITS
     return {
         "mechanism": campaign.mechanism,

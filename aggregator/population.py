@@ -114,14 +114,14 @@ def _of(variable: str, campaign: Campaign) -> tuple[int | None, Sequence[str], s
     """Return the position of the question (None for classes), the names of its values or of the classes, and the noun
     for such a name."""
     if isinstance(campaign.domain, Form) and not (campaign.classes and variable == CLASS):
-        if variable not in campaign.domain.places:
-            known = campaign.domain.places
+        if variable not in campaign.domain.positions:
+            known = campaign.domain.positions
             raise DraftError(
                 f"[margin] the form has no question {shown(variable)}"
                 f"{suggestion(variable, known) or '; its questions are ' + ', '.join(known)}"
                 f"{', and its margins may be by class' if campaign.classes else ''}"
             )
-        place = campaign.domain.places[variable]
+        place = campaign.domain.positions[variable]
         domain = campaign.domain.questions[place].domain
         return place, [domain.label(x) for x in range(domain.size)], "value"
     if variable != CLASS:

@@ -79,7 +79,7 @@ class Truth:
         shares = np.zeros(domain.size)
         for answer, count in zip(self.answers, self.counts, strict=True):
             if isinstance(domain, Line) and domain.rounds_randomly:
-                lower, part = domain.place(answer)
+                lower, part = domain.lower_input(answer)
                 shares[lower + 1] += count * part
                 shares[lower] += count * (1 - part)
             else:
@@ -98,7 +98,7 @@ class Truth:
             ValueTableError: nobody answers these questions.
             ValueError: the answers are not those to a form.
         """
-        domains = [form.questions[form.places[name]].domain for name in names]
+        domains = [form.questions[form.positions[name]].domain for name in names]
         shares, people = np.zeros([domain.size for domain in domains]), 0
         for answer, count in zip(self.answers, self.counts, strict=True):
             if not isinstance(answer, Mapping):
@@ -116,9 +116,9 @@ class Truth:
 
     def _holders(self, domain: Items) -> NDArray[np.float64]:
         """Return the share of people who hold each item, (m,)."""
-        holders = np.zeros(domain.count)
+        holders = np.zeros(domain.item_count)
         for answer, count in zip(self.answers, self.counts, strict=True):
-            members = [x for x in domain.members(answer) if x < domain.count]
+            members = [x for x in domain.members(answer) if x < domain.item_count]
             holders[members] += count
         return holders / self.people
 

@@ -31,7 +31,7 @@ from protocol.channels import (
     Windows,
 )
 from protocol.channels.support import ONE
-from protocol.channels.windows.arrangement import Type
+from protocol.channels.windows.arrangement import WindowType
 from protocol.domain import Grid
 from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.errors import BadData
@@ -153,7 +153,7 @@ def _noise(rows: int, columns: int) -> Noise:
 def _windows(size: int, cells: int, orders: int, types: int) -> Windows:
     weight = (1 << 62) // (types * cells)
     first = max(cells // 20, 1)
-    shapes = tuple(Type(first + number, weight, weight // 2, 0, ()) for number in range(types))
+    shapes = tuple(WindowType(first + number, weight, weight // 2, 0, ()) for number in range(types))
     return Windows(_prior(size), cells, orders, (), (), shapes)
 
 
@@ -203,7 +203,7 @@ def run() -> Iterator[tuple[str, str]]:
     for name, make in most_expensive().items():
         notion, channel = make()
         data = signed(notion, channel)
-        share = max(notion.steps(channel) / MOST_STEPS, channel.numbers_held / MOST_HELD)
+        share = max(notion.certificate_steps(channel) / MOST_STEPS, channel.numbers_held / MOST_HELD)
         words = [sys.executable, "-m", "benchmarks.joining"]
         process = subprocess.run(words, input=data, capture_output=True, check=True)  # noqa: S603  # runs this file
         seconds, memory, verdict = process.stdout.decode().split(" ", 2)

@@ -206,7 +206,7 @@ class Model:
         from edge_sdk.presentation import signer
 
         signed_by = signer(data)
-        if not any(author.fingerprint.startswith(signed_by) for author in self._device.trusted):
+        if not any(author.fingerprint_text.startswith(signed_by) for author in self._device.trusted):
             raise NotTrusted(spaced(signed_by))
         return self.agreement(self._device.join(data, url).campaign_id)
 

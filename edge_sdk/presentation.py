@@ -163,16 +163,18 @@ def _choices(domain: Domain, translated: Domain) -> AnswerChoices:
         )
     ends = (domain.label(0), domain.label(domain.size - 1))
     if isinstance(domain, NumberRange) and isinstance(translated, NumberRange):
-        spacing = decimal_of(Fraction(domain.step, 10**domain.places))
-        numbers = AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.places, line=domain)
+        spacing = decimal_of(Fraction(domain.step, 10**domain.decimal_places))
+        numbers = AnswerChoices(
+            domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.decimal_places, line=domain
+        )
         return replace(numbers, unit=translated.unit, spacing="" if domain.random else spacing)
     if isinstance(domain, Dates) and domain.size > FEW_DAYS:
         return AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], line=domain)
     if isinstance(domain, Buckets):
         labels = tuple(map(domain.label, range(domain.size)))
         numbers = AnswerChoices(domain.kind, domain.size, labels, labels, low=ends[0], high=ends[1], line=domain)
-        return replace(numbers, places=domain.places)
-    size = domain.count if isinstance(domain, Items) else domain.size
+        return replace(numbers, places=domain.decimal_places)
+    size = domain.item_count if isinstance(domain, Items) else domain.size
     labels = tuple(map(domain.label, range(size)))
     shown = labels if translated is domain else tuple(map(translated.label, range(size)))
     return AnswerChoices(domain.kind, size, labels, shown)
@@ -236,7 +238,7 @@ def given_answers(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
 def _given_answer(joined: Joined, queued: set[bytes], x: int, memo_row: MemoRow, times: int) -> GivenAnswer:
     report = joined.report(memo_row.period, memo_row.slot, memo_row.packed)
     domain = joined.campaign.domain
-    label = "" if isinstance(domain, Items) and x >= domain.count else joined.label(x)
+    label = "" if isinstance(domain, Items) and x >= domain.item_count else joined.label(x)
     return GivenAnswer(label, times, memo_row.period, memo_row.slot, report, report in queued)
 
 

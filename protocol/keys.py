@@ -224,7 +224,7 @@ class AuthorKey:
             )
 
     @property
-    def fingerprint(self) -> str:
+    def fingerprint_text(self) -> str:
         """The fingerprint of the key, as text."""
         return fingerprint_text(fingerprint(self.public))
 

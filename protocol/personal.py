@@ -77,7 +77,7 @@ def mean_squared_posterior(prior: Sequence[int], channel: Channel) -> int:
 
 
 @lru_cache(maxsize=4)
-def own_channel(prior: tuple[int, ...], level: int, offered: Channel) -> Channel:
+def own_channel(prior: tuple[int, ...], level: int, campaign_channel: Channel) -> Channel:
     """Return the channel for a declared ``prior``: the response of the rule, or the offered LDP channel if it is more
     accurate.
 
@@ -85,7 +85,11 @@ def own_channel(prior: tuple[int, ...], level: int, offered: Channel) -> Channel
     response costs up to twice ``level``.
     """
     response = lip_response(prior, level)
-    return offered if mean_squared_posterior(prior, offered) > mean_squared_posterior(prior, response) else response
+    return (
+        campaign_channel
+        if mean_squared_posterior(prior, campaign_channel) > mean_squared_posterior(prior, response)
+        else response
+    )
 
 
 def posterior(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:

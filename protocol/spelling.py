@@ -8,7 +8,7 @@ ALIKE = 0.75
 """An unknown name is taken for a misspelling of a known one from this difflib ratio on."""
 
 
-def nearest(written: str, names: Iterable[str]) -> str | None:
+def nearest_name(written: str, names: Iterable[str]) -> str | None:
     """Return the most similar of ``names``; None if no name is similar. Case and outer blanks do not count."""
     import difflib  # imported here because a command without an error does not need it
 
@@ -19,7 +19,7 @@ def nearest(written: str, names: Iterable[str]) -> str | None:
 
 def suggestion(written: str, names: Iterable[str]) -> str:
     """Return "; did you mean ...?" with the most similar of ``names``; empty if no name is similar."""
-    near = nearest(written, names)
+    near = nearest_name(written, names)
     return "" if near is None else f"; did you mean {near!r}?"
 
 

@@ -74,7 +74,7 @@ class Texts:
         if len(set(self.classes)) != len(self.classes):
             raise CampaignError(f"two classes have the name {(repeated(self.classes) or '')[:40]!r}: rename one")
 
-    def over(self, fallback: Texts) -> Texts:
+    def with_fallback(self, fallback: Texts) -> Texts:
         """Return these texts, with the texts of ``fallback`` in place of missing ones."""
         names = ("purpose", "organisation", "contact", "retention", "notice", "labels", "classes")
         return replace(self, **{name: getattr(self, name) or getattr(fallback, name) for name in names})
@@ -172,7 +172,7 @@ def require_language(tag: str) -> None:
         raise CampaignError(f"a language must be a tag in lower case, such as de, pt-br or zh-hant; not {tag[:40]!r}")
 
 
-def best(language: str, available: Sequence[str]) -> str | None:
+def best_tag(language: str, available: Sequence[str]) -> str | None:
     """Return the available tag for a reader of ``language``: the longest with which ``language`` begins.
 
     Args:

@@ -96,7 +96,7 @@ def expected(notion: Notion, certificate: Certificate) -> list[int]:
     if isinstance(notion, notions.Graded | notions.Matrix):
         return [min(bound for _, _, bound in notion.bounds()), level, *more]
     if isinstance(notion, notions.Lip):
-        return [level, level, certificate.ball, certificate.ball, ldp]
+        return [level, level, certificate.ball_level, certificate.ball_level, ldp]
     if isinstance(notion, notions.DeclaredPrior | notions.TranscriptPrior):
         return [level, level, 2 * level]
     if isinstance(notion, notions.MutualInformation):

@@ -329,7 +329,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     if not isinstance(domain, Items):
         return document
     baskets = read_sets(file, domain)
-    return padded(choose_padding(baskets, domain.count, decoder, count(limits, "minimum_reports", 100)).length)
+    return padded(choose_padding(baskets, domain.item_count, decoder, count(limits, "minimum_reports", 100)).length)
 
 
 def _question_and_classes(
@@ -344,7 +344,7 @@ def _question_and_classes(
         question = _question(privacy, prior, domain, folder, document)
         privacy.refuse_unknown()
         return question, ()
-    if isinstance(domain, Form) and CLASS in domain.places:
+    if isinstance(domain, Form) and CLASS in domain.positions:
         raise DraftError(f'[[question]] name: with [classes], no question may be called "{CLASS}": choose another name')
     tables = top.take("classes", dict, "a table [classes.NAME] for each class")
     notion, names = classes_of(tables, document["privacy"], domain, folder)

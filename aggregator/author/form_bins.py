@@ -47,7 +47,7 @@ def with_bins(domain: NumberRange, limit: int) -> NumberRange:
     factor = next(exact, shortest)
     step = factor * domain.step
     ends = (domain.low, domain.low + math.ceil(steps / factor) * step)
-    numbers = (Fraction(number, 10**domain.places) for number in (*ends, step))
+    numbers = (Fraction(number, 10**domain.decimal_places) for number in (*ends, step))
     return NumberRange.of(*numbers, random=domain.random, clamp=domain.clamp, unit=domain.unit)
 
 
@@ -85,11 +85,11 @@ def bins_sentences(written: Form, reduced: Form, reports: int) -> list[str]:
     sentences = []
     for question, reduced_question in zip(written.questions, reduced.questions, strict=True):
         if isinstance(reduced_question.domain, NumberRange) and reduced_question.domain.size < question.domain.size:
-            step = decimal_of(Fraction(reduced_question.domain.step, 10**reduced_question.domain.places))
+            step = decimal_of(Fraction(reduced_question.domain.step, 10**reduced_question.domain.decimal_places))
             sentences.append(
                 f"question {question.name} is asked in pairs, so its {question.domain.size:,} numbers are reduced to "
-                f"{reduced_question.domain.size} ({reduced_question.domain.span} in steps of {step}), for {reports:,} "
-                "expected reports; to change this, give bins in [[question]], or reports in [analysis]"
+                f"{reduced_question.domain.size} ({reduced_question.domain.range_text} in steps of {step}), for "
+                f"{reports:,} expected reports; to change this, give bins in [[question]], or reports in [analysis]"
             )
     return sentences
 

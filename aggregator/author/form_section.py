@@ -181,6 +181,6 @@ def _pair(names: list[object], form: Form) -> tuple[int, ...]:
 
 
 def _place(name: object, form: Form) -> int:
-    if not isinstance(name, str) or name not in form.places:
-        raise DraftError(f"[analysis] the form has no question {shown(name)}; it has {', '.join(form.places)}")
-    return form.places[name]
+    if not isinstance(name, str) or name not in form.positions:
+        raise DraftError(f"[analysis] the form has no question {shown(name)}; it has {', '.join(form.positions)}")
+    return form.positions[name]

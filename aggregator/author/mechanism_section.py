@@ -131,7 +131,7 @@ def _table(section: Section, size: int) -> Table:
             raise DraftError(
                 f"[mechanism] rows: a probability in row {x + 1} must be at least 0, not {float(minimum):g}"
             )
-    return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
+    return Table.rounded([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
 
 
 def families_of(document: dict[str, Any]) -> frozenset[str]:

@@ -125,7 +125,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
     }
     others = section.take("default", (int, Decimal), "the budget of every other value", Decimal(0))
     default = _nats(section, "default", others)
-    items = domain.count if isinstance(domain, Items) else domain.size
+    items = domain.item_count if isinstance(domain, Items) else domain.size
     for x in range(items):
         budget = named.get(x, default)
         if not budget:

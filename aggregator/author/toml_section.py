@@ -17,7 +17,7 @@ from typing import Any
 
 from protocol import exact
 from protocol.errors import BadData
-from protocol.spelling import folded, nearest, suggestion
+from protocol.spelling import folded, nearest_name, suggestion
 
 
 class DraftError(BadData):
@@ -100,7 +100,7 @@ class Section:
         if key not in self._left:
             if default is None:
                 # If a key is misspelled, report it as unknown, which is clearer than a report that this key is missing.
-                near = nearest(key, self._left)
+                near = nearest_name(key, self._left)
                 if near is not None:
                     raise DraftError(f"{self._unknown(near)}; did you mean {shown(key)}?")
                 raise DraftError(f"{self.entry(key)} is missing: it is {expected}")

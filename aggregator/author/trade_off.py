@@ -142,10 +142,10 @@ class _Promised:
     def __init__(self, notion: Notion | None) -> None:
         self._bounds: dict[tuple[int, int], int] = {}
         self._classes: Sequence[Sequence[int]] | None = None
-        self._geo = notion if isinstance(notion, Geo) and len(notion.classes) > MOST_CLASSES else None
+        self._geo = notion if isinstance(notion, Geo) and len(notion.inputs_by_class) > MOST_CLASSES else None
         if isinstance(notion, Pairwise) and self._geo is None:
             self._bounds = {(c, d): level for c, d, level in notion.bounds()}
-            self._classes = notion.classes
+            self._classes = notion.inputs_by_class
 
     def _class_of(self, x: int) -> int:
         return 0 if self._classes is None else next(c for c, members in enumerate(self._classes) if x in members)

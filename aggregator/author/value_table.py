@@ -119,7 +119,7 @@ def read_people(
         ValueTableError: the header is wrong, an answer is outside the domain of its question, a class is unknown, or a
             count is not a whole number.
     """
-    names = list(form.places)
+    names = list(form.positions)
     with csv_rows(path) as lines:
         header = [name.strip() for name in next(lines, [])]
         counted = header[-1:] == ["count"] and "count" not in names

@@ -56,14 +56,14 @@ def require_form(campaign: Campaign, names: tuple[str, ...], *, page: bool | Non
         either = "--question NAME or --cross NAME,NAME"
         options = either if page is None else "--question NAME, --cross NAME,NAME or --report"
         raise Failure(
-            f"{campaign.title!r} is a form: give {options}; its questions are {', '.join(campaign.domain.places)}",
+            f"{campaign.title!r} is a form: give {options}; its questions are {', '.join(campaign.domain.positions)}",
             BAD_DATA,
         )
     if names and not isinstance(campaign.domain, Form):
         raise Failure(f"{campaign.title!r} is not a form: leave out --question and --cross", BAD_DATA)
     for name in names:
-        if isinstance(campaign.domain, Form) and name not in campaign.domain.places:
-            known = ", ".join(campaign.domain.places)
+        if isinstance(campaign.domain, Form) and name not in campaign.domain.positions:
+            known = ", ".join(campaign.domain.positions)
             raise Failure(f"the form has no question {name[:40]!r}; its questions are {known}", BAD_DATA)
 
 

@@ -109,4 +109,4 @@ def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[
     if known is None:
         return {}
     open_campaign(data, [known.public])
-    return {"signed_by": known.name or "an author without a name", "key": known.fingerprint}
+    return {"signed_by": known.name or "an author without a name", "key": known.fingerprint_text}

@@ -34,8 +34,8 @@ def keygen(name: Path, author_name: str, as_json: bool) -> None:
         file.write(author.line().encode())
     if as_json:
         printing.print_json(
-            {"secret": str(secret), "public": str(public), "name": author.name, "key": author.fingerprint}
+            {"secret": str(secret), "public": str(public), "name": author.name, "key": author.fingerprint_text}
         )
         return
     printing.say(f"{secret}  keep it secret: it signs campaigns in your name")
-    printing.say(f"{public}  give it to devices and studies (key {author.fingerprint})")
+    printing.say(f"{public}  give it to devices and studies (key {author.fingerprint_text})")

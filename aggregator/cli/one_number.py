@@ -83,7 +83,7 @@ def _numbers(request: NumberRequest, campaign: Campaign) -> Floats:
     if request.value is None:
         _require_sum(campaign)
         return np.array(query.points_of(campaign))
-    size = campaign.domain.count if isinstance(campaign.domain, Items) else campaign.domain.size
+    size = campaign.domain.item_count if isinstance(campaign.domain, Items) else campaign.domain.size
     indicator: Floats = np.eye(size)[region_of(campaign, request.value).number]
     return indicator
 

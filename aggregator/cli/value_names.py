@@ -37,13 +37,13 @@ def region_of(campaign: Campaign, text: str) -> Region:
 def _value(domain: Domain, answer: Answer) -> int:
     """Return the input that ``answer`` names. Numbers that would be rounded at random are refused."""
     if isinstance(domain, Items):
-        members = [x for x in domain.members(answer) if x < domain.count]
+        members = [x for x in domain.members(answer) if x < domain.item_count]
         if len(members) != 1:
             raise Failure(f"a single item must be named, not {len(members)}, because a share is of one item", BAD_DATA)
         return members[0]
     x = domain.index(answer, bytes(DITHER_BYTES))
     if x != domain.index(answer, b"\xff" * DITHER_BYTES):
-        lower = domain.place(answer)[0] if isinstance(domain, Line) else x
+        lower = domain.lower_input(answer)[0] if isinstance(domain, Line) else x
         nearest = " or ".join(map(domain.label, (lower, lower + 1)))
         raise Failure(f"a number between two values is rounded at random to one of them: ask for {nearest}", BAD_DATA)
     return x
@@ -54,7 +54,7 @@ def weights_of(path: Path, domain: Domain) -> Floats:
     import numpy as np
 
     weights = {_value(domain, answer): float(weight) for answer, weight, _ in read_value_table(path, domain, "weight")}
-    size = domain.count if isinstance(domain, Items) else domain.size
+    size = domain.item_count if isinstance(domain, Items) else domain.size
     missing = next((x for x in range(size) if x not in weights), None)
     if missing is not None:
         raise Failure(

@@ -33,9 +33,11 @@ def form_views(campaign: Campaign, tally: Tally) -> list[FormView]:
         if part.reports and isinstance(view.map, QuestionsMap):
             questions = view.map.questions(campaign.domain)
             shape = tuple(question.size for question in questions)
-            pairs = zip(view.map.places, questions, strict=True)
+            pairs = zip(view.map.positions, questions, strict=True)
             ordered_questions = frozenset(number for number, question in pairs if question.domain.ordered)
-            views.append(FormView(view.map.places, shape, view_decoder(campaign, place, part), part, ordered_questions))
+            views.append(
+                FormView(view.map.positions, shape, view_decoder(campaign, place, part), part, ordered_questions)
+            )
     return views
 
 

@@ -323,7 +323,7 @@ def _form_of(campaign: Campaign) -> Form:
 
 
 def _place(campaign: Campaign, name: str) -> int:
-    places = _form_of(campaign).places
+    places = _form_of(campaign).positions
     if name not in places:
         raise NotOfForm(f"the form has no question {name[:40]!r}; its questions are {', '.join(places)}")
     return places[name]

@@ -178,6 +178,6 @@ class OrderedStatistics:
 def value_of(domain: Domain, x: int) -> ShownValue:
     """Return the value of input ``x`` for readers, as a number or a label."""
     if isinstance(domain, Line) and not isinstance(domain, Dates):
-        number = Fraction(domain.scaled[x], 10**domain.places)
+        number = Fraction(domain.scaled[x], 10**domain.decimal_places)
         return int(number) if number.denominator == 1 else float(number)
     return domain.label(x)

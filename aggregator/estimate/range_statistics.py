@@ -109,7 +109,7 @@ class RangeStatistics:
 
     def _place(self, answer: Answer, bisect: Callable[[Sequence[int], Any], int]) -> int:
         if isinstance(self._domain, Line):
-            return bisect(self._domain.scaled, self._domain.number(answer) * 10**self._domain.places)
+            return bisect(self._domain.scaled, self._domain.number(answer) * 10**self._domain.decimal_places)
         return bisect(range(self._domain.size), self._domain.index(answer, bytes(DITHER_BYTES)))
 
     def _value(self, x: int) -> ShownValue:

@@ -229,8 +229,8 @@ class Estimate(Shares):
         domain = self.campaign.domain
         if not isinstance(domain, Items):
             return {}
-        numbered = [1, domain.count] if isinstance(domain.labels, int) else None
-        return {"items": {"count": domain.count, "padding": domain.padding, "numbered": numbered}}
+        numbered = [1, domain.item_count] if isinstance(domain.labels, int) else None
+        return {"items": {"count": domain.item_count, "padding": domain.padding, "numbered": numbered}}
 
 
 def _rows(

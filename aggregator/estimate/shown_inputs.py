@@ -36,7 +36,7 @@ class ShownInputs:
     @classmethod
     def of(cls, domain: Domain) -> ShownInputs:
         """Return the number of shown inputs and their factor for a domain."""
-        return cls(domain.count, domain.padding) if isinstance(domain, Items) else cls(domain.size)
+        return cls(domain.item_count, domain.padding) if isinstance(domain, Items) else cls(domain.size)
 
     def decoder(self, channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:
         """Return the decoder with which the shown shares are estimated.

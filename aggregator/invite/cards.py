@@ -20,7 +20,7 @@ from aggregator.invite.qr import QUIET, modules_of
 from aggregator.invite.wording import WORDINGS
 from protocol.campaign import SignedCampaign
 from protocol.link import Link
-from protocol.texts import best
+from protocol.texts import best_tag
 
 COLUMNS, ROWS = 2, 4
 EDGE, SIDE = 6.0, 44.0
@@ -44,7 +44,7 @@ class CardTexts:
         """
         campaign = signed.campaign
         texts = campaign.texts(language)
-        wording = WORDINGS[best(language or texts.language, list(WORDINGS)) or "en"]
+        wording = WORDINGS[best_tag(language or texts.language, list(WORDINGS)) or "en"]
         head = wording.asks.format(organisation=texts.organisation) if texts.organisation else ""
         return cls(head, texts.title, wording.card.format(closes=wording.date(campaign.closes - 1)))
 

@@ -12,7 +12,7 @@ from protocol.campaign import SignedCampaign
 from protocol.domain import Form
 from protocol.link import Link
 from protocol.notions import Promise
-from protocol.texts import best
+from protocol.texts import best_tag
 
 LISTED = 5
 """Maximum number of a form's questions on a poster."""
@@ -69,7 +69,7 @@ class PosterContent:
         campaign = signed.campaign
         texts, domain = campaign.texts(language), campaign.domain_in(language)
         questions = tuple(question.text for question in domain.questions) if isinstance(domain, Form) else ()
-        fixed = best(language or texts.language, list(WORDINGS)) or "en"
+        fixed = best_tag(language or texts.language, list(WORDINGS)) or "en"
         wording = WORDINGS[fixed]
         steps = wording.steps if campaign.enrolment == "open" else (wording.enrolled, *wording.steps[1:])
         more = ("…",) if len(questions) > LISTED else ()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol.campaign import Campaign
-from protocol.texts import best
+from protocol.texts import best_tag
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def missing_texts(campaign: Campaign, language: str | None) -> list[str]:
         return []
     campaign_language = campaign.texts(language).language
     sentences = []
-    if best(language, [campaign_language]) is None:
+    if best_tag(language, [campaign_language]) is None:
         instead = f"{campaign_language!r} is used" if campaign_language else "the campaign's own language is used"
         sentences.append(f"the campaign has no texts in {language!r}: {instead}")
-    if best(language, list(WORDINGS)) is None:
+    if best_tag(language, list(WORDINGS)) is None:
         sentences.append(f"the fixed texts exist only in {' and '.join(WORDINGS)}, not in {language!r}: 'en' is used")
     return sentences

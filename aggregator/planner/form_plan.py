@@ -224,7 +224,7 @@ def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
         return None
     shape = tuple(question.size for question in map_.questions(form))
     distribution = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
-    return FormView(map_.places, shape, decoder, Tally(np.rint(distribution * MANY).astype(np.int64), MANY))
+    return FormView(map_.positions, shape, decoder, Tally(np.rint(distribution * MANY).astype(np.int64), MANY))
 
 
 def _question(

@@ -47,7 +47,7 @@ def rounded_for_means(questions: Sequence[PlannedQuestion]) -> list[PlannedQuest
     if goal != "mean" or not isinstance(domain, NumberRange) or not plain:
         return list(questions)
     # The variance of the people's own numbers is part of every error, so it is subtracted before errors are compared.
-    spread = float(Fraction(domain.high - domain.low, 10**domain.places)) ** 2 / 12
+    spread = float(Fraction(domain.high - domain.low, 10**domain.decimal_places)) ** 2 / 12
     tried = []
     for edged in _edged(domain):
         edged_questions = [replace(question, domain=edged) for question in questions]
@@ -69,7 +69,7 @@ def _mean_variance(question: PlannedQuestion) -> float | None:
 
 def _edged(domain: NumberRange) -> Iterator[NumberRange]:
     """Yield the range with each number of values in ``EDGES``, except ranges whose step has too many decimal places."""
-    low, high = (Fraction(end, 10**domain.places) for end in (domain.low, domain.high))
+    low, high = (Fraction(end, 10**domain.decimal_places) for end in (domain.low, domain.high))
     for count in EDGES:
         if count > max(2, domain.size):
             return

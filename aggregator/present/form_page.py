@@ -64,7 +64,7 @@ def form_page(
             f"form_page needs a campaign with a form, and the domain of {campaign.title!r} is of kind {form.kind!r}: "
             "use page() for this campaign"
         )
-    names = tuple(form.places)
+    names = tuple(form.positions)
     selections = [(name,) for name in names], list(combinations(names, 2))
     (questions, missing), (tables, _) = (
         _estimates(signed, tally, selection, confidence, margins) for selection in selections
@@ -133,7 +133,7 @@ def _question(estimate: FormEstimate, form: Form) -> list[Html]:
     caption = f"{_with_unit(form, name)}: {estimate.counted}"
     if estimate.skipping:
         caption += "; shares of the people who did not skip it"
-    text = form.questions[form.places[name]].text
+    text = form.questions[form.positions[name]].text
     return [tag("h3", text, dir="auto"), scrolled(caption, heads, rows, class_="numbers")]
 
 
@@ -196,7 +196,7 @@ def shade(share: float, low: float, top: float) -> str:
 
 def _with_unit(form: Form, name: str) -> str:
     """Return the name of a question, with the unit of its numbers."""
-    domain = form.questions[form.places[name]].domain
+    domain = form.questions[form.positions[name]].domain
     return f"{name}, in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else name
 
 

@@ -67,7 +67,7 @@ def _certified(campaign: Campaign) -> list[tuple[str, str]]:
         *_promises(campaign),
         (
             "worst case",
-            f"{exact.in_nats(campaign.worst_case)} over the whole campaign, {quantity(campaign.most_draws, 'draw')}",
+            f"{exact.in_nats(campaign.worst_case)} over the whole campaign, {quantity(campaign.max_draws, 'draw')}",
         ),
     ]
 
@@ -100,7 +100,7 @@ def _study(campaign: Campaign) -> list[tuple[str, str]]:
 def _inputs(campaign: Campaign) -> str:
     domain = campaign.domain
     if isinstance(domain, Items):
-        items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
+        items = ", ".join(filter(None, (f"{domain.item_count:,} items", numbering(domain))))
         return f"{items}; a set is filled up to {domain.padding:,} with dummies, and one of these is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"
@@ -197,7 +197,7 @@ def _other_levels(audit: Audit) -> list[tuple[str, str]]:
     if table is None or request is None:
         return []
     rows = [
-        (title, f"{text}, {table.bits:.9f} bits" if name == "mutual-information" else text)
+        (title, f"{text}, {table.mutual_information_bits:.9f} bits" if name == "mutual-information" else text)
         for name, (title, text) in levels_of(audit).items()
     ]
     if table.distinction is not None and request.pufferfish is not None:
@@ -331,10 +331,11 @@ def _promises(campaign: Campaign) -> list[tuple[str, str]]:
 
 def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
     """Return the row that describes a declared ball of priors; empty without a ball."""
-    if not isinstance(notion, Lip) or certificate.ball is None:
+    if not isinstance(notion, Lip) or certificate.ball_level is None:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
-    text = f"{exact.in_nats(certificate.ball)} for every prior within {radius} of the declared one, in total variation"
+    level = exact.in_nats(certificate.ball_level)
+    text = f"{level} for every prior within {radius} of the declared one, in total variation"
     return [("other priors", text)]
 
 

@@ -94,7 +94,7 @@ def promise_section(audit: Audit) -> list[Html]:
     levels = levels_of(audit)
     if explained := " ".join(words.format(noun=noun) for name, words in OTHER_NOTIONS.items() if name in levels):
         parts.append(tag("p", f"A prior is the distribution of answers that an observer expects. {explained}"))
-    if campaign.certificate.ball is not None:
+    if campaign.certificate.ball_level is not None:
         parts.append(
             tag("p", "The distance between two priors is half the sum of the absolute differences of their shares.")
         )
@@ -155,7 +155,7 @@ def _odds(campaign: Campaign) -> str:
         f"Suppose an observer considers two answers equally likely: 50% each. One {noun} raises the probability of "
         f"either to at most {_larger(level)}"
     )
-    if campaign.most_draws > 1 and not campaign.certificate.adds:
+    if campaign.max_draws > 1 and not campaign.certificate.levels_add:
         bound = _larger(campaign.worst_case)
         words += f", and all {noun}s of one device raise it to at most {bound}"
         words += ", so they may reveal the answer" if bound == "100%" else ""
@@ -164,21 +164,21 @@ def _odds(campaign: Campaign) -> str:
 
 def _level_rows(audit: Audit) -> list[tuple[str, str]]:
     campaign = audit.campaign
-    certificate, draws = campaign.certificate, campaign.most_draws
+    certificate, draws = campaign.certificate, campaign.max_draws
     ldp = certificate.ldp
     rows = [
         ("declared", f"{exact.in_nats(certificate.declared)} ({campaign.notion.name})"),
         ("audited", f"{exact.in_nats(certificate.audited)}, from the channel's own integers"),
         ("plain LDP", "none" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
     ]
-    if isinstance(campaign.notion, Lip) and certificate.ball is not None:
+    if isinstance(campaign.notion, Lip) and certificate.ball_level is not None:
         radius = exact.written(Fraction(campaign.notion.radius, RADIUS_UNITS))
         near = f"LIP for every prior within {radius} of the campaign's"
-        rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))
+        rows.append((near, f"{exact.in_nats(certificate.ball_level)}: a factor of {_factor(certificate.ball_level)}"))
     rows += levels_of(audit).values()
     worst = f"{exact.in_nats(campaign.worst_case)} over the whole campaign"
     worst += f": a device draws at most {quantity(draws, 'output')}"
-    if draws > 1 and not certificate.adds:
+    if draws > 1 and not certificate.levels_add:
         worst += ", one for each different answer of a person"
     reserved = "When the person consents, the device reserves at most this."
     if isinstance(campaign.notion, DeclaredPrior):

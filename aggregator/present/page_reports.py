@@ -129,9 +129,9 @@ def _answers(domain: Domain) -> str:
         )
     if isinstance(domain, Line):
         noun = "day" if isinstance(domain, Dates) else "number"
-        return f"a {noun} from {domain.span}, rounded to one of {domain.size:,}"
+        return f"a {noun} from {domain.range_text}, rounded to one of {domain.size:,}"
     if isinstance(domain, Items):
-        items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
+        items = ", ".join(filter(None, (f"{domain.item_count:,} items", numbering(domain))))
         return (
             f"a set of {items}; each device fills its set up to {domain.padding:,} with dummies and reports one of "
             "them, chosen at random"

@@ -37,7 +37,7 @@ def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
         goals: the goals of ``question``; at least one.
     """
     domain = question.domain
-    span = domain.span if isinstance(domain, Line) else f"{domain.size:,} ordered values"
+    span = domain.range_text if isinstance(domain, Line) else f"{domain.size:,} ordered values"
     table = Table(
         box=None,
         pad_edge=False,
@@ -89,7 +89,7 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
         question: the question to one class.
     """
     domain, everybody, goal = question.domain, plans[-1], question.goal
-    span = domain.span if isinstance(domain, Line) else f"{domain.size:,} values"
+    span = domain.range_text if isinstance(domain, Line) else f"{domain.size:,} values"
     table = Table(
         box=None, pad_edge=False, title=f"{span}, {len(plans) - 1} classes of people", title_justify="left",
         caption_justify="left",
@@ -235,7 +235,7 @@ def _promised(question: PlannedQuestion) -> str:
 def _size(question: PlannedQuestion) -> str:
     domain = question.domain
     if isinstance(domain, Items):
-        return f"shares of people who have each of {domain.count:,} items, padding {domain.padding:,}"
+        return f"shares of people who have each of {domain.item_count:,} items, padding {domain.padding:,}"
     return f"{question.size:,} values"
 
 

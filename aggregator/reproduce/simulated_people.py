@@ -85,7 +85,7 @@ def drawn_tally(
     # those with the smallest random numbers are taken.
     answers = generator.choice(len(shares), people, p=shares)
     rank = generator.random((people, len(shares)))
-    having = generator.random(people) < channel.having * channel.inside / 2**channel.scale
+    having = generator.random(people) < channel.support * channel.inside / 2**channel.scale
     rank[np.arange(people), answers] = np.where(having, -1, 2)
     members = np.argpartition(rank, channel.ones - 1, axis=1)[:, : channel.ones]
     return Tally(np.bincount(members.ravel(), minlength=len(shares)), people)
@@ -145,9 +145,9 @@ def _blocks(channel: Blocks, people: Integers, generator: np.random.Generator) -
     counts = np.zeros(channel.outputs, dtype=np.int64)
     for block, inner in enumerate(channel.channels, 1):
         start = channel.offsets[block]
-        inside = people[list(channel.members[block])]
+        inside = people[list(channel.inputs_by_block[block])]
         counts[start : start + inner.outputs] = _counts(inner, inside, generator) if inner.outputs > 1 else inside.sum()
-    reported = people[list(channel.members[0])]
+    reported = people[list(channel.inputs_by_block[0])]
     if channel.cover:
         hidden = generator.binomial(reported, channel.hidden / 2**channel.scale)
         outputs = channel.channels[0].outputs

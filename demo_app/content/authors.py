@@ -36,7 +36,7 @@ class Author:
             bundled: the keys that are delivered with the app.
         """
         delivered = {key.public for key in bundled}
-        return tuple(cls(key.name, key.fingerprint, key.public, key.public in delivered) for key in device.trusted)
+        return tuple(cls(key.name, key.fingerprint_text, key.public, key.public in delivered) for key in device.trusted)
 
 
 @dataclass(frozen=True)
@@ -67,5 +67,5 @@ class LinkContent:
         from edge_sdk.presentation import read_link
 
         link = read_link(text)
-        known = [author for author in device.trusted if author.fingerprint == link.fingerprint_text]
+        known = [author for author in device.trusted if author.fingerprint_text == link.fingerprint_text]
         return cls(str(link), link.host, link.fingerprint_text, known[0].name if known else "", bool(known))

@@ -209,13 +209,13 @@ class Joined:
             raise CampaignError(
                 f"{self.campaign.title!r} asks for no prior, so a prior cannot change its cost: declare none"
             )
-        return self._commitment(notion.most_cost(priors, self.campaign.channel), self.view)
+        return self._commitment(notion.max_cost(priors, self.campaign.channel), self.view)
 
     def _commitment(self, cost: int, view: int) -> Commitment:
         campaign = self.campaign
         return Commitment(
             cost,
-            campaign.draws_of(view),
+            campaign.max_draws_of(view),
             campaign.answers_per_period,
             campaign.period_seconds,
             campaign.periods,

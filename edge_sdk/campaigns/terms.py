@@ -282,10 +282,12 @@ class Terms:
             The terms in that language, if the campaign has it.
         """
         campaign = signed.campaign
-        cost, worst, map_ = certificate.cost, certificate.cost * campaign.most_draws, None
+        cost, worst, map_ = certificate.cost, certificate.cost * campaign.max_draws, None
         if not is_plain(campaign.views):
             campaign_certificate, map_ = campaign.certificate, campaign.views[view].map
-            certificate = campaign_certificate if class_index is None else campaign_certificate.classes[class_index]
+            certificate = (
+                campaign_certificate if class_index is None else campaign_certificate.class_certificates[class_index]
+            )
             class_indexes = range(max(1, len(campaign.classes))) if class_index is None else (class_index,)
             cost, worst = max(map(campaign.cost_of, class_indexes)), max(map(campaign.worst_case_of, class_indexes))
         texts, declares_prior = campaign.texts(language), isinstance(campaign.notion, DeclaredPrior)
@@ -360,7 +362,7 @@ def _classes(campaign: Campaign, texts: Texts) -> tuple[ClassTerms, ...]:
         ClassTerms(
             name,
             shown,
-            exact.nats(campaign.certificate.classes[class_index].declared),
+            exact.nats(campaign.certificate.class_certificates[class_index].declared),
             exact.nats(campaign.cost_of(class_index)),
             exact.nats(campaign.worst_case_of(class_index)),
         )
@@ -401,5 +403,5 @@ def _answers(domain: Domain) -> str:
         noun = "day" if isinstance(domain, Dates) else "number"
         outside = f" A {noun} outside this range counts as the nearer end." if domain.clamps else ""
         how = ", up or down at random so that the mean is kept" if domain.rounds_randomly else ""
-        return f"A {noun} from {domain.span}, rounded to one of {domain.size:,}{how}.{outside}"
+        return f"A {noun} from {domain.range_text}, rounded to one of {domain.size:,}{how}.{outside}"
     return f"One of {domain.size:,} values."

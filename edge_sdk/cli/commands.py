@@ -237,7 +237,7 @@ def audit(options: argparse.Namespace) -> Printed:
         "notion": own_audit.campaign.notion.name,
         "declared": exact.nats(certificate.declared),
         "audited": exact.nats(certificate.audited),
-        **({} if certificate.ball is None else {"lip-ball": exact.nats(certificate.ball)}),
+        **({} if certificate.ball_level is None else {"lip-ball": exact.nats(certificate.ball_level)}),
         "prior": "own" if own_audit.uses_history else "uniform",
         **({} if is_plain(views) else {"view": own_audit.view, "views": len(views)}),
         **as_json(own_audit.table, [views[own_audit.view].channel]),

@@ -66,7 +66,7 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
         Incomplete: the person does not agree.
     """
     fingerprint = link.fingerprint_text
-    names = [author.name for author in trusted if author.fingerprint == fingerprint]
+    names = [author.name for author in trusted if author.fingerprint_text == fingerprint]
     whose = f"{names[0] or 'an author without a name'}, whom you trust" if names else "not an author you trust"
     print(f"host: {link.host}\nauthor: {fingerprint} ({whose})", file=sys.stderr)
     if not sys.stdin.isatty():
@@ -97,7 +97,7 @@ def trust(options: argparse.Namespace) -> Printed:
             device.distrust_author(_trusted(device, options.key))
         signed = Counter(device.terms(campaign_id).author for campaign_id in device.campaigns)
         rows = [
-            {"name": author.name, "key": author.fingerprint, "campaigns": signed[author.public]}
+            {"name": author.name, "key": author.fingerprint_text, "campaigns": signed[author.public]}
             for author in device.trusted
         ]
         return {"authors": rows}
@@ -114,7 +114,9 @@ def _trusted(device: Device, beginning: str) -> bytes:
     Raises:
         Usage: no fingerprint or more than one begins with these characters.
     """
-    matches = [author.public for author in device.trusted if beginning and author.fingerprint.startswith(beginning)]
+    matches = [
+        author.public for author in device.trusted if beginning and author.fingerprint_text.startswith(beginning)
+    ]
     if len(matches) != 1:
         subject = "more than one trusted key begins" if matches else "no trusted key begins"
         raise Usage(

@@ -147,7 +147,7 @@ def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMe
         first = view_channel.offsets[joined.role.class_index + 1]
     domain, structure = joined.campaign.domain, structure_of(joined.channel, MOST_STEPS)
     size = joined.map.inputs(domain)
-    nothing = domain.count if isinstance(domain, Items) else size
+    nothing = domain.item_count if isinstance(domain, Items) else size
     meanings = []
     try:
         for y in report.outputs(joined.campaign, joined.view):

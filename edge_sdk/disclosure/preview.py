@@ -171,7 +171,7 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     extra = carried + (0 if consent is None else consent.choice)
     # If a level is infinite, the charge for a draw bounds only some pairs.
     unbounded = carried and any(certificate.ldp is None for certificate in campaign.certificates)
-    notion = campaign.notion if isinstance(campaign.notion, MinId) and not campaign.notion.unbounded else None
+    notion = campaign.notion if isinstance(campaign.notion, MinId) and not campaign.notion.unbounded_pairs else None
     return CampaignExposure(campaign_id, campaign.title, campaign.domain, draws, None if unbounded else extra, notion)
 
 

@@ -150,8 +150,8 @@ class Campaign:
             campaign's own texts.
         """
         by_language = {translation.language: translation for translation in self.translations}
-        tag = None if language is None else texts.best(language, [*by_language, self.language])
-        return self.own_texts if tag is None or tag == self.language else by_language[tag].over(self.own_texts)
+        tag = None if language is None else texts.best_tag(language, [*by_language, self.language])
+        return self.own_texts if tag is None or tag == self.language else by_language[tag].with_fallback(self.own_texts)
 
     def domain_in(self, language: str | None) -> Domain:
         """Return the domain for a reader of ``language``: with translated labels, units and question texts.
@@ -245,7 +245,7 @@ class Campaign:
         """
         return period + 1 if self.transcript else self.answers_per_period
 
-    def draws_of(self, view: int) -> int:
+    def max_draws_of(self, view: int) -> int:
         """Return the maximum number of fresh outputs of a device with this view.
 
         The output of a value is drawn once and kept. So the number of draws is at most the number of the view's inputs,
@@ -261,14 +261,14 @@ class Campaign:
         return min(self.views[view].map.inputs(self.domain), self.periods * self.answers_per_period)
 
     @cached_property
-    def most_draws(self) -> int:
+    def max_draws(self) -> int:
         """Maximum number of fresh outputs of a device, over all views."""
-        return max(map(self.draws_of, range(len(self.views))))
+        return max(map(self.max_draws_of, range(len(self.views))))
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
         """The certificate of each class; without classes, the certificate of each view."""
-        return self.certificate.classes or self.view_certificates
+        return self.certificate.class_certificates or self.view_certificates
 
     @cached_property
     def worst_case(self) -> int:
@@ -288,7 +288,9 @@ class Campaign:
         Returns:
             Nanonats.
         """
-        return max(self.certificate_of(class_index, view).cost * self.draws_of(view) for view in range(len(self.views)))
+        return max(
+            self.certificate_of(class_index, view).cost * self.max_draws_of(view) for view in range(len(self.views))
+        )
 
     def cost_of(self, class_index: int) -> int:
         """Return the largest cost of one fresh output of a member of a class, over all views.
@@ -310,7 +312,7 @@ class Campaign:
             The certificate; its inputs are the inputs of the class's own channel.
         """
         certificate = self.view_certificates[view]
-        return certificate.classes[class_index] if self.classes else certificate
+        return certificate.class_certificates[class_index] if self.classes else certificate
 
     def channel_of(self, class_index: int, view: int) -> Channel:
         """Return the channel of a class's members in a view, over the view's inputs.

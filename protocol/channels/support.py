@@ -62,36 +62,36 @@ class SupportChannel(Channel):
         return self.outside.to_bytes(WEIGHT_BYTES, "big")
 
 
-def evenly_shared(outside: int, having: int, lacking: int) -> int:
+def evenly_shared(outside: int, support: int, complement: int) -> int:
     """Return the inside weight with which a row sums to exactly 2^128.
 
     Args:
-        having, lacking: the number of outputs that an input prefers, and of outputs that it does not prefer.
+        support, complement: the number of outputs that an input prefers, and of outputs that it does not prefer.
     Raises:
         ChannelError: the outside weight is not positive or not below the inside weight, or no integer fills the row.
     """
-    inside, remainder = _divided(outside, having, lacking)
+    inside, remainder = _divided(outside, support, complement)
     if remainder:
         raise ChannelError(
-            f"the outside weight must leave a multiple of {having} for the inside weights, but leaves a multiple plus "
+            f"the outside weight must leave a multiple of {support} for the inside weights, but leaves a multiple plus "
             f"{remainder}: choose another outside weight"
         )
     return inside
 
 
-def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[int, int]:
+def shared_out(outside: int, support: int, complement: int, output: str) -> tuple[int, int]:
     """Return the largest inside weight that the outside weights allow, and the remainder of the row, both over 2^128.
 
     Two integer weights may not fill a row exactly; then one output that the input does not prefer gets the remainder.
 
     Args:
-        having, lacking: the number of outputs that an input prefers, and of outputs that it does not prefer.
+        support, complement: the number of outputs that an input prefers, and of outputs that it does not prefer.
         output: the word for an output in the text of an error.
     Raises:
         ChannelError: the outside weight is not positive or not below the inside weight; or an output with the remainder
             would be more likely than the preferred outputs.
     """
-    inside, remainder = _divided(outside, having, lacking)
+    inside, remainder = _divided(outside, support, complement)
     if remainder > inside - outside:
         raise ChannelError(
             f"the remainder would make a {output} without the true input more likely than one with it: choose another "
@@ -100,13 +100,13 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
     return inside, remainder
 
 
-def _divided(outside: int, having: int, lacking: int) -> tuple[int, int]:
+def _divided(outside: int, support: int, complement: int) -> tuple[int, int]:
     """Return the largest inside weight that the outside weights allow, and the remainder of the row.
 
     Raises:
         ChannelError: the outside weight is not positive or not below the inside weight.
     """
-    inside, remainder = divmod(ONE - lacking * outside, having)
+    inside, remainder = divmod(ONE - complement * outside, support)
     if not 0 < outside < inside:
         raise ChannelError(f"the outside weight must be above 0 and below the inside weight {inside}, not {outside}")
     return inside, remainder

@@ -154,14 +154,14 @@ class Form(Domain):
             raise DomainError(
                 f"a form must have {MIN_QUESTIONS} to {MAX_QUESTIONS} questions, not {len(self.questions)}"
             )
-        if len(self.places) < len(self.questions):
+        if len(self.positions) < len(self.questions):
             name = repeated([question.name for question in self.questions])
             raise DomainError(f"two questions of the form have the name {name!r}: rename one")
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def positions(self) -> dict[str, int]:
         """The position of each question in the form, by name."""
-        return {question.name: place for place, question in enumerate(self.questions)}
+        return {question.name: position for position, question in enumerate(self.questions)}
 
     @cached_property
     def size(self) -> int:
@@ -193,11 +193,11 @@ class Form(Domain):
     def index(self, answer: Answer, dither: bytes) -> int:
         return self.index_of(range(len(self.questions)), answer, dither)
 
-    def index_of(self, places: Sequence[int], answer: Answer, dither: bytes) -> int:
-        """Return the form's input for an answer to the questions at ``places``; every other question has input 0.
+    def index_of(self, positions: Sequence[int], answer: Answer, dither: bytes) -> int:
+        """Return the form's input for an answer to the questions at ``positions``; every other question has input 0.
 
         Args:
-            places: positions of the questions in the form.
+            positions: positions of the questions in the form.
             answer: a mapping from names of these questions to answers; other names are refused. A question is skipped
                 if its answer is None or missing.
             dither: as for ``index``; the dither of each question is derived from it.
@@ -211,16 +211,16 @@ class Form(Domain):
                 "the answer to a form must be a mapping from the names of the asked questions to answers, not "
                 f"{type(answer).__name__}"
             )
-        names = {self.questions[place].name for place in places}
+        names = {self.questions[position].name for position in positions}
         if unasked := [question.name for question in self.questions if question.name in set(answer) - names]:
             pronoun = "it" if len(unasked) == 1 else "them"
             raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave {pronoun} out")
         if set(answer) - names:
-            raise NotInDomain(f"the answer names an unknown question; the form has {', '.join(self.places)}")
+            raise NotInDomain(f"the answer names an unknown question; the form has {', '.join(self.positions)}")
         inputs = [0] * len(self.questions)
-        for place in places:
-            question = self.questions[place]
-            inputs[place] = question.index(answer.get(question.name), _dither_of(place, dither))
+        for position in positions:
+            question = self.questions[position]
+            inputs[position] = question.index(answer.get(question.name), _dither_of(position, dither))
         return self.join(inputs)
 
     def join(self, inputs: Sequence[int]) -> int:
@@ -239,28 +239,28 @@ class Form(Domain):
         return digits[::-1]
 
     def label(self, x: int) -> str:
-        return self.written(range(len(self.questions)), self.split(x))
+        return self.answer_text(range(len(self.questions)), self.split(x))
 
-    def written(self, places: Sequence[int], inputs: Sequence[int]) -> str:
-        """Return an answer to the questions at ``places`` as text, such as ``age=30; vote=yes``.
+    def answer_text(self, positions: Sequence[int], inputs: Sequence[int]) -> str:
+        """Return an answer to the questions at ``positions`` as text, such as ``age=30; vote=yes``.
 
         Args:
-            places: positions of the questions in the form.
+            positions: positions of the questions in the form.
             inputs: one input for each of these questions.
         """
-        pairs = zip((self.questions[place] for place in places), inputs, strict=True)
+        pairs = zip((self.questions[position] for position in positions), inputs, strict=True)
         return f"{SEPARATOR} ".join(f"{question.name}{EQUALS}{question.label(x)}" for question, x in pairs)
 
     def parse(self, text: str) -> Answer:
         answers: dict[str, SingleAnswer | None] = {}
         for part in text.split(SEPARATOR):
             name, equals, value = part.partition(EQUALS)
-            place = self.places.get(name.strip())
-            if not equals or place is None:
+            position = self.positions.get(name.strip())
+            if not equals or position is None:
                 raise NotInDomain(
-                    f"the answer is not of the form name{EQUALS}answer, with the names {', '.join(self.places)}"
+                    f"the answer is not of the form name{EQUALS}answer, with the names {', '.join(self.positions)}"
                 )
-            question = self.questions[place]
+            question = self.questions[position]
             if question.name in answers:
                 raise NotInDomain(f"question {question.name!r} is answered more than once: answer it once")
             answers[question.name] = question.parse(value)
@@ -278,10 +278,10 @@ class Form(Domain):
         return cls(tuple(map(FormQuestion.from_wire, listed)))
 
 
-def _dither_of(place: int, dither: bytes) -> bytes:
+def _dither_of(position: int, dither: bytes) -> bytes:
     """Return the dither of one question.
 
     If all questions shared one dither, a person's numbers would be rounded up or down together, and estimates of the
     relation between two questions would be biased.
     """
-    return hashlib.sha256(_CONTEXT + dither + bytes([place])).digest()[:DITHER_BYTES]
+    return hashlib.sha256(_CONTEXT + dither + bytes([position])).digest()[:DITHER_BYTES]

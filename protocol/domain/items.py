@@ -6,10 +6,10 @@ share of people who have the item. An item of a larger set of s items is chosen 
 has it counts as l/s.
 
 The dither alone, drawn once with each consent, chooses the item, so an unchanged set gives an unchanged input.
-``draws`` returns the exact distribution of the choice: how many of the 2^64 dithers choose each input. The number of an
-item differs by less than one from its share of 2^64, so its probability is off by less than 2^-64. Plain LDP is not
-affected, because a mixture of a channel's rows satisfies every level that all pairs of rows satisfy. For a level that
-depends on the items, ``set_level`` counts the dithers exactly.
+``dither_counts`` returns the exact distribution of the choice: how many of the 2^64 dithers choose each input. The
+number of an item differs by less than one from its share of 2^64, so its probability is off by less than 2^-64. Plain
+LDP is not affected, because a mixture of a channel's rows satisfies every level that all pairs of rows satisfy. For a
+level that depends on the items, ``set_level`` counts the dithers exactly.
 
 The author chooses l with aggregator.planner.padding.
 """
@@ -56,11 +56,11 @@ class Items(Domain):
     def __post_init__(self) -> None:
         if not 1 <= self.padding <= MAX_PADDING:
             raise DomainError(f"the padding of sets must lie in 1 .. {MAX_PADDING}, not {self.padding}")
-        if self.count < 1:
+        if self.item_count < 1:
             raise DomainError("a domain of items must have at least one item")
         if self.size > MAX_VALUES:
             raise DomainError(
-                f"items and padding together must be at most {MAX_VALUES}, not {self.count} items with padding "
+                f"items and padding together must be at most {MAX_VALUES}, not {self.item_count} items with padding "
                 f"{self.padding}"
             )
         if isinstance(self.labels, int):
@@ -81,13 +81,13 @@ class Items(Domain):
             raise DomainError(f"item {repeated[:40]!r} is listed more than once: list it once")
 
     @property
-    def count(self) -> int:
+    def item_count(self) -> int:
         """The number of items m."""
         return self.labels if isinstance(self.labels, int) else len(self.labels)
 
     @property
     def size(self) -> int:
-        return self.count + self.padding
+        return self.item_count + self.padding
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -99,14 +99,14 @@ class Items(Domain):
     @cached_property
     def _index(self) -> dict[str, int]:
         """The input of each label; only of the dummies' labels if the items are numbers."""
-        first = self.count if isinstance(self.labels, int) else 0
+        first = self.item_count if isinstance(self.labels, int) else 0
         return {self.label(x): x for x in range(first, self.size)}
 
     def _place(self, label: object) -> int:
         """Return the input of a label; -1 if the domain has no such label."""
         text = str(label) if isinstance(label, str | int) else ""
         number = int(text) if isinstance(self.labels, int) and _NUMBER.fullmatch(text) else 0
-        return number - 1 if 0 < number <= self.count else self._index.get(text, -1)
+        return number - 1 if 0 < number <= self.item_count else self._index.get(text, -1)
 
     def members(self, answer: Answer) -> tuple[int, ...]:
         """Return the inputs of the items of a set, increasing.
@@ -117,9 +117,9 @@ class Items(Domain):
         labels = answer if isinstance(answer, tuple | list | set | frozenset) else (answer,)
         places = {self._place(label) for label in labels}
         if -1 in places:
-            numbered = f", which are the numbers 1 to {self.count}" if isinstance(self.labels, int) else ""
-            raise NotInDomain(f"the answer is not a set of the campaign's {self.count} items{numbered}")
-        if len(places) > 1 and max(places) >= self.count:
+            numbered = f", which are the numbers 1 to {self.item_count}" if isinstance(self.labels, int) else ""
+            raise NotInDomain(f"the answer is not a set of the campaign's {self.item_count} items{numbered}")
+        if len(places) > 1 and max(places) >= self.item_count:
             raise NotInDomain("the answer has a dummy beside other members: give it alone, or items only")
         return tuple(sorted(places))
 
@@ -130,15 +130,15 @@ class Items(Domain):
 
     def _choice(self, members: tuple[int, ...], dither: int) -> int:
         """Return the input that a dither chooses for a set of items."""
-        if members and members[0] >= self.count:
+        if members and members[0] >= self.item_count:
             return members[0]
         if len(members) >= self.padding:
             return members[dither * len(members) >> 8 * DITHER_BYTES]
         # One uniform number below l^2 gives a place below l and, if that place has no item, a dummy below l.
         place, dummy = divmod(dither * self.padding**2 >> 8 * DITHER_BYTES, self.padding)
-        return members[place] if place < len(members) else self.count + dummy
+        return members[place] if place < len(members) else self.item_count + dummy
 
-    def draws(self, members: tuple[int, ...]) -> dict[int, int]:
+    def dither_counts(self, members: tuple[int, ...]) -> dict[int, int]:
         """Return how many of the 2^64 dithers choose each input, for a set of items; the numbers sum to 2^64.
 
         Args:
@@ -160,8 +160,8 @@ class Items(Domain):
         return counts
 
     def label(self, x: int) -> str:
-        if x >= self.count:
-            return f"{_DUMMY}{x - self.count + 1}{_DUMMY_END}"
+        if x >= self.item_count:
+            return f"{_DUMMY}{x - self.item_count + 1}{_DUMMY_END}"
         return str(x + 1) if isinstance(self.labels, int) else self.labels[x]
 
     def parse(self, text: str) -> Answer:
@@ -199,7 +199,7 @@ def set_level(
 
     Args:
         bound: function of two inputs i and j that returns ln E[i][j] in nanonats; 0 if i = j, None if it is unbounded.
-        first, second: the number of dithers that choose each input of S and of S', from ``Items.draws``.
+        first, second: the number of dithers that choose each input of S and of S', from ``Items.dither_counts``.
     Returns:
         Nanonats, rounded up; None if infinite.
     """

@@ -30,13 +30,13 @@ class Line(Domain):
     """A domain whose inputs are numbers in increasing order.
 
     Attributes:
-        scaled: the number of each input times 10^places, as increasing integers.
-        places: the smallest number of decimal places with which all of them are integers.
+        scaled: the number of each input times 10^decimal_places, as increasing integers.
+        decimal_places: the smallest number of decimal places with which all of them are integers.
     """
 
     ordered: ClassVar[bool] = True
     scaled: Sequence[int]
-    places: int
+    decimal_places: int
 
     @property
     def size(self) -> int:
@@ -55,10 +55,10 @@ class Line(Domain):
     @cached_property
     def points(self) -> tuple[Fraction, ...]:
         """The k numbers of the inputs, increasing."""
-        return tuple(Fraction(number, 10**self.places) for number in self.scaled)
+        return tuple(Fraction(number, 10**self.decimal_places) for number in self.scaled)
 
     @property
-    def span(self) -> str:
+    def range_text(self) -> str:
         """The numbers of the first and the last input as text, with the unit if any: "17 to 90 years"."""
         return f"{self.label(0)} to {self.label(self.size - 1)}"
 
@@ -74,11 +74,11 @@ class Line(Domain):
             NotInDomain: the answer is not a single number, or is outside the range of the inputs.
         """
         number = number_of(answer)
-        if not self.scaled[0] <= number * 10**self.places <= self.scaled[-1]:
-            raise NotInDomain(f"the number lies outside the campaign's range, {self.span}")
+        if not self.scaled[0] <= number * 10**self.decimal_places <= self.scaled[-1]:
+            raise NotInDomain(f"the number lies outside the campaign's range, {self.range_text}")
         return number
 
-    def place(self, answer: Answer) -> tuple[int, Fraction]:
+    def lower_input(self, answer: Answer) -> tuple[int, Fraction]:
         """Return the last input at or below a number, and the number's position between it and the next input.
 
         Returns:
@@ -87,7 +87,7 @@ class Line(Domain):
         Raises:
             NotInDomain
         """
-        scaled = self.number(answer) * 10**self.places
+        scaled = self.number(answer) * 10**self.decimal_places
         lower = min(bisect_right(self.scaled, scaled), self.size - 1) - 1
         low, high = self.scaled[lower], self.scaled[lower + 1]
         return lower, (scaled - low) / (high - low)
@@ -95,13 +95,13 @@ class Line(Domain):
     def index(self, answer: Answer, dither: bytes) -> int:
         if len(dither) != DITHER_BYTES:
             raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")
-        lower, part = self.place(answer)
+        lower, part = self.lower_input(answer)
         if self.rounds_randomly:
             return lower + (int.from_bytes(dither, "big") < part * (1 << 8 * DITHER_BYTES))
         return lower + (2 * part >= 1)
 
     def label(self, x: int) -> str:
-        return decimal_of(Fraction(self.scaled[x], 10**self.places))
+        return decimal_of(Fraction(self.scaled[x], 10**self.decimal_places))
 
     def parse(self, text: str) -> Answer:
         return number_of(text)
@@ -124,14 +124,14 @@ class Buckets(Line):
     """
 
     scaled: tuple[int, ...]
-    places: int
+    decimal_places: int
     kind: ClassVar[str] = "buckets"
 
     def __post_init__(self) -> None:
         require_size(len(self.scaled))
         codec.require_increasing(self.scaled, "bucket edges", DomainError)
-        _require_places(self.places, self.scaled, "bucket edges")
-        _require_small(self.scaled, self.places, "a bucket edge")
+        _require_places(self.decimal_places, self.scaled, "bucket edges")
+        _require_small(self.scaled, self.decimal_places, "a bucket edge")
 
     @classmethod
     def of(cls, edges: Sequence[Number]) -> Buckets:
@@ -143,7 +143,7 @@ class Buckets(Line):
         return cls(*_scaled(edges, "bucket edges"))
 
     def encode(self) -> codec.Value:
-        return [self.kind, self.places, list(self.scaled)]
+        return [self.kind, self.decimal_places, list(self.scaled)]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Buckets:
@@ -159,8 +159,8 @@ class NumberRange(Line):
     """The numbers low, low + step, ..., high.
 
     Attributes:
-        low, high, step: the numbers times 10^places, as integers.
-        places: the smallest number of decimal places with which all three are integers.
+        low, high, step: the numbers times 10^decimal_places, as integers.
+        decimal_places: the smallest number of decimal places with which all three are integers.
         random: True if a number between two steps is rounded at random, so that means are unbiased; else it is rounded
             to the nearest step, upwards if two are equally near.
         clamp: True if a number outside the range is moved to the nearer end; else it is refused.
@@ -170,7 +170,7 @@ class NumberRange(Line):
     low: int
     high: int
     step: int
-    places: int
+    decimal_places: int
     random: bool = False
     clamp: bool = False
     unit: str = ""
@@ -178,8 +178,8 @@ class NumberRange(Line):
     kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
-        _require_places(self.places, (self.low, self.high, self.step), "a number's low, high and step")
-        _require_steps(self.low, self.high, self.step, self.places)
+        _require_places(self.decimal_places, (self.low, self.high, self.step), "a number's low, high and step")
+        _require_steps(self.low, self.high, self.step, self.decimal_places)
         object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
         if len(self.unit) > MAX_UNIT or not codec.readable(self.unit) or self.unit != self.unit.strip():
             raise DomainError(
@@ -218,8 +218,8 @@ class NumberRange(Line):
         return self.random
 
     @property
-    def span(self) -> str:
-        return f"{super().span} {self.unit}".strip()
+    def range_text(self) -> str:
+        return f"{super().range_text} {self.unit}".strip()
 
     @property
     def clamps(self) -> bool:
@@ -232,11 +232,20 @@ class NumberRange(Line):
     def number(self, answer: Answer) -> Fraction:
         if not self.clamp:
             return super().number(answer)
-        low, high = (Fraction(end, 10**self.places) for end in (self.low, self.high))
+        low, high = (Fraction(end, 10**self.decimal_places) for end in (self.low, self.high))
         return min(max(number_of(answer), low), high)
 
     def encode(self) -> codec.Value:
-        return [self.kind, self.places, self.low, self.high, self.step, int(self.random), int(self.clamp), self.unit]
+        return [
+            self.kind,
+            self.decimal_places,
+            self.low,
+            self.high,
+            self.step,
+            int(self.random),
+            int(self.clamp),
+            self.unit,
+        ]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> NumberRange:
@@ -268,7 +277,7 @@ class Dates(Line):
     step: int = 1
     clamp: bool = False
     scaled: Sequence[int] = field(init=False, repr=False, compare=False)
-    places: int = field(default=0, init=False, repr=False, compare=False)
+    decimal_places: int = field(default=0, init=False, repr=False, compare=False)
     kind: ClassVar[str] = "date"
 
     def __post_init__(self) -> None:
@@ -309,7 +318,7 @@ class Dates(Line):
     def number(self, answer: Answer) -> Fraction:
         day = Fraction(_day(answer))
         if not self.clamp and not self.low <= day <= self.high:
-            raise NotInDomain(f"the day lies outside {self.span}")
+            raise NotInDomain(f"the day lies outside {self.range_text}")
         return min(max(day, Fraction(self.low)), Fraction(self.high))
 
     def index(self, answer: Answer, dither: bytes) -> int:
@@ -373,7 +382,7 @@ def _require_places(places: int, scaled: Sequence[int], subject: str) -> None:
 
 
 def _scaled(numbers: Sequence[Number], subject: str) -> tuple[tuple[int, ...], int]:
-    """Return the numbers times 10^places, as integers, with the smallest such number of places."""
+    """Return the numbers times 10^decimal_places, as integers, with the smallest such number of places."""
     fractions = []
     for number in numbers:
         try:

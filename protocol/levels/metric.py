@@ -30,14 +30,14 @@ class Metric:
     Attributes:
         name: the unit: "steps" of the grid or of the list of inputs, "degrees" as on a plane, or "numbers" for the unit
             of the domain's numbers.
-        places: the integer coordinates (north, east) of each input.
+        coordinates: the integer coordinates (north, east) of each input.
         unit: the length of one coordinate step, in units of the metric.
         min_distance: a lower bound of the distance of two inputs, in coordinate steps.
     """
 
-    def __init__(self, name: str, places: Sequence[tuple[int, int]], unit: Fraction, min_distance: int) -> None:
+    def __init__(self, name: str, coordinates: Sequence[tuple[int, int]], unit: Fraction, min_distance: int) -> None:
         self.name = name
-        self.places = places
+        self.coordinates = coordinates
         self.unit = unit
         self.min_distance = min_distance
 
@@ -67,7 +67,7 @@ class Metric:
         if isinstance(domain, Line) and name == "numbers":
             numbers = domain.scaled
             min_distance = min(high - low for low, high in pairwise(numbers))
-            return cls(name, [(0, number) for number in numbers], Fraction(1, 10**domain.places), min_distance)
+            return cls(name, [(0, number) for number in numbers], Fraction(1, 10**domain.decimal_places), min_distance)
         return cls(name, [(0, x) for x in range(domain.size)], Fraction(1), 1)
 
     def square(self, x: int, other: int) -> Fraction:
@@ -75,10 +75,10 @@ class Metric:
         return self._square(x, other) * self.unit**2
 
     def _square(self, x: int, other: int) -> int:
-        (north, east), (other_north, other_east) = self.places[x], self.places[other]
+        (north, east), (other_north, other_east) = self.coordinates[x], self.coordinates[other]
         return (north - other_north) ** 2 + (east - other_east) ** 2
 
-    def nearest(
+    def nearest_pair(
         self, first: Sequence[int], second: Sequence[int], max_pairs: int | None = None
     ) -> tuple[int, int, Fraction]:
         """Return the nearest two different inputs, one of ``first`` and one of ``second``, and the square of their
@@ -95,9 +95,9 @@ class Metric:
                 west to east than the nearest two.
         """
         left = max_pairs
-        marked = [(self.places[x][1], x, True) for x in first]
+        marked = [(self.coordinates[x][1], x, True) for x in first]
         if second is not first:
-            marked += [(self.places[x][1], x, False) for x in second]
+            marked += [(self.coordinates[x][1], x, False) for x in second]
         marked.sort()
         best: tuple[int, int, int] | None = None
         # Only pairs of one input of each set count. If both sets are the same, one list serves both.
@@ -107,7 +107,7 @@ class Metric:
             mine, theirs = (0, 0) if second is first else (not from_first, from_first)
             others = visited[theirs]
             while best is not None and first_near[theirs] < len(others):
-                if (east - self.places[others[first_near[theirs]]][1]) ** 2 < best[2]:
+                if (east - self.coordinates[others[first_near[theirs]]][1]) ** 2 < best[2]:
                     break
                 first_near[theirs] += 1
             near = others[first_near[theirs] :]

@@ -79,7 +79,7 @@ def geo(structure: Structure, metric: Metric) -> Level:
             if first is second and len(first) == 1:
                 continue
             # All pairs of two kinds have the same loss, so the nearest pair is the worst.
-            x, other, square = metric.nearest(first, second, max_pairs)
+            x, other, square = metric.nearest_pair(first, second, max_pairs)
             level = _per_unit(structure.channel.loss([x], [other]), square)
             if level.nanonats is None:
                 return level

@@ -76,7 +76,7 @@ class LevelTable:
     distinction: Distinction | None
 
     @property
-    def bits(self) -> float | None:
+    def mutual_information_bits(self) -> float | None:
         """Mutual information in bits, rounded up; None if not computed."""
         level = self.levels.get("mutual-information")
         return None if level is None else leakage.bits_above(level)
@@ -251,7 +251,7 @@ def as_json(level_table: LevelTable, channels: Sequence[Channel]) -> dict[str, o
             }
             for row in level_table.curve
         ],
-        "mutual_information_bits": level_table.bits,
+        "mutual_information_bits": level_table.mutual_information_bits,
         "posterior": level_table.posterior
         and {"before": float(level_table.posterior[0]), "after": float(level_table.posterior[1])},
     }

@@ -76,36 +76,36 @@ class Classes(Notion):
         return Classes.of(tuple(notion.coarsened(input_of, size) for notion in self.notions))
 
     def audit_steps(self, channel: Channel) -> int:
-        return self.steps(channel)
+        return self.certificate_steps(channel)
 
-    def steps(self, channel: Channel) -> int:
+    def certificate_steps(self, channel: Channel) -> int:
         # Equal classes are audited once.
-        return sum(notion.steps(inner) for inner, notion in dict.fromkeys(self._pairs(channel)))
+        return sum(notion.certificate_steps(inner) for inner, notion in dict.fromkeys(self._pairs(channel)))
 
     def _pairs(self, channel: Channel) -> list[tuple[Channel, Notion]]:
         return list(zip(class_channels(channel, len(self.notions)), self.notions, strict=True))
 
     def certificate(self, channel: Channel) -> Certificate:
-        """Return the certificate of the whole channel, with the certificate of each class in ``classes``.
+        """Return the certificate of the whole channel, with the certificate of each class in ``class_certificates``.
 
         Raises:
             Uncertified: the channel does not have a block for each class, or a class's channel does not satisfy its
                 notion.
         """
         pairs, known = self._pairs(channel), {}
-        for place, (inner, notion) in enumerate(pairs):
+        for class_index, (inner, notion) in enumerate(pairs):
             if (inner, notion) not in known:
-                known[inner, notion] = _of_class(place, inner, notion)
+                known[inner, notion] = _of_class(class_index, inner, notion)
         certificates = tuple(known[pair] for pair in pairs)
         # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
-        place = max(range(len(certificates)), key=lambda place: certificates[place].nearness)
+        class_index = max(range(len(certificates)), key=lambda place: certificates[place].nearness)
         levels = [certificate.ldp for certificate in certificates]
         return Certificate(
             self.level,
             max(certificate.audited for certificate in certificates),
             None if None in levels else max(level for level in levels if level is not None),
-            _within([inner for inner, _ in pairs], place, certificates[place].witness),
-            classes=certificates,
+            _within([inner for inner, _ in pairs], class_index, certificates[class_index].witness),
+            class_certificates=certificates,
         )
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
@@ -153,19 +153,19 @@ def class_channels(channel: Channel, class_count: int) -> tuple[Channel, ...]:
     return channel.channels
 
 
-def _of_class(place: int, channel: Channel, notion: Notion) -> Certificate:
+def _of_class(class_index: int, channel: Channel, notion: Notion) -> Certificate:
     try:
         return certify(channel, notion)
     except Uncertified as error:
-        raise Uncertified(f"class {place + 1}: {error}") from None
+        raise Uncertified(f"class {class_index + 1}: {error}") from None
 
 
-def _within(channels: Sequence[Channel], place: int, witness: Loss) -> Loss:
+def _within(channels: Sequence[Channel], class_index: int, witness: Loss) -> Loss:
     """Return the witness of a class, with inputs and outputs numbered as in the whole channel."""
-    first = place * channels[place].inputs
+    first = class_index * channels[class_index].inputs
     return replace(
         witness,
         x=witness.x + first,
         other=None if witness.other is None else witness.other + first,
-        y=witness.y + sum(inner.outputs for inner in channels[:place]),
+        y=witness.y + sum(inner.outputs for inner in channels[:class_index]),
     )

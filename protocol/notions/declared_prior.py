@@ -59,28 +59,30 @@ class DeclaredPrior(Notion):
         """The rule's response for the uniform prior."""
         return personal.lip_response(self.uniform, self.level)
 
-    def channel_of(self, prior: Sequence[int], campaigns: Channel | None = None, level: int = 0) -> Channel:
+    def channel_of(self, prior: Sequence[int], campaign_channel: Channel | None = None, level: int = 0) -> Channel:
         """Return the channel of a person who declares ``prior``.
 
         Args:
-            campaigns: the campaign's channel; None for ``response``.
+            campaign_channel: the campaign's channel; None for ``response``.
             prior: the declared prior, ``size`` positive integers.
             level: a personal level below the campaign's, in nanonats, for which the rule's response is always used; 0
                 for the campaign's level.
         """
-        if level or campaigns is None or campaigns == self.response:
+        if level or campaign_channel is None or campaign_channel == self.response:
             return personal.lip_response(prior, level or self.level)
-        return personal.own_channel(tuple(prior), self.level, campaigns)
+        return personal.own_channel(tuple(prior), self.level, campaign_channel)
 
-    def certificate_of(self, prior: Sequence[int], campaigns: Channel | None = None, level: int = 0) -> Certificate:
+    def certificate_of(
+        self, prior: Sequence[int], campaign_channel: Channel | None = None, level: int = 0
+    ) -> Certificate:
         """Return the certificate of the channel that ``channel_of`` returns for the same arguments.
 
         Raises:
             Uncertified
         """
-        return certify(self.channel_of(prior, campaigns, level), Lip(level or self.level, tuple(prior)))
+        return certify(self.channel_of(prior, campaign_channel, level), Lip(level or self.level, tuple(prior)))
 
-    def most_cost(self, priors: Iterable[Sequence[int]], campaigns: Channel) -> int:
+    def max_cost(self, priors: Iterable[Sequence[int]], campaign_channel: Channel) -> int:
         """Return an upper bound of the cost of one fresh output under any of ``priors``, in nanonats.
 
         It is the largest cost of the responses for all these priors and of the campaign's channel, although a device
@@ -92,7 +94,7 @@ class DeclaredPrior(Notion):
         """
         different = {tuple(sorted(prior)) for prior in priors}
         costs = [certify(personal.lip_response(prior, self.level), Lip(self.level, prior)).cost for prior in different]
-        return max(self.certificate(campaigns).cost, *costs)
+        return max(self.certificate(campaign_channel).cost, *costs)
 
     def audit_steps(self, channel: Channel) -> int:
         # These are the steps for the response; the audit of any other channel takes ``ldp_steps``, which are counted

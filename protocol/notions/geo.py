@@ -117,12 +117,12 @@ class Geo(Pairwise):
         return self.rows * self.columns
 
     @cached_property
-    def points(self) -> tuple[tuple[int, int], ...]:
+    def coordinates(self) -> tuple[tuple[int, int], ...]:
         """The coordinates of each input."""
         return tuple((row, column) for row in _coordinates(self.down) for column in _coordinates(self.across))
 
     @property
-    def classes(self) -> tuple[tuple[int], ...]:
+    def inputs_by_class(self) -> tuple[tuple[int], ...]:
         return tuple((x,) for x in range(self.rows * self.columns))
 
     def bound(self, x: int, other: int) -> int:
@@ -213,7 +213,7 @@ class Geo(Pairwise):
 
     def _square(self, x: int, other: int) -> int:
         """Return the squared distance, in squared units of the coordinates."""
-        (row, column), (other_row, other_column) = self.points[x], self.points[other]
+        (row, column), (other_row, other_column) = self.coordinates[x], self.coordinates[other]
         return (row - other_row) ** 2 + (column - other_column) ** 2
 
     def encode(self) -> codec.Value:

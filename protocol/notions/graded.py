@@ -36,13 +36,13 @@ class Graded(Pairwise):
         level: the largest bound of a pair of inputs.
         budgets: nanonats, for each class.
         runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance.
-        unbounded: pairs (c, d) of classes, c <= d, increasing, whose inputs need no protection from each other.
+        unbounded_pairs: pairs (c, d) of classes, c <= d, increasing, whose inputs need no protection from each other.
             If the list is empty, no two budgets are equal.
     """
 
     budgets: tuple[int, ...]
     runs: Runs
-    unbounded: tuple[tuple[int, int], ...] = ()
+    unbounded_pairs: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,17 +55,17 @@ class Graded(Pairwise):
             )
         for budget in self.budgets:
             require_level(budget)
-        if not self.unbounded and len(set(self.budgets)) != count:
+        if not self.unbounded_pairs and len(set(self.budgets)) != count:
             raise NotionError("two classes have equal budgets, and all pairs are bounded: write them as one class")
-        sizes = [len(members) for members in self.classes]
-        for c, d in self.unbounded:
+        sizes = [len(members) for members in self.inputs_by_class]
+        for c, d in self.unbounded_pairs:
             if not 0 <= c <= d < count:
                 raise NotionError(f"a pair without a bound must be two classes c <= d below {count}, not {c} and {d}")
             if c == d and sizes[c] == 1:
                 raise NotionError(
                     f"class {c} has a single input, so it has no pair of inputs: remove the pair of classes ({c}, {c})"
                 )
-        codec.require_increasing(self.unbounded, "pairs without a bound", NotionError)
+        codec.require_increasing(self.unbounded_pairs, "pairs without a bound", NotionError)
         largest = max((bound for _, _, bound in self.bounds()), default=None)
         if largest is None:
             raise NotionError(f"{self.name} bounds no pair of values, so it would protect nothing: bound at least one")
@@ -106,17 +106,17 @@ class Graded(Pairwise):
         open_pairs = tuple(
             (c, d) for c, d in pairs if bounded is not None and frozenset((levels[c], levels[d])) not in bounded
         )
-        bounds = [kind.function(levels[c], levels[d]) for c, d in pairs if (c, d) not in open_pairs]
+        bounds = [kind.pair_bound(levels[c], levels[d]) for c, d in pairs if (c, d) not in open_pairs]
         return kind(max(bounds, default=exact.MIN_LEVEL), levels, blocks, open_pairs)
 
     @staticmethod
     @abstractmethod
-    def function(budget: int, other: int) -> int:
+    def pair_bound(budget: int, other: int) -> int:
         """Return the bound of two inputs with these budgets, in nanonats."""
 
     @property
     def carries_views(self) -> bool:
-        return not self.unbounded
+        return not self.unbounded_pairs
 
     @property
     def coarsening_steps(self) -> int:
@@ -125,7 +125,7 @@ class Graded(Pairwise):
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Graded:
         # The bound of two values grows with each of their budgets, so a cell's least budget gives its least bounds.
         cell_budgets = [exact.MAX_LEVEL] * size
-        for budget, members in zip(self.budgets, self.classes, strict=True):
+        for budget, members in zip(self.budgets, self.inputs_by_class, strict=True):
             for x in members:
                 cell = input_of(x)
                 cell_budgets[cell] = min(cell_budgets[cell], budget)
@@ -136,15 +136,15 @@ class Graded(Pairwise):
         return sum(length for _, length in self.runs)
 
     @cached_property
-    def classes(self) -> Sequence[Sequence[int]]:
+    def inputs_by_class(self) -> Sequence[Sequence[int]]:
         return members_of(self.runs)
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:
-        left_out = frozenset(self.unbounded)
+        left_out = frozenset(self.unbounded_pairs)
         for c, budget in enumerate(self.budgets):
             for d, other in enumerate(self.budgets):
-                if (min(c, d), max(c, d)) not in left_out and (c != d or len(self.classes[c]) > 1):
-                    yield c, d, self.function(budget, other)
+                if (min(c, d), max(c, d)) not in left_out and (c != d or len(self.inputs_by_class[c]) > 1):
+                    yield c, d, self.pair_bound(budget, other)
 
     @cached_property
     def _ends(self) -> list[int]:
@@ -160,10 +160,10 @@ class Graded(Pairwise):
         if x == other:
             return 0
         c, d = sorted((self.class_of(x), self.class_of(other)))
-        return None if (c, d) in self.unbounded else self.function(self.budgets[c], self.budgets[d])
+        return None if (c, d) in self.unbounded_pairs else self.pair_bound(self.budgets[c], self.budgets[d])
 
     def encode(self) -> codec.Value:
-        pairs: list[codec.Value] = [number for pair in self.unbounded for number in pair]
+        pairs: list[codec.Value] = [number for pair in self.unbounded_pairs for number in pair]
         return [self.name, self.level, list(self.budgets), runs.encode(self.runs), pairs]
 
     @classmethod
@@ -188,7 +188,7 @@ class MinId(Graded):
     name: ClassVar[str] = "minid"
 
     @staticmethod
-    def function(budget: int, other: int) -> int:
+    def pair_bound(budget: int, other: int) -> int:
         return min(budget, other)
 
 
@@ -199,5 +199,5 @@ class AvgId(Graded):
     name: ClassVar[str] = "avgid"
 
     @staticmethod
-    def function(budget: int, other: int) -> int:
+    def pair_bound(budget: int, other: int) -> int:
         return (budget + other) // 2

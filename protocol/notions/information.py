@@ -65,8 +65,8 @@ class Lip(Notion):
     def audit_steps(self, channel: Channel) -> int:
         return channel.prior_steps
 
-    def steps(self, channel: Channel) -> int:
-        steps = super().steps(channel)
+    def certificate_steps(self, channel: Channel) -> int:
+        steps = super().certificate_steps(channel)
         return self.ldp_steps(channel) if steps > MOST_STEPS and self._follows_from_ldp(channel) else steps
 
     def _follows_from_ldp(self, channel: Channel) -> bool:
@@ -77,7 +77,7 @@ class Lip(Notion):
         return exact.satisfies(loss.numerator, loss.denominator, self.level)
 
     def certificate(self, channel: Channel) -> Certificate:
-        if super().steps(channel) <= MOST_STEPS:
+        if super().certificate_steps(channel) <= MOST_STEPS:
             return super().certificate(channel)
         # The channel is too large for an audit under the prior, but LDP at the level implies the notion (SPEC 6.3).
         loss = worst_pair(channel)
@@ -87,7 +87,7 @@ class Lip(Notion):
                 f"output {channel.spelled(loss.y)} rules out input {loss.other}, which no LIP level allows: choose a "
                 "channel in which every input gives this output with a probability above zero"
             )
-        return Certificate(self.level, level, level, loss, ball=level if self.radius else None)
+        return Certificate(self.level, level, level, loss, ball_level=level if self.radius else None)
 
     def ball_steps(self, channel: Channel) -> int:
         if not self.radius:
@@ -96,7 +96,7 @@ class Lip(Notion):
 
         return levels.structure_of(channel, MOST_STEPS).lift_steps
 
-    def ball(self, channel: Channel) -> int | None:
+    def ball_level(self, channel: Channel) -> int | None:
         if not self.radius:
             return None
         from protocol import levels  # imported here because only campaigns with a radius need it

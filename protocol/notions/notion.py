@@ -29,10 +29,10 @@ class Certificate:
         audited: the smallest level that the channel provably satisfies under its notion.
         ldp: the plain LDP level of the channel, which needs no prior; None if it is infinite.
         witness: the ratio that is nearest to its bound; for mutual information, the largest Q(y|x) / P(y).
-        adds: True if the declared levels of a device's reports add up.
-        ball: for LIP with a declared radius, the LIP level for an observer with any prior within the radius; at most
-            the declared level. None without a radius.
-        classes: the certificate of each class; empty if the notion is not one of classes.
+        levels_add: True if the declared levels of a device's reports add up.
+        ball_level: for LIP with a declared radius, the LIP level for an observer with any prior within the radius; at
+            most the declared level. None without a radius.
+        class_certificates: the certificate of each class; empty if the notion is not one of classes.
         view: the position of the witness's view; the inputs and the output of the witness are numbered as in the
             channel of this view.
     """
@@ -41,9 +41,9 @@ class Certificate:
     audited: int
     ldp: int | None
     witness: Loss
-    adds: bool = False
-    ball: int | None = None
-    classes: tuple[Certificate, ...] = ()
+    levels_add: bool = False
+    ball_level: int | None = None
+    class_certificates: tuple[Certificate, ...] = ()
     view: int = 0
 
     @property
@@ -53,7 +53,7 @@ class Certificate:
         The cost is the declared level if the levels of a device's reports add up. Otherwise it is the LDP level, which
         adds up over answers under every prior, or the audited level if the LDP level is infinite.
         """
-        if self.adds:
+        if self.levels_add:
             return self.declared
         return self.audited if self.ldp is None else self.ldp
 
@@ -71,12 +71,12 @@ class Notion(ABC):
     Attributes:
         name: the name of the notion on the wire.
         level: the declared level, in nanonats.
-        adds: True if the levels of a device's reports add up, because each report's channel is derived from the earlier
-            reports.
+        levels_add: True if the levels of a device's reports add up, because each report's channel is derived from the
+            earlier reports.
     """
 
     name: ClassVar[str]
-    adds: ClassVar[bool] = False
+    levels_add: ClassVar[bool] = False
     level: int
 
     @property
@@ -106,10 +106,10 @@ class Notion(ABC):
         return 2 * channel.inputs + channel.pair_steps(everything, everything)
 
     def ball_steps(self, channel: Channel) -> int:
-        """Return the number of steps of ``ball``."""
+        """Return the number of steps of ``ball_level``."""
         return 0
 
-    def ball(self, channel: Channel) -> int | None:
+    def ball_level(self, channel: Channel) -> int | None:
         """Return the level of ``channel`` over a declared ball of priors; None if the notion declares none.
 
         Raises:
@@ -117,7 +117,7 @@ class Notion(ABC):
         """
         return None
 
-    def steps(self, channel: Channel) -> int:
+    def certificate_steps(self, channel: Channel) -> int:
         """Return the number of steps of the whole certificate."""
         ldp = 0 if self.name == "ldp" else self.ldp_steps(channel)
         return self.audit_steps(channel) + ldp + self.ball_steps(channel)
@@ -137,7 +137,7 @@ class Notion(ABC):
                 + f", output {channel.spelled(witness.y)}): declare a higher level, or choose a channel with more noise"
             )
         ldp = audited if self.name == "ldp" else self.ldp(channel)
-        return Certificate(self.level, audited, ldp, witness, self.adds, self.ball(channel))
+        return Certificate(self.level, audited, ldp, witness, self.levels_add, self.ball_level(channel))
 
     @property
     def carries_views(self) -> bool:
@@ -181,7 +181,7 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
             is too large.
     """
     require_inputs(notion, channel)
-    require_affordable(notion.steps(channel), channel.numbers_held)
+    require_affordable(notion.certificate_steps(channel), channel.numbers_held)
     return notion.certificate(channel)
 
 

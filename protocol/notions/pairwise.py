@@ -41,7 +41,7 @@ class Pairwise(Notion):
 
     @property
     @abstractmethod
-    def classes(self) -> Sequence[Sequence[int]] | None:
+    def inputs_by_class(self) -> Sequence[Sequence[int]] | None:
         """The inputs of each class; None if all inputs are in one class."""
 
     @abstractmethod
@@ -49,7 +49,7 @@ class Pairwise(Notion):
         """Yield (class of x, class of x', level) for every pair of classes with a finite level."""
 
     def audit_steps(self, channel: Channel) -> int:
-        classes = self.classes or [range(channel.inputs)]
+        classes = self.inputs_by_class or [range(channel.inputs)]
         selected = [channel.selected(members) for members in classes]
         pairs = sum(channel.pair_steps(selected[first], selected[second]) for first, second, _ in self.bounds())
         return 2 * sum(map(len, classes)) + pairs
@@ -63,7 +63,7 @@ class Pairwise(Notion):
         Raises:
             Uncertified: the ratio of a bounded pair is infinite.
         """
-        selected = [channel.selected(members) for members in self.classes or [range(channel.inputs)]]
+        selected = [channel.selected(members) for members in self.inputs_by_class or [range(channel.inputs)]]
         worst = witness = None
         nearest = 0.0
         for first, second, bound in self.bounds():
@@ -97,7 +97,7 @@ class Ldp(Pairwise):
         return None
 
     @property
-    def classes(self) -> None:
+    def inputs_by_class(self) -> None:
         return None
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:
@@ -152,7 +152,7 @@ class HighLow(Pairwise):
         return self.size
 
     @cached_property
-    def classes(self) -> tuple[tuple[int, ...], ...]:
+    def inputs_by_class(self) -> tuple[tuple[int, ...], ...]:
         marked = frozenset(self.sensitive)
         return self.sensitive, tuple(x for x in range(self.size) if x not in marked)
 
@@ -187,7 +187,7 @@ class Block(Pairwise):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_runs(self.runs, 0, NotionError)
-        if all(len(members) < 2 for members in self.classes):
+        if all(len(members) < 2 for members in self.inputs_by_class):
             raise NotionError(
                 "each block has one value only, so nothing would be protected: make a block of at least two values"
             )
@@ -202,11 +202,11 @@ class Block(Pairwise):
         return sum(length for _, length in self.runs)
 
     @cached_property
-    def classes(self) -> Sequence[Sequence[int]]:
+    def inputs_by_class(self) -> Sequence[Sequence[int]]:
         return members_of(self.runs)
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:
-        for block in range(len(self.classes)):
+        for block in range(len(self.inputs_by_class)):
             yield block, block, self.level
 
     def encode(self) -> codec.Value:
@@ -259,7 +259,7 @@ class Matrix(Pairwise):
         return len(self.levels)
 
     @cached_property
-    def classes(self) -> tuple[tuple[int, ...], ...]:
+    def inputs_by_class(self) -> tuple[tuple[int, ...], ...]:
         return tuple((x,) for x in range(len(self.levels)))
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:

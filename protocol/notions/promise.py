@@ -29,29 +29,29 @@ class Promise:
     """The promise of a notion to a person. A factor is e^level, rounded up by ``exact.factor_above``.
 
     Attributes:
-        kind: the notion's name; "classes" until the person has chosen a class.
+        notion_name: the notion's name; "classes" until the person has chosen a class.
         factor: the factor of the declared level. For geo, the factor of two answers at twice the smallest distance,
             because a campaign does not say whether its distances are steps, degrees or kilometres.
         smallest_factor: the factor of the best protected pair of answers, if the notion's pairs may have different
             bounds; else None.
-        overall: the factor of any two answers for an observer with any prior, if it exceeds ``factor`` or if the
+        overall_factor: the factor of any two answers for an observer with any prior, if it exceeds ``factor`` or if the
             declared level assumes a prior. None if ``factor`` already states it, or if it is infinite (``unbounded``).
         unbounded: True if some answers can be distinguished with certainty.
-        sensitive: for high-low, the number of sensitive answers.
-        people, ball: for LIP over a ball of priors, the number of people among 100 who may answer differently, which is
-            exact, and the factor in that case.
+        sensitive_count: for high-low, the number of sensitive answers.
+        people, ball_factor: for LIP over a ball of priors, the number of people among 100 who may answer differently,
+            which is exact, and the factor in that case.
         of_class: True if the person chose a class, which is public.
         outputs: the maximum number of outputs in a report; every factor is for one output.
     """
 
-    kind: str
+    notion_name: str
     factor: Fraction
     smallest_factor: Fraction | None = None
-    overall: Fraction | None = None
+    overall_factor: Fraction | None = None
     unbounded: bool = False
-    sensitive: int = 0
+    sensitive_count: int = 0
     people: Fraction | None = None
-    ball: Fraction | None = None
+    ball_factor: Fraction | None = None
     of_class: bool = False
     outputs: int = 1
 
@@ -69,14 +69,17 @@ class Promise:
                 return cls(notion.name, exact.factor_above(notion.level))
             notion = notion.notions[class_index]
         level = notion.level
-        smallest_factor = people = ball = None
+        smallest_factor = people = ball_factor = None
         if isinstance(notion, Graded | Matrix):
             smallest_factor = exact.factor_above(min(level for _, _, level in notion.bounds()))
         if isinstance(notion, Geo):
             nearest, level = (notion.level * times * notion.smallest_gap // notion.unit for times in (1, 2))
             smallest_factor = exact.factor_above(nearest)
-        if isinstance(notion, Lip) and certificate.ball is not None:
-            people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)
+        if isinstance(notion, Lip) and certificate.ball_level is not None:
+            people, ball_factor = (
+                Fraction(100 * notion.radius, RADIUS_UNITS),
+                exact.factor_above(certificate.ball_level),
+            )
         everybody = certificate.ldp
         if isinstance(notion, DeclaredPrior | TranscriptPrior):
             # This bound holds for every prior: the ratio of two answers is a product of two ratios to the prior, each
@@ -92,7 +95,7 @@ class Promise:
             everybody is None,
             len(notion.sensitive) if isinstance(notion, HighLow) else 0,
             people,
-            ball,
+            ball_factor,
             class_index is not None,
             outputs,
         )
@@ -108,29 +111,29 @@ class Promise:
         texts = []
         for key in self._keys():
             sentence = sentences[key]
-            text = sentence if isinstance(sentence, str) else sentence[self.sensitive != 1]
-            texts.append(text.format(count=self.sensitive, **numbers))
+            text = sentence if isinstance(sentence, str) else sentence[self.sensitive_count != 1]
+            texts.append(text.format(count=self.sensitive_count, **numbers))
         return " ".join(texts)
 
     def _keys(self) -> Iterator[str]:
         """Yield the keys of the promise's sentences, in order."""
         if self.of_class:
             yield "class"
-        yield self.kind
-        if self.ball is not None:
+        yield self.notion_name
+        if self.ball_factor is not None:
             yield "ball"
-        beside = "pairwise" if self.kind in ("minid", "avgid") else self.kind
+        beside = "pairwise" if self.notion_name in ("minid", "avgid") else self.notion_name
         if self.unbounded:
             yield f"{beside}.none"
-        elif self.overall is not None:
+        elif self.overall_factor is not None:
             yield f"{beside}.less" if f"{beside}.less" in SENTENCES["en"] else "everybody"
-        if self.outputs > 1 and self.kind != "classes":
+        if self.outputs > 1 and self.notion_name != "classes":
             yield "bundle"
 
     def _numbers(self) -> Iterator[tuple[str, Fraction]]:
         """Yield the numbers in the promise's sentences, with their names."""
-        numbers = {"factor": self.factor, "least": self.smallest_factor, "overall": self.overall}
-        for name, number in {**numbers, "people": self.people, "ball": self.ball}.items():
+        numbers = {"factor": self.factor, "least": self.smallest_factor, "overall": self.overall_factor}
+        for name, number in {**numbers, "people": self.people, "ball": self.ball_factor}.items():
             if number is not None:
                 yield name, number
         if self.outputs > 1:
@@ -139,4 +142,4 @@ class Promise:
     def as_json(self) -> dict[str, object]:
         """Return the promise as a JSON object; numbers are decimals written as text, so that they stay exact."""
         numbers = {name: exact.written(number, group="") for name, number in self._numbers()}
-        return {"kind": self.kind, **numbers, "unbounded": self.unbounded}
+        return {"kind": self.notion_name, **numbers, "unbounded": self.unbounded}

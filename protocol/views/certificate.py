@@ -57,7 +57,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
         different.setdefault(pair, (view.channel, coarsened[view.map]))
     for channel, class_notion in different.values():
         require_inputs(class_notion, channel)
-        steps += class_notion.steps(channel)
+        steps += class_notion.certificate_steps(channel)
     require_affordable(steps, max(view.channel.numbers_held for view in views))
     certificates = {pair: view_notion.certificate(channel) for pair, (channel, view_notion) in different.items()}
     return tuple(certificates[pair] for pair in pairs)
@@ -68,8 +68,8 @@ def worst_of(certificates: Sequence[Certificate], notion: Notion) -> Certificate
     view nearest to its bound.
 
     Args:
-        notion: the campaign's notion; if it is one of classes, ``classes`` of the result contains the worst certificate
-            of each class over all views.
+        notion: the campaign's notion; if it is one of classes, ``class_certificates`` of the result contains the worst
+            certificate of each class over all views.
     """
     if len(certificates) == 1:
         return certificates[0]
@@ -81,8 +81,8 @@ def worst_of(certificates: Sequence[Certificate], notion: Notion) -> Certificate
         declared=notion.level,
         audited=max(certificate.audited for certificate in certificates),
         ldp=None if None in levels else max(level for level in levels if level is not None),
-        classes=tuple(
-            worst_of([certificate.classes[place] for certificate in certificates], class_notion)
+        class_certificates=tuple(
+            worst_of([certificate.class_certificates[place] for certificate in certificates], class_notion)
             for place, class_notion in enumerate(notion.notions if isinstance(notion, Classes) else ())
         ),
         view=view,

@@ -241,17 +241,21 @@ class QuestionsMap(Map):
     """A map to the answers of one or two questions of a form.
 
     Attributes:
-        places: the positions of the questions in the form, increasing.
+        positions: the positions of the questions in the form, increasing.
     """
 
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     name: ClassVar[str] = "questions"
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.places) <= 2 or min(self.places) < 0 or list(self.places) != sorted(set(self.places)):
+        if (
+            not 1 <= len(self.positions) <= 2
+            or min(self.positions) < 0
+            or list(self.positions) != sorted(set(self.positions))
+        ):
             raise ViewError(
                 "a map of questions must have the numbers of one or two questions, from 0, in increasing order, not "
-                f"{list(self.places)}"
+                f"{list(self.positions)}"
             )
 
     def inputs(self, domain: Domain) -> int:
@@ -268,36 +272,37 @@ class QuestionsMap(Map):
             CampaignError: the domain has no such questions.
         """
         questions = form_of(domain).questions
-        if self.places[-1] >= len(questions):
+        if self.positions[-1] >= len(questions):
             raise CampaignError(
-                f"a view asks question number {self.places[-1]}, counted from 0, but the form has only {len(questions)}"
+                f"a view asks question number {self.positions[-1]}, counted from 0, but the form has only "
+                f"{len(questions)}"
             )
-        return tuple(questions[place] for place in self.places)
+        return tuple(questions[position] for position in self.positions)
 
     def index(self, domain: Domain, answer: Answer, dither: bytes) -> int:
-        return form_of(domain).index_of(self.places, answer, dither)
+        return form_of(domain).index_of(self.positions, answer, dither)
 
     def input(self, domain: Domain, x: int) -> int:
         inputs, z = form_of(domain).split(x), 0
-        for place, question in zip(self.places, self.questions(domain), strict=True):
-            z = z * question.size + inputs[place]
+        for position, question in zip(self.positions, self.questions(domain), strict=True):
+            z = z * question.size + inputs[position]
         return z
 
     def first(self, domain: Domain, z: int) -> int:
         form = form_of(domain)
-        inputs_by_place = dict(zip(self.places, self.split(domain, z), strict=True))
-        return form.join([inputs_by_place.get(place, 0) for place in range(len(form.questions))])
+        inputs_by_position = dict(zip(self.positions, self.split(domain, z), strict=True))
+        return form.join([inputs_by_position.get(position, 0) for position in range(len(form.questions))])
 
     def split(self, domain: Domain, z: int) -> tuple[int, ...]:
         """Return the input of each asked question that the view's input ``z`` is composed of."""
         *_, last = self.questions(domain)
-        return (z,) if len(self.places) == 1 else divmod(z, last.size)
+        return (z,) if len(self.positions) == 1 else divmod(z, last.size)
 
     def label(self, domain: Domain, z: int) -> str:
-        return form_of(domain).written(self.places, self.split(domain, z))
+        return form_of(domain).answer_text(self.positions, self.split(domain, z))
 
     def encode(self) -> codec.Value:
-        return [self.name, list(self.places)]
+        return [self.name, list(self.positions)]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> QuestionsMap:

@@ -54,13 +54,13 @@ SENTENCES: dict[str, dict[str, str]] = {
 """The sentences, by language and key."""
 
 
-def question_sentence(map_: Map, domain: Domain, views: int, language: str) -> str:
+def question_sentence(map_: Map, domain: Domain, view_count: int, language: str) -> str:
     """Return a sentence about the question that a device with this map is asked; if there are several views, a second
     sentence explains the choice of the view.
 
     Args:
         domain: the campaign's domain.
-        views: number of the campaign's views.
+        view_count: number of the campaign's views.
         language: one of ``MARKS``.
     """
     is_grid = isinstance(domain, Grid)
@@ -71,7 +71,7 @@ def question_sentence(map_: Map, domain: Domain, views: int, language: str) -> s
     elif isinstance(map_, Coarse):
         key, factor = "square" if is_grid else "stretch", map_.factor
     elif isinstance(map_, QuestionsMap):
-        key, count = "question" if len(map_.places) == 1 else "questions", len(form_of(domain).questions)
+        key, count = "question" if len(map_.positions) == 1 else "questions", len(form_of(domain).questions)
         names, others = ", ".join(question.name for question in map_.questions(domain)), "others"
     else:
         key, count = "district" if is_grid else "group", map_.inputs(domain)
@@ -79,4 +79,4 @@ def question_sentence(map_: Map, domain: Domain, views: int, language: str) -> s
     sentence = SENTENCES[language][key].format(
         factor=exact.written(Fraction(factor), *marks), count=exact.written(Fraction(count), *marks), names=names
     )
-    return sentence if views == 1 else f"{sentence} {SENTENCES[language][others]}"
+    return sentence if view_count == 1 else f"{sentence} {SENTENCES[language][others]}"

@@ -99,9 +99,9 @@ def require_every_question(views: Sequence[View], domain: Domain) -> None:
     """
     if not isinstance(domain, Form):
         return
-    places = {place for view in views if isinstance(view.map, QuestionsMap) for place in view.map.places}
-    for place, question in enumerate(domain.questions):
-        if place not in places:
+    positions = {position for view in views if isinstance(view.map, QuestionsMap) for position in view.map.positions}
+    for position, question in enumerate(domain.questions):
+        if position not in positions:
             raise CampaignError(f"no view asks question {question.name!r}: add a view that asks it")
 
 

@@ -325,7 +325,7 @@ def test_the_declared_ball_is_shown(tmp_path):
     found = json.loads(run(campaign, tmp_path, "--json"))
     assert found["ball"] == 0.05
     assert found["levels"]["lip"] < found["levels"]["lip-ball"] < found["levels"]["ldp"]
-    assert found["levels"]["lip-ball"] == exact.nats(campaign.certificate.ball)
+    assert found["levels"]["lip-ball"] == exact.nats(campaign.certificate.ball_level)
     assert audit(campaign).as_json()["levels"]["lip-ball"] == found["levels"]["lip-ball"]
     asked = json.loads(run(campaign, tmp_path, "--json", "--radius", "0.05"))
     assert asked["levels"]["lip-ball"] == found["levels"]["lip-ball"]

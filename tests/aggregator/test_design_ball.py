@@ -178,7 +178,7 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
     level, billionths = round(eps * NANONATS), round(radius * RADIUS_UNITS)
     notion = Lip(level, prior, billionths)
     table = optimal_table(prior, level, billionths)
-    found = certify(table, notion).ball
+    found = certify(table, notion).ball_level
     assert 0.999 * level <= found <= level
     centre = optimal_table(prior, level)
     with pytest.raises(Uncertified, match="radius"):
@@ -190,7 +190,7 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
     assert errors == sorted(errors)
     assert errors[1] <= min(lip_mse(plain, prior), prior_mse(prior)) + 1e-9
     estimable = estimable_table(prior, level, billionths)
-    assert certify(estimable, notion).ball <= level
+    assert certify(estimable, notion).ball_level <= level
 
 
 @pytest.mark.parametrize("size", [12, pytest.param(200, marks=pytest.mark.long)])
@@ -206,7 +206,7 @@ def test_auto_designs_for_the_ball(size):
               if not isinstance(one, str) and mechanism.name in wanted}  # fmt: skip
     name, channel = chosen("auto", question)
     assert name in ("lip-table", "lip-estimable", "lip-windows")
-    assert certify(channel, question.notion).ball <= NANONATS
+    assert certify(channel, question.notion).ball_level <= NANONATS
     best = lip_mse(channel, prior)
     assert all(best <= 1.01 * error for error in errors.values())
     assert all(best < error for name, error in errors.items() if name in ("lip-centre", "lip-response", "projective"))
@@ -218,7 +218,7 @@ def test_windows_of_2000_values_satisfy_the_level_over_the_ball():
     projective space."""
     prior = zipf(2000, 1)
     channel = windows(prior, NANONATS, 5 * 10**7)
-    assert certify(channel, Lip(NANONATS, prior, 5 * 10**7)).ball <= NANONATS
+    assert certify(channel, Lip(NANONATS, prior, 5 * 10**7)).ball_level <= NANONATS
     gain, plain = (prior_mse(prior) - lip_mse(one, prior) for one in (channel, projective(2000, NANONATS)))
     assert gain > 2 * plain > 0
 

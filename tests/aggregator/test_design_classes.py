@@ -123,7 +123,7 @@ def test_every_class_has_a_channel_that_keeps_its_notion(name: str, tmp_path) ->
     written = tables("[farmers]\ncounts = [50, 20, 10, 1]\n[gardeners]\nepsilon = 0.5\ncounts = [1, 1, 4, 4]\n")
     notion, names = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     made = DraftClasses.of(names, PlannedQuestion(DOMAIN, notion), name)
-    for certificate, inner in zip(certify(made.channel, notion).classes, notion.notions, strict=True):
+    for certificate, inner in zip(certify(made.channel, notion).class_certificates, notion.notions, strict=True):
         assert inner.level * 0.5 < certificate.audited <= inner.level
     assert name in ("auto", made.mechanism)
 

@@ -279,7 +279,7 @@ def test_the_bound_of_mutual_information_is_close_and_above():
         k, m = (int(size) for size in draw.integers(2, 7, 2))
         cells = draw.integers(0, 9, (k, m))
         cells[:, 0] += 1
-        table = Table.nearest([[Fraction(int(cell), int(row.sum())) for cell in row] for row in cells])
+        table = Table.rounded([[Fraction(int(cell), int(row.sum())) for cell in row] for row in cells])
         prior = tuple(int(p) for p in draw.integers(1, 50, k))
         _, audited, witness = MutualInformation(NAT, prior).audit(table)
         distribution, rows = np.array(prior) / sum(prior), np.array(table.rows) / ONE

@@ -27,7 +27,7 @@ LEVELS = (NANONATS // 2, NANONATS, 4 * NANONATS)
 def table(size, level):
     """Return a table with three more outputs than inputs and arbitrary weights."""
     rows = np.random.default_rng(size).integers(50, 100, (size, size + 3))
-    return Table.nearest([[Fraction(int(cell), int(row.sum())) for cell in row] for row in rows])
+    return Table.rounded([[Fraction(int(cell), int(row.sum())) for cell in row] for row in rows])
 
 
 def uneven_response(size, level):

@@ -19,12 +19,12 @@ from tests.aggregator.test_estimate_blocks import CHANNELS as BLOCKS
 
 def random_table(inputs, outputs, seed):
     rows = np.random.default_rng(seed).integers(1, 100, (inputs, outputs))
-    return Table.nearest([[Fraction(int(cell), int(row.sum())) for cell in row] for row in rows])
+    return Table.rounded([[Fraction(int(cell), int(row.sum())) for cell in row] for row in rows])
 
 
 def as_table(channel):
     """Return a table with the same output distributions as a channel."""
-    return Table.nearest(
+    return Table.rounded(
         [
             [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.outputs)]
             for x in range(channel.inputs)

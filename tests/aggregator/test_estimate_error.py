@@ -160,7 +160,7 @@ def test_the_bound_is_the_short_form_for_rare_values():
 def test_the_error_of_a_table_is_the_variance_of_one_report():
     """The expected error of a table at p is the variance of one report's estimate, summed over its outputs."""
     rows = ((1, 2, 5), (6, 1, 1))
-    channel = Table.nearest([[Fraction(cell, 8) for cell in row] for row in rows])
+    channel = Table.rounded([[Fraction(cell, 8) for cell in row] for row in rows])
     p = np.array([0.3, 0.7])
     decoder = decoder_of(channel)
     distribution = p @ (np.array(rows) / 8)

@@ -19,7 +19,7 @@ from protocol.channels import Table
 from protocol.exact import NANONATS
 
 ROWS = np.array([[8, 4, 3, 3, 2], [3, 8, 2, 4, 3], [2, 3, 9, 2, 4]]) / 20
-WIDE = Table.nearest([[Fraction(round(20 * cell), 20) for cell in row] for row in ROWS])
+WIDE = Table.rounded([[Fraction(round(20 * cell), 20) for cell in row] for row in ROWS])
 CHANNELS = {
     "wide table": WIDE,
     "response": randomized_response(6, NANONATS),
@@ -145,7 +145,7 @@ def test_an_invertible_channel_identifies_all_values(channel):
 
 
 # Values 2 and 3 have the same row, so only values 0 and 1 are identified.
-ALIKE = Table.nearest([[Fraction(c, 10) for c in row] for row in ((6, 2, 2), (2, 6, 2), (2, 2, 6), (2, 2, 6))])
+ALIKE = Table.rounded([[Fraction(c, 10) for c in row] for row in ((6, 2, 2), (2, 6, 2), (2, 2, 6), (2, 2, 6))])
 
 
 def test_values_with_the_same_outputs_are_not_identified():

@@ -24,7 +24,7 @@ from aggregator.families.support import outside_weight, support_error
 from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.projective.field import orders
 from protocol.channels.sets.subset import SubsetSelection
-from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
+from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_size_for
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError
 from protocol.exact import NANONATS, exp_lower
@@ -324,7 +324,7 @@ def design_error(size, E, points, own, shared):
 
 def triples_error(size, E):
     """Return the error of triples, whose blocks are those of a Steiner triple system."""
-    ring = ring_of(size)
+    ring = ring_size_for(size)
     own = (3 * ring - 1) // 2
     return design_error(size, E, ring * own, own, 1)
 
@@ -348,7 +348,7 @@ def grid_of_errors(size, eps):
             if serves.any():  # for fewer bits, a slightly larger error is accepted
                 error = NO_WORSE * design_error(size[serves], E, points, own, shared)
                 ours[:, serves] = np.minimum(ours[:, serves], error)
-    ring = np.array([ring_of(int(k)) for k in size])
+    ring = np.array([ring_size_for(int(k)) for k in size])
     own = (3 * ring - 1) // 2
     with_triples = np.minimum(ours, design_error(size, E, ring * own, own, 1))
     return best, np.where(ring * own <= most, with_triples, ours), ours

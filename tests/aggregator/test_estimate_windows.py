@@ -6,7 +6,7 @@ import pytest
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.windows import decoder as windows_decoder
 from aggregator.families.windows.decoder import WindowsDecoder
-from protocol.channels.windows.arrangement import Type
+from protocol.channels.windows.arrangement import WindowType
 from protocol.channels.windows.channel import ONE, Windows
 from tests.aggregator.matrix import dense
 from tests.families.windows import random_windows
@@ -92,7 +92,7 @@ def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
 def test_one_order_confuses_neighbours_and_several_do_not(rng):
     """With a single order of windows two neighbours within a cell have the same outputs; with several orders they do
     not."""
-    narrow = Type(2, ONE // 8, ONE // 40, 0, ())
+    narrow = WindowType(2, ONE // 8, ONE // 40, 0, ())
     with pytest.raises(NotInvertible, match="rank"):
         WindowsDecoder(Windows((1,) * 12, 5, 1, (), (), (narrow,))).invert(np.full(6, 1 / 6))
     several = WindowsDecoder(Windows((1,) * 12, 5, 8, (), (), (narrow,)))
@@ -103,7 +103,7 @@ def test_one_order_confuses_neighbours_and_several_do_not(rng):
 def test_a_large_domain_is_not_inverted_and_the_error_names_other_methods(rng):
     """A channel of 50,000 inputs is not inverted, with an error that names other methods; its passes need no matrix."""
     channel = Windows(
-        tuple(range(1, 50_001)), 1000, 2, (), (), (Type(300, ONE // 1200, ONE // 1200 - ONE // 4000, 0, ()),)
+        tuple(range(1, 50_001)), 1000, 2, (), (), (WindowType(300, ONE // 1200, ONE // 1200 - ONE // 4000, 0, ()),)
     )
     decoder = WindowsDecoder(channel)
     p = rng.dirichlet(np.ones(50_000))

@@ -249,7 +249,7 @@ def drawn(campaign: Campaign, distribution: Floats, people: Sequence[int], rng: 
     parts = []
     for view in campaign.views:
         assert isinstance(view.map, QuestionsMap)
-        asked = view.map.places
+        asked = view.map.positions
         table = distribution.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel()
         counts = []
         for place, n in enumerate(people):
@@ -333,7 +333,7 @@ def test_a_view_without_reports_of_a_class_is_named_as_the_reason(names: tuple[s
     parts, whole = [], drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
     for view, part in zip(made.views, whole.parts, strict=True):
         counts = part.counts.copy()
-        if isinstance(view.map, QuestionsMap) and 0 in view.map.places:
+        if isinstance(view.map, QuestionsMap) and 0 in view.map.positions:
             counts[class_channels(view.channel, 2)[0].outputs :] = 0
         parts.append(Tally.of(counts))
     tally = ViewsTally.of_parts(parts, {}, None)
@@ -440,7 +440,7 @@ def twice(
     parts: list[list[Tally]] = [[], []]
     for view in campaign.views:
         assert isinstance(view.map, QuestionsMap)
-        asked = view.map.places
+        asked = view.map.positions
         table, n = distribution.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel(), people // 3
         chances = np.maximum(decoder_of(view.channel).forward(table), 0)
         first, second = rng.choice(len(chances), size=(2, n), p=chances / chances.sum())

@@ -88,7 +88,9 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
         assert isinstance(view.map, QuestionsMap)
         shape = tuple(question.size for question in view.map.questions(asked.form))
         decoder, even = decoder_of(view.channel), np.full(int(np.prod(shape)), 1 / np.prod(shape))
-        views.append(FormView(view.map.places, shape, decoder, drawn_tally(view.channel, decoder, even, 30_000, rng)))
+        views.append(
+            FormView(view.map.positions, shape, decoder, drawn_tally(view.channel, decoder, even, 30_000, rng))
+        )
     for place, question in enumerate(found.questions):
         assert question.se == pytest.approx(float(np.sqrt(pooled_question(views, place).variances.mean())), rel=0.03)
         assert question.people_for[0.01] == pytest.approx(90_000 * (question.se / 0.01) ** 2, rel=1e-4)

@@ -93,7 +93,7 @@ def test_a_table_has_the_requested_order(names: tuple[str, str]) -> None:
     """A table has the requested order of questions, and its cells and the shares within each row are the true ones."""
     campaign = signed_campaign().campaign
     found = estimate_form(campaign, tally_of(campaign, 10**7), names)
-    places = [FORM.places[name] for name in names]
+    places = [FORM.positions[name] for name in names]
     table = np.moveaxis(TRUTH, places, (0, 1)).sum(axis=2)
     table = table[tuple(slice(FORM.questions[place].domain.size) for place in places)]
     assert np.allclose(found.shares.raw, (table / table.sum()).ravel(), atol=1e-4)

@@ -159,13 +159,13 @@ def test_no_other_weights_have_less_error():
     channel = made(notion).channel
     assert isinstance(channel, GradedProjective)
     geometry = channel.geometry
-    f = geometry.support / geometry.points
+    f = geometry.support / geometry.point_count
     w = np.linspace(0.3, 0.9999, 200)
     inside = (1 - (1 - f) * w) / f
     allowed = (inside <= np.e * w)[:, np.newaxis] & (inside <= np.e**2 * w)
     allowed &= (inside[:, np.newaxis] <= np.e * w) & (inside <= np.e * w[:, np.newaxis])
     errors = (3 / (1 - w[:, np.newaxis]) ** 2 + 10 / (1 - w) ** 2)[allowed]
-    own = [weight * geometry.points / (1 << channel.scale) for weight in channel.outside]
+    own = [weight * geometry.point_count / (1 << channel.scale) for weight in channel.outside]
     assert 3 / (1 - own[0]) ** 2 + 10 / (1 - own[1]) ** 2 <= errors.min() * (1 + 1e-9)
     for place in range(2):
         less = list(channel.outside)

@@ -133,7 +133,7 @@ def test_expected_shares_for_a_mean_are_those_of_rounded_even_numbers():
     shares = PlannedQuestion(buckets, Ldp(exact.NANONATS), goal="mean").shares
     slow = np.zeros(4)
     for number in np.linspace(0, 9, 9001):
-        x, part = buckets.place(str(number))
+        x, part = buckets.lower_input(str(number))
         slow[x] += 1 - float(part)
         slow[x + 1] += float(part)
     assert np.allclose(shares, slow / slow.sum(), atol=1e-3)
@@ -183,7 +183,7 @@ def test_simulated_errors_fall_with_the_reports_and_are_deterministic():
         assert simulated_error(channel, 500) == few
         assert 0 < many.distance < few.distance < 1
         assert 0 < many.in_range < few.in_range < 1
-    alike = Table.nearest([[Fraction(1, 2), Fraction(1, 2)]] * 3)
+    alike = Table.rounded([[Fraction(1, 2), Fraction(1, 2)]] * 3)
     assert simulated_error(alike, 1000) == NO_ESTIMATE
 
 

@@ -348,7 +348,7 @@ def test_a_ball_of_priors_is_on_the_page():
     campaign = unsigned_campaign(COLOURS, Lip(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4))
     parsed, _, _ = written(campaign)
     assert "LIP for every prior within 0.1 of the campaign's" in parsed.words
-    assert f"{exact.in_nats(campaign.certificate.ball)}" in parsed.text
+    assert f"{exact.in_nats(campaign.certificate.ball_level)}" in parsed.text
 
 
 def test_requested_levels_are_on_the_page():

@@ -77,7 +77,7 @@ def test_reported_inputs_are_distributed_as_those_of_devices(length):
     campaign = surveys.campaign(people.size, length, 1.0, "oue")
     expected = np.zeros(people.size + length)
     for kind in kinds:
-        for x, count in campaign.domain.draws(tuple(sorted(kind))).items():
+        for x, count in campaign.domain.dither_counts(tuple(sorted(kind))).items():
             expected[x] += count / DITHERS / len(kinds)
     reported = people.reported(length, np.random.default_rng(1))
     assert reported.sum() == len(people)
@@ -324,10 +324,10 @@ def test_no_pair_of_sets_exceeds_the_bounds_of_theorem_4():
     domain, budgets = table.Items(2, 3), [NAT, NAT, 2 * NAT]
     channel = idue.idue_ps(domain, budgets)
     for held in ((), (1,), (0, 1, 2)):
-        assert sum(table._outputs(channel, domain.draws(held))) == pytest.approx(1)
+        assert sum(table._outputs(channel, domain.dither_counts(held))) == pytest.approx(1)
     asked = Graded.over(idue.item_budgets(domain, budgets))
     mean = (math.e + math.e**2) / 2
-    assert table._budget(domain.draws((0, 2)), asked.budgets, asked) == pytest.approx(math.log(mean))
+    assert table._budget(domain.dither_counts((0, 2)), asked.budgets, asked) == pytest.approx(math.log(mean))
 
 
 # Whole experiments

@@ -133,7 +133,7 @@ def test_random_channels_satisfy_the_relations_of_the_notions():
 def test_a_constant_report_has_the_identifiability_of_the_prior():
     """The differential identifiability of a constant report is the prior's log odds; LDP, LIP and maximal leakage are
     zero."""
-    silent = Table.nearest([[Fraction(1, 4), Fraction(3, 4)]] * 6)
+    silent = Table.rounded([[Fraction(1, 4), Fraction(3, 4)]] * 6)
     found = levels.table(levels.structure_of(silent), levels.LevelsRequest(PRIOR)).levels
     assert found["differential-identifiability"].nats == pytest.approx(math.log(10), abs=1e-8)
     assert found["ldp"].nats == found["lip"].nats == 0

@@ -205,6 +205,6 @@ def test_every_set_of_a_small_catalogue_is_possible():
     for size in range(5):
         for held in combinations(range(4), size):
             p = np.zeros(domain.size)
-            for x, dithers in domain.draws(held).items():
+            for x, dithers in domain.dither_counts(held).items():
                 p[x] = dithers / 2 ** (8 * DITHER_BYTES)
             np.testing.assert_allclose(project(p, ShownInputs.of(domain)), p, atol=1e-12)

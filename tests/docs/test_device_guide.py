@@ -76,7 +76,7 @@ def test_the_guides_sources_of_a_form_answer_it(tmp_path, capsys):
     (tmp_path / "unit.toml").write_text(head + "[budget]\nlifetime = 10000\n" + tables)
     assert main(["run", str(tmp_path / "unit.toml"), "--check", "--json"]) == 0
     sources = json.loads(capsys.readouterr().out)["sources"]
-    assert [one["question"] for one in sources] == list(form.places)
+    assert [one["question"] for one in sources] == list(form.positions)
     for one, question in zip(sources, form.questions, strict=True):
         answers = set(one["answer"].removesuffix(" (instead)").split(" or "))
         assert answers <= {question.label(x) for x in range(question.size)}

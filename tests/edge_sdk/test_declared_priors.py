@@ -154,7 +154,7 @@ def test_the_public_list_has_the_uniform_prior_and_one_for_each_value() -> None:
 def test_the_costliest_prior_of_a_list_is_no_cheaper_than_any(channel) -> None:
     """The bound that is reserved before the draw holds for every prior of the list. The cost of a prior does not depend
     on the order of its weights."""
-    most = NOTION.most_cost(LISTED, channel)
+    most = NOTION.max_cost(LISTED, channel)
     assert most >= max(NOTION.certificate_of(prior, channel).cost for prior in LISTED)
     some = list(permutations((1, 2, 3, 5, 8, 13)))[::60]
     assert len({certify(personal.lip_response(prior, NAT), Lip(NAT, prior)).cost for prior in some}) == 1
@@ -217,7 +217,7 @@ def test_a_refusal_does_not_depend_on_the_drawn_prior(open_device, data: bytes) 
     """Before the draw, the budget must have room for the choice and the costliest prior of the list; a refusal charges
     nothing."""
     channel = open_campaign(data, [AUTHOR.public]).campaign.channel
-    most = 6 * NOTION.most_cost(LISTED, channel)
+    most = 6 * NOTION.max_cost(LISTED, channel)
     for seed in range(5):
         device = open_device(lifetime=(most + NAT - 1) / NAT, urandom=Dice(seed))
         joined = device.join(data).campaign_id

@@ -39,7 +39,7 @@ def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
     outputs = draw(st.integers(2, 3))
     row = st.lists(st.integers(0, 50), min_size=outputs, max_size=outputs).filter(any)
     weights = [draw(row) for _ in range(inputs)]
-    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+    return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
 def together(*draws: tuple[object, int]) -> Exposure:
@@ -118,7 +118,7 @@ def test_changing_answers_can_reveal_more_than_any_pair_of_constant_ones() -> No
     that both campaigns charged."""
     lie = Fraction(1, 1 + exact.factor_above(2 * NAT))
     yes, no, hidden = [1 - lie, lie], [lie, 1 - lie], [Fraction(1, 2)] * 2
-    first, second = Table.nearest([yes, no, hidden]), Table.nearest([hidden, yes, no])
+    first, second = Table.rounded([yes, no, hidden]), Table.rounded([hidden, yes, no])
     found = together((first, 1), (second, 1))
     pairs = [found.pair(x, other).nanonats for x, other in permutations(range(3), 2)]
     assert found.worst.nanonats == max(pairs) < 3.5 * NAT
@@ -179,7 +179,7 @@ def test_budgets_of_values_add_up() -> None:
     budgets = [NAT, NAT, 2 * NAT]
     notion = Graded.over(budgets)
     assert isinstance(notion, MinId)
-    table = Table.nearest([
+    table = Table.rounded([
         [Fraction(5, 10), Fraction(3, 10), Fraction(2, 10)],
         [Fraction(3, 10), Fraction(5, 10), Fraction(2, 10)],
         [Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)],

@@ -75,7 +75,7 @@ def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, vie
     campaign_id = agreed(device, DATA, as_class=CLASSES[place])
     cost = SIGNED.campaign.certificate_of(place, view).cost
     assert cost <= LEVELS[place]
-    assert device.budget.reserved_nanonats == cost * SIGNED.campaign.draws_of(view)
+    assert device.budget.reserved_nanonats == cost * SIGNED.campaign.max_draws_of(view)
     answer = answers_in(view, WHOLE)
     sent = []
     for period in range(4):

@@ -72,7 +72,7 @@ def test_the_report_depends_only_on_the_asked_answers(member, view):
     data = form_campaign()
     campaign = open_campaign(data, [AUTHOR.public]).campaign
     view_channel = campaign.views[view]
-    places = MAPS[view].places
+    places = MAPS[view].positions
     for x in range(FORM.size):
         if any(FORM.split(x)[place] for place in range(3) if place not in places):
             # The device takes no answers to questions that it is not asked.

@@ -172,10 +172,10 @@ def test_trusted_authors_have_names_and_stay(tmp_path):
             device.trust_author(author)
     with Device.open(tmp_path / "s", clock=lambda: OPENS) as device:
         assert set(device.trusted) == {NAMED, twin}
-        assert len({author.fingerprint for author in device.trusted}) == 2
+        assert len({author.fingerprint_text for author in device.trusted}) == 2
         terms = device.join(DATA)
         assert (terms.author, terms.author_name) == (AUTHOR.public, "Town library")
-        assert device.terms(terms.campaign_id).as_json()["author"] == NAMED.fingerprint
+        assert device.terms(terms.campaign_id).as_json()["author"] == NAMED.fingerprint_text
         device.trust_author(replace(NAMED, name="Library"))
         assert device.terms(terms.campaign_id).author_name == "Library"
         device.distrust_author(AUTHOR.public)

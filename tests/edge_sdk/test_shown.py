@@ -164,10 +164,10 @@ def test_a_promise_is_of_the_persons_class(open_device):
     """After consent, the promise is that of the person's class, with a sentence that the class is public."""
     device = open_device()
     classes = device.join(of_classes()).campaign_id
-    assert device.terms(classes).promise.kind == "classes"
+    assert device.terms(classes).promise.notion_name == "classes"
     device.consent(classes, as_class="students")
     promise = device.terms(classes).promise
-    assert (promise.kind, promise.of_class) == ("lip", True)
+    assert (promise.notion_name, promise.of_class) == ("lip", True)
     assert promise.text().startswith("Your report shows openly which group of people you belong to.")
 
 
@@ -197,10 +197,14 @@ def test_the_line_of_a_key_names_the_author_of_its_campaigns(open_device):
     data = campaign()
     joined = device.join(data).campaign_id
     key = author_key(public_line(AUTHOR.public, "Town library"))
-    assert (key.public, key.name, key.fingerprint) == (AUTHOR.public, "Town library", fingerprint_of(AUTHOR.public))
+    assert (key.public, key.name, key.fingerprint_text) == (
+        AUTHOR.public,
+        "Town library",
+        fingerprint_of(AUTHOR.public),
+    )
     assert named_author(device, joined, " Town library ") == key
-    assert (len(signer(data)), key.fingerprint.startswith(signer(data))) == (10, True)
-    assert not key.fingerprint.startswith(signer(campaign(author=SigningKey(bytes(32)))))
+    assert (len(signer(data)), key.fingerprint_text.startswith(signer(data))) == (10, True)
+    assert not key.fingerprint_text.startswith(signer(campaign(author=SigningKey(bytes(32)))))
     with pytest.raises(KeyRefused):
         author_key("halftruth-public-key:00")
     device.consent(joined)

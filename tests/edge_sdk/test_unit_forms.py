@@ -44,7 +44,7 @@ def counted(name: str, reading: str) -> str:
     return f'command = ["{sys.executable}", "-c", "{script}"]'
 
 
-FILES = {name: f'file = "{name}"' for name in FORM.places}
+FILES = {name: f'file = "{name}"' for name in FORM.positions}
 
 
 def form(**changes: object) -> bytes:
@@ -195,7 +195,7 @@ def test_a_check_reads_every_source_once_and_does_not_join(tmp_path, capsys, mon
     assert [one["name"] for one in printed["questions"]] == ["vote", "age", "home"]
     assert printed["view_description"].startswith("The unit is asked one or two of these questions")
     vote, age, home = printed["sources"]
-    assert [one["question"] for one in printed["sources"]] == list(FORM.places)
+    assert [one["question"] for one in printed["sources"]] == list(FORM.positions)
     assert sys.executable in vote["source"]
     assert (vote["reading"], vote["answer"]) == ("maybe", f"no answer in this slot: {NOTHING}")
     assert (age["reading"], age["answer"]) == ("40", "19")
@@ -246,7 +246,7 @@ def test_only_the_sources_of_the_asked_questions_are_read(world, view):
     assert one.reports() == [(0, 0, READINGS)]
     kept = given_answers(one.device, one.unit.campaign_id)
     assert [FORM.parse(each.label) for each in kept] == [
-        {name: FORM.questions[FORM.places[name]].parse(READINGS_OF[name]) for name in NAMES[view]}
+        {name: FORM.questions[FORM.positions[name]].parse(READINGS_OF[name]) for name in NAMES[view]}
     ]
 
 
@@ -326,5 +326,5 @@ def test_the_process_answers_a_form(tmp_path):
         [kept] = given_answers(device, campaign_id)
         names = device.terms(campaign_id).asked_names
         assert FORM.parse(kept.label) == {
-            name: FORM.questions[FORM.places[name]].parse(READINGS_OF[name]) for name in names
+            name: FORM.questions[FORM.positions[name]].parse(READINGS_OF[name]) for name in names
         }

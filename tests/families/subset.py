@@ -92,7 +92,7 @@ SHAPES = Shapes(
         "subset pairwise": (joining._matrix(20), joining._subset(20, 9)),
         "subset lip": (Lip(MOST, joining._prior(20)), joining._subset(20, 9)),
     },
-    rands=at_edges(lambda channel, _: [channel.inside] * channel.having + [channel.outside] * channel.lacking),
+    rands=at_edges(lambda channel, _: [channel.inside] * channel.support + [channel.outside] * channel.complement),
     second_decoder=second_decoder,
     one_run=True,
 )

@@ -15,7 +15,7 @@ def random_table(inputs: int, outputs: int, seed: int, *, zeros: bool = True) ->
     """Return a table with rows of random weights; two of three columns may have zeros."""
     draw = random.Random(seed)
     weights = [[draw.randrange(0 if zeros and y % 3 else 1, 50) for y in range(outputs)] for _ in range(inputs)]
-    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+    return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
 def second_decoder(rows: list[list[int]]) -> DecodedChannel:
@@ -26,7 +26,7 @@ def second_decoder(rows: list[list[int]]) -> DecodedChannel:
     )  # fmt: skip
 
 
-TABLE = Table.nearest([
+TABLE = Table.rounded([
     [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6), Fraction(0)],
     [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2), Fraction(0)],
     [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3), Fraction(0)],

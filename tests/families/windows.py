@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks import joining
 from protocol.channels import Windows
-from protocol.channels.windows.arrangement import Single, Type
+from protocol.channels.windows.arrangement import Single, WindowType
 from protocol.notions import Ldp, Lip
 from tests.families.shapes import MOST, ONE, SEED, DecodedChannel, Shapes, big, edges, first_above
 
@@ -26,7 +26,9 @@ def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: 
         outside = draw.choice([0, draw.randrange(most)]) if number else draw.randrange(most)
         inside = outside if span in (0, cells) else draw.randrange(outside, most)
         made.append(
-            Type(span, inside, outside, draw.randrange(1, most), tuple(draw.randrange(1, most) for _ in range(heavies)))
+            WindowType(
+                span, inside, outside, draw.randrange(1, most), tuple(draw.randrange(1, most) for _ in range(heavies))
+            )
         )
     limit = ONE // (4 * max(singles, 1))
     alone = []
@@ -198,9 +200,9 @@ def second_decoder(
 WINDOWS = Windows(
     (3, 0, 5, 0, 2, 40), 3, 2, (1,), (Single(3, ONE // 8, ONE // 64),),
     (
-        Type(1, ONE // 20, ONE // 50, ONE // 33, (ONE // 40,)),
-        Type(2, ONE // 12, ONE // 31, ONE // 27, (ONE // 29,)),
-        Type(3, ONE // 70, ONE // 70, ONE // 60, (ONE // 55,)),
+        WindowType(1, ONE // 20, ONE // 50, ONE // 33, (ONE // 40,)),
+        WindowType(2, ONE // 12, ONE // 31, ONE // 27, (ONE // 29,)),
+        WindowType(3, ONE // 70, ONE // 70, ONE // 60, (ONE // 55,)),
     ),
 )  # fmt: skip
 _FREQUENT = (Single(2, ONE // 50, ONE // 200), Single(150, ONE // 60, ONE // 180))
@@ -212,10 +214,15 @@ SHAPES = Shapes(
             (0, 0, 0), 1, 1, (), tuple(Single(x, ONE // 2 + x, ONE // 5) for x in range(3)), ()
         ),
         "windows of equal arcs, rest = 0": Windows(
-            (7, 7, 7, 7), 4, 1, (), (), (Type(2, 3 * ONE // 8, ONE // 8, 0, ()),)
+            (7, 7, 7, 7), 4, 1, (), (), (WindowType(2, 3 * ONE // 8, ONE // 8, 0, ()),)
         ),
         "windows, more arcs than cells": Windows(
-            (1, 100, 3, 50, 9), 2, 4, (), (), (Type(1, ONE // 3, ONE // 6, 0, ()), Type(0, ONE // 9, ONE // 9, 0, ()))
+            (1, 100, 3, 50, 9),
+            2,
+            4,
+            (),
+            (),
+            (WindowType(1, ONE // 3, ONE // 6, 0, ()), WindowType(0, ONE // 9, ONE // 9, 0, ())),
         ),
     },
     large={
@@ -227,8 +234,8 @@ SHAPES = Shapes(
                 (0, 1),
                 _FREQUENT,
                 (
-                    Type(20, ONE // 100, ONE // 300, ONE // 250, (ONE // 110, ONE // 280)),
-                    Type(7, ONE // 500, ONE // 900, ONE // 800, (ONE // 880, ONE // 510)),
+                    WindowType(20, ONE // 100, ONE // 300, ONE // 250, (ONE // 110, ONE // 280)),
+                    WindowType(7, ONE // 500, ONE // 900, ONE // 800, (ONE // 880, ONE // 510)),
                 ),
             ),
             [(0, 3), (2, 0), (3, 2), (150, 1), (299, 514), (5, 258), (77, 300)],

@@ -11,7 +11,7 @@ import pytest
 
 from protocol import codec, exact, notions
 from protocol.channels import Bits, Channel, Hadamard, RandomizedResponse, SubsetSelection, Table, Triples, Windows
-from protocol.channels.windows.arrangement import Type
+from protocol.channels.windows.arrangement import WindowType
 from protocol.effort import MOST_STEPS
 from protocol.errors import NotionError, Uncertified
 from protocol.notions import Ldp, Lip, certify
@@ -28,12 +28,12 @@ PRIOR = (9, 5, 2, 1)
 _draw = random.Random(SEED)
 _cells = [[_draw.randrange(1, 50) for _ in range(6)] for _ in range(4)]
 CHANNELS: dict[str, Channel] = {
-    "table": Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in _cells]),
+    "table": Table.rounded([[Fraction(cell, sum(row)) for cell in row] for row in _cells]),
     "response": RandomizedResponse(4, (ONE // 9,)),
     "bits": Bits.over([(1 << 31, 1 << 30), (1 << 31, 1 << 29), (1 << 31, 1 << 30), (3 << 30, 1 << 30)]),
     "subset": SubsetSelection(4, 2, (1 << 128) // 11),
     "triples": Triples(4, (1 << 128) // 17),
-    "windows": Windows((3, 1, 2, 5), 4, 2, (), (), (Type(1, ONE // 5, ONE // 9, 0, ()),)),
+    "windows": Windows((3, 1, 2, 5), 4, 2, (), (), (WindowType(1, ONE // 5, ONE // 9, 0, ()),)),
 }
 # The vectors' channels of four inputs represent the other families.
 CHANNELS |= {
@@ -63,8 +63,8 @@ def test_the_ball_equals_brute_force(name: str, radius: int) -> None:
     channel = CHANNELS[name]
     found = certify(channel, Lip(MOST, PRIOR, radius))
     expected = math.log(worst(channel, PRIOR, Fraction(radius, RADIUS_UNITS))) * NAT
-    assert found.ball is not None
-    assert expected - 1e-3 <= found.ball <= expected + 1 + 1e-3
+    assert found.ball_level is not None
+    assert expected - 1e-3 <= found.ball_level <= expected + 1 + 1e-3
     plain = certify(channel, Lip(MOST, PRIOR))
     assert (plain.audited, plain.ldp, plain.witness, plain.cost) == (
         found.audited, found.ldp, found.witness, found.cost,
@@ -76,10 +76,10 @@ def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
     """The level grows with the radius: it is never below the LIP level, and at radius 1 it is the LDP level. Without a
     radius there is no level of a ball."""
     channel = CHANNELS[name]
-    assert certify(channel, Lip(MOST, PRIOR)).ball is None
-    assert certify(channel, Ldp(MOST)).ball is None
+    assert certify(channel, Lip(MOST, PRIOR)).ball_level is None
+    assert certify(channel, Ldp(MOST)).ball_level is None
     made = [certify(channel, Lip(MOST, PRIOR, radius)) for radius in (1, 10**6, 10**8, 10**9)]
-    balls = [one.ball for one in made if one.ball is not None]
+    balls = [one.ball_level for one in made if one.ball_level is not None]
     assert made[0].audited <= balls[0]
     assert balls == sorted(balls)
     assert balls[-1] == made[0].ldp
@@ -89,10 +89,10 @@ def test_the_declared_level_is_kept_over_the_ball() -> None:
     """The level that a campaign declares bounds the whole ball; a level that is a nanonat too low is refused."""
     channel = CHANNELS["table"]
     centre = certify(channel, Lip(MOST, PRIOR)).audited
-    found = certify(channel, Lip(MOST, PRIOR, 5 * 10**7)).ball
+    found = certify(channel, Lip(MOST, PRIOR, 5 * 10**7)).ball_level
     assert found is not None
     assert found > centre
-    assert certify(channel, Lip(found, PRIOR, 5 * 10**7)).ball == found
+    assert certify(channel, Lip(found, PRIOR, 5 * 10**7)).ball_level == found
     for level in (centre, found - 1):
         with pytest.raises(Uncertified, match=r"within the radius 0\.05"):
             certify(channel, Lip(level, PRIOR, 5 * 10**7))
@@ -118,7 +118,7 @@ def test_a_ball_is_refused_if_the_channel_is_too_large() -> None:
     """Bits of 65 classes are certified for LIP; with a declared ball they are refused, because its level cannot be
     computed."""
     channel = Bits.over([(1 << 31, (1 << 30) + x) for x in range(65)])
-    assert certify(channel, Lip(MOST, (1,) * 65)).ball is None
+    assert certify(channel, Lip(MOST, (1,) * 65)).ball_level is None
     with pytest.raises(Uncertified, match="ball"):
         certify(channel, Lip(MOST, (1,) * 65, 1))
 
@@ -131,7 +131,7 @@ def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
     for radius in (0, 1, 10**8, 10**9):
         found = certify(channel, Lip(level, PRIOR, radius))
         assert found.audited <= level
-        assert found.ball is None or found.ball <= level
+        assert found.ball_level is None or found.ball_level <= level
 
 
 @pytest.mark.parametrize("radius", [0, 5 * 10**7])
@@ -145,6 +145,6 @@ def test_a_channel_too_large_to_audit_is_certified_by_ldp(radius: int) -> None:
     assert Lip.audit_steps(Lip(NAT, prior), channel) > MOST_STEPS
     found = certify(channel, Lip(plain.audited, prior, radius))
     assert (found.audited, found.ldp, found.cost) == (plain.audited,) * 3
-    assert found.ball == (plain.audited if radius else None)
+    assert found.ball_level == (plain.audited if radius else None)
     with pytest.raises(Uncertified, match="steps"):
         certify(channel, Lip(plain.audited - 1, prior, radius))

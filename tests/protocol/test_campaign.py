@@ -242,4 +242,4 @@ def test_the_worst_case_counts_values_or_answers() -> None:
     assert made().periods == 5
     assert made().worst_case == 5 * NAT
     assert made(closes=OPENS + WEEK, answers_per_period=2).worst_case == 2 * NAT
-    assert made(closes=OPENS + 3600).most_draws == 2
+    assert made(closes=OPENS + 3600).max_draws == 2

@@ -451,7 +451,7 @@ def test_a_nearest_table_rounds_up_and_reduces_one_cell(shares: list[list[int]])
     """Every cell of the nearest table is its probability rounded up, except one cell of each row, which is reduced by
     the difference."""
     rows = [[Fraction(share, sum(row)) for share in row] for row in shares]
-    table = Table.nearest(rows)
+    table = Table.rounded(rows)
     for wanted, got in zip(rows, table.rows, strict=True):
         errors = sorted(weight - probability * 2**62 for probability, weight in zip(wanted, got, strict=True))
         assert -4 < errors[0] <= 0
@@ -463,7 +463,7 @@ def test_rows_that_do_not_sum_to_one_are_refused() -> None:
     half = Fraction(1, 2)
     for row in ([half, half, half], [Fraction(3, 2), -half, Fraction(0)]):
         with pytest.raises(ChannelError):
-            Table.nearest([row, [half, half, Fraction(0)]])
+            Table.rounded([row, [half, half, Fraction(0)]])
 
 
 def test_an_infinite_loss_is_worse_than_any_finite_one() -> None:

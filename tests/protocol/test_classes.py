@@ -62,13 +62,13 @@ def campaign(channel=CHANNEL, **changes) -> Campaign:
 
 def test_each_class_has_the_certificate_of_its_channel() -> None:
     """The certificate of a class is that of its own channel under its own notion."""
-    assert certify(CHANNEL, NOTION).classes == tuple(map(certify, CHANNELS, NOTIONS))
+    assert certify(CHANNEL, NOTION).class_certificates == tuple(map(certify, CHANNELS, NOTIONS))
 
 
 def test_the_certificate_of_all_classes_has_the_largest_levels() -> None:
     """Audited and LDP levels are the largest of any class; outputs of different classes are not compared, although they
     reveal the class."""
-    whole, each = certify(CHANNEL, NOTION), certify(CHANNEL, NOTION).classes
+    whole, each = certify(CHANNEL, NOTION), certify(CHANNEL, NOTION).class_certificates
     assert whole.declared == 2 * NAT
     assert whole.audited == max(one.audited for one in each)
     assert whole.ldp == max(one.ldp for one in each)

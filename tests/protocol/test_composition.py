@@ -25,7 +25,7 @@ def rows(outputs: int) -> st.SearchStrategy[list[int]]:
 def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
     outputs = draw(st.integers(2, 4))
     weights = [draw(rows(outputs)) for _ in range(inputs)]
-    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+    return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
 def ratio(table: Table, x: int, other: int) -> Fraction:

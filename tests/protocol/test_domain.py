@@ -191,7 +191,7 @@ def test_a_number_becomes_the_nearest_step(asked: NumberRange, share: Fraction) 
 def test_evenly_spaced_numbers_are_buckets(asked: NumberRange) -> None:
     """A range that rounds at random gives the inputs of buckets with the same numbers as edges, under every dither."""
     twin = Buckets.of(asked.points)
-    alike = NumberRange(asked.low, asked.high, asked.step, asked.places, random=True)
+    alike = NumberRange(asked.low, asked.high, asked.step, asked.decimal_places, random=True)
     assert twin.points == alike.points
     assert twin.evenly_spaced == alike.evenly_spaced is True
     for share in (Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1)):

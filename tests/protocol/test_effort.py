@@ -45,7 +45,7 @@ def test_the_counted_steps_bound_the_work_of_an_audit(name: str) -> None:
     notion, channel = SMALL[name]
     # A new channel has no cached results of an earlier audit.
     fresh = type(channel).from_wire(channel.encode())
-    steps = notion.steps(fresh)
+    steps = notion.certificate_steps(fresh)
     done = instructions(lambda: notions.certify(fresh, notion))
     assert done <= OPCODES * steps + AT_FIRST, (done, steps)
 
@@ -101,9 +101,11 @@ def test_equal_classes_are_audited_once() -> None:
     notion, channel = joining._classes(64, 8, 12)
     first, second = Ldp(MOST), Lip(MOST, joining._prior(8))
     table = joining._table(8, 12)
-    assert notion.steps(channel) == first.steps(table)
+    assert notion.certificate_steps(channel) == first.certificate_steps(table)
     two = Blocks(0, ((1, 8), (2, 8)), (table, table))
-    assert Classes.of((first, second)).steps(two) == first.steps(table) + second.steps(table)
+    assert Classes.of((first, second)).certificate_steps(two) == first.certificate_steps(
+        table
+    ) + second.certificate_steps(table)
 
 
 def test_a_pairwise_audit_ends_at_the_first_pair_above_its_bound() -> None:
@@ -131,7 +133,7 @@ def test_the_papers_campaigns_are_within_the_limit() -> None:
         "bits, minid, 65,536 values in 64 classes",
     ):
         notion, channel = joining.most_expensive()[name]()
-        assert notion.steps(channel) <= MOST_STEPS
+        assert notion.certificate_steps(channel) <= MOST_STEPS
         assert channel.numbers_held <= MOST_HELD
 
 
@@ -211,7 +213,7 @@ def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> No
     """For every family and notion, an audit runs at most ``OPCODES`` instructions for each step; the random search is
     directed to campaigns with many instructions for each step."""
     notion, channel = asked
-    steps = notion.steps(channel)
+    steps = notion.certificate_steps(channel)
     assume(steps < 10**5)
 
     def audit() -> None:

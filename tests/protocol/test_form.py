@@ -109,7 +109,7 @@ def test_each_view_of_a_small_form_depends_on_its_questions_only() -> None:
     assert {signed.view_of(public) for public in keys} == set(range(len(made.views)))
     for view in made.views:
         assert isinstance(view.map, QuestionsMap)
-        channel, places = view.channel, view.map.places
+        channel, places = view.channel, view.map.positions
         rows = [
             [Fraction(channel.weight(view.map.input(form, x), y), 2**channel.scale) for y in range(channel.outputs)]
             for x in range(form.size)

@@ -48,7 +48,7 @@ def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int
     for x in range(channel.inputs):
         for other in range(channel.inputs):
             loss = channel.loss([x], [other])
-            (row, column), (other_row, other_column) = notion.points[x], notion.points[other]
+            (row, column), (other_row, other_column) = notion.coordinates[x], notion.coordinates[other]
             square = (row - other_row) ** 2 + (column - other_column) ** 2
             pairs[square] = max(pairs.get(square, 0), exact.level_of(loss.numerator, loss.denominator) or 0)
     low, high = 0, 10**12

@@ -20,7 +20,7 @@ NAT = exact.NANONATS
 
 tables = st.integers(2, 4).flatmap(
     lambda k: st.lists(st.lists(st.integers(1, 60), min_size=3, max_size=3), min_size=k, max_size=k)
-).map(lambda rows: Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in rows]))  # fmt: skip
+).map(lambda rows: Table.rounded([[Fraction(cell, sum(row)) for cell in row] for row in rows]))  # fmt: skip
 
 
 def level_between(channel: Channel, x: int, other: int) -> int:
@@ -83,7 +83,7 @@ def test_twice_the_least_budget_is_reached() -> None:
     e = Fraction(math.floor(math.exp(1) * 10**6), 10**6)
     low, middle = Fraction(1, 100), Fraction(1, 100) * e
     high = middle * e
-    table = Table.nearest([[middle, middle, 1 - 2 * middle], [low, high, 1 - low - high], [high, low, 1 - low - high]])
+    table = Table.rounded([[middle, middle, 1 - 2 * middle], [low, high, 1 - low - high], [high, low, 1 - low - high]])
     assert satisfies(table, Graded.over([NAT + 1, 9 * NAT, 9 * NAT]))
     assert level_between(table, 1, 2) > 2 * NAT - 10**4
 
@@ -107,11 +107,11 @@ def test_a_policy_graph_leaves_pairs_out() -> None:
     """A pair of classes outside the graph is not audited; protection within one class is an edge from the class to
     itself."""
     half = Fraction(1, 2)
-    table = Table.nearest([[half, half, Fraction(0)], [half, half, Fraction(0)], [Fraction(0), half, half]])
+    table = Table.rounded([[half, half, Fraction(0)], [half, half, Fraction(0)], [Fraction(0), half, half]])
     budgets = [NAT, NAT, 2 * NAT]
     assert not satisfies(table, Graded.over(budgets))
     within = Graded.over(budgets, edges=[(NAT, NAT)])
-    assert within.unbounded == ((0, 1),)
+    assert within.unbounded_pairs == ((0, 1),)
     assert satisfies(table, within)
     assert within.level == NAT
     assert within.bound(0, 2) is None
@@ -171,4 +171,4 @@ def test_the_mean_of_two_budgets_is_rounded_down() -> None:
     draw = random.Random(1)
     for _ in range(50):
         first, second = (draw.randrange(exact.MIN_LEVEL, exact.MAX_LEVEL) for _ in range(2))
-        assert 2 * AvgId.function(first, second) in (first + second, first + second - 1)
+        assert 2 * AvgId.pair_bound(first, second) in (first + second, first + second - 1)

@@ -35,20 +35,20 @@ def sets(size: int) -> list[tuple[int, ...]]:
 def test_items_and_dummies_are_chosen_with_the_stated_probabilities(asked: Items, data: st.DataObject) -> None:
     """If s <= l, each item has probability 1/l and each dummy (l - s)/l^2; if s > l, each item has 1/s. The error is at
     most 2^-64 for each run of adjacent dithers, and the numbers of dithers sum to 2^64."""
-    members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.count - 1)))))
-    dithers, padding, s = asked.draws(members), asked.padding, len(members)
+    members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.item_count - 1)))))
+    dithers, padding, s = asked.dither_counts(members), asked.padding, len(members)
     assert sum(dithers.values()) == DITHERS
     expected = {x: Fraction(1, max(padding, s)) for x in members}
-    expected |= {asked.count + d: Fraction(padding - s, padding**2) for d in range(padding) if s < padding}
+    expected |= {asked.item_count + d: Fraction(padding - s, padding**2) for d in range(padding) if s < padding}
     assert set(dithers) == set(expected)
     for x, count in dithers.items():
-        assert abs(count - expected[x] * DITHERS) < (1 if x < asked.count else max(padding - s, 1))
+        assert abs(count - expected[x] * DITHERS) < (1 if x < asked.item_count else max(padding - s, 1))
 
 
 @given(domains, st.data())
 def test_draws_equal_the_counts_of_dithers_by_index(asked: Items, data: st.DataObject) -> None:
     """``draws`` equals the number of dithers for each index, counted between the dithers at which the index changes."""
-    members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.count - 1), max_size=6))))
+    members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.item_count - 1), max_size=6))))
     answer = [asked.label(x) for x in members]
 
     def index(dither: int) -> int:
@@ -65,7 +65,7 @@ def test_draws_equal_the_counts_of_dithers_by_index(asked: Items, data: st.DataO
         dithers[index(start)] = dithers.get(index(start), 0) + end - start
         start = end
     assert start == DITHERS
-    assert dithers == asked.draws(members)
+    assert dithers == asked.dither_counts(members)
 
 
 @given(domains)
@@ -73,8 +73,8 @@ def test_labels_are_read_back(asked: Items) -> None:
     """index(parse(label(x))) = x for every input under the first dither, and for dummies under every dither."""
     names = [asked.label(x) for x in range(asked.size)]
     assert [asked.index(asked.parse(name), ZERO) for name in names] == list(range(asked.size))
-    assert [asked.index(asked.parse(name), b"\xff" * 8) for name in names[asked.count :]] == list(
-        range(asked.count, asked.size)
+    assert [asked.index(asked.parse(name), b"\xff" * 8) for name in names[asked.item_count :]] == list(
+        range(asked.item_count, asked.size)
     )
     assert len(set(names)) == asked.size
 
@@ -179,7 +179,7 @@ def test_set_level_is_kept_by_every_channel(family: str, seed: int) -> None:
     def bound(x: int, other: int) -> int | None:
         return channel.loss([x], [other]).level
 
-    of_sets = [SMALL.draws(members) for members in sets(3)]
+    of_sets = [SMALL.dither_counts(members) for members in sets(3)]
     for first in of_sets:
         for second in of_sets:
             level = set_level(bound, first, second)
@@ -196,7 +196,7 @@ def test_set_level_is_theorem_4_or_sharper() -> None:
     smallest budget, it is at most this budget."""
     notion = Graded.over(BUDGETS)
     e = [Fraction(exact.exp_lower(budget), 2**96) for budget in BUDGETS]
-    of_sets = {members: SMALL.draws(members) for members in sets(3)}
+    of_sets = {members: SMALL.dither_counts(members) for members in sets(3)}
 
     def level(number: Fraction) -> int:
         found = exact.level_of(number.numerator, number.denominator)

@@ -28,7 +28,7 @@ from protocol.channels import (
     Triples,
     Windows,
 )
-from protocol.channels.windows.arrangement import Single, Type
+from protocol.channels.windows.arrangement import Single, WindowType
 from protocol.domain import Buckets, Grid, NumberRange, Values
 from protocol.errors import DomainError, NotionError
 from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
@@ -43,7 +43,7 @@ SEED = 20261121
 
 
 def table(*rows: Sequence[Fraction | int]) -> Table:
-    return Table.nearest([[Fraction(cell) for cell in row] for row in rows])
+    return Table.rounded([[Fraction(cell) for cell in row] for row in rows])
 
 
 def projective(inputs: int, q: int, t: int) -> ProjectiveResponse:
@@ -93,12 +93,13 @@ GRID: dict[str, Channel] = {
     "noise, unequal mirror images": Noise(1, 3, (1 << 58, 1 << 59, (1 << 62) - (1 << 61) - 3 * (1 << 58), 1 << 61, 0)),
     "windows": Windows(
         (0, 5, 1, 3, 0, 1), 7, 2, (0,), (Single(4, ONE // 4, ONE // 50),),
-        (Type(3, ONE // 30, ONE // 40, ONE // 33, (ONE // 22,)), Type(5, ONE // 50, 0, 7, (ONE // 90,))),
+        (WindowType(3, ONE // 30, ONE // 40, ONE // 33, (ONE // 22,)), WindowType(5, ONE // 50, 0, 7, (ONE // 90,))),
     ),
     "windows shorter than arcs": Windows(
-        (90, 5, 5), 9, 4, (), (), (Type(2, ONE // 20, ONE // 21, 0, ()), Type(0, 3, 3, 0, ()), Type(8, 9, 0, 0, ()))
+        (90, 5, 5), 9, 4, (), (),
+        (WindowType(2, ONE // 20, ONE // 21, 0, ()), WindowType(0, 3, 3, 0, ()), WindowType(8, 9, 0, 0, ())),
     ),
-    "windows longer than arcs": Windows((7, 2, 2, 3, 4), 3, 1, (), (), (Type(1, ONE // 3, ONE // 4, 0, ()),)),
+    "windows longer than arcs": Windows((7, 2, 2, 3, 4), 3, 1, (), (), (WindowType(1, ONE // 3, ONE // 4, 0, ()),)),
     "windows with only singles": Windows((0, 0), 1, 1, (), (Single(0, ONE // 2, 9), Single(1, ONE // 3, ONE // 3)), ()),
 }  # fmt: skip
 # Families without special shapes above are tested in the shapes of their test vectors. Bits are tested below, because
@@ -346,10 +347,10 @@ def test_the_search_for_the_nearest_two_is_short_or_refused() -> None:
     points in a column, the search ends at its limit."""
     line, size = Metric.of(NumberRange.of(0, 9_999)), 3_000
     near, far = range(size), range(10_000 - size, 10_000)
-    assert line.nearest(near, far, max_pairs=2 * size)[:2] == (near[-1], far[0])
+    assert line.nearest_pair(near, far, max_pairs=2 * size)[:2] == (near[-1], far[0])
     column = Metric.of(Grid(0, 10_000, 0, 2, 1))
     with pytest.raises(TooLarge):
-        column.nearest(range(0, 2 * size, 2), range(20_000 - 2 * size, 20_000, 2), max_pairs=size)
+        column.nearest_pair(range(0, 2 * size, 2), range(20_000 - 2 * size, 20_000, 2), max_pairs=size)
 
 
 def test_the_nearest_two_are_found() -> None:
@@ -362,7 +363,7 @@ def test_the_nearest_two_are_found() -> None:
         for _ in range(60):
             first, second = (draw.sample(range(63), draw.randint(2, 20)) for _ in range(2))
             for partner in (first, second):
-                x, other, square = metric.nearest(first, partner)
+                x, other, square = metric.nearest_pair(first, partner)
                 assert x in first
                 assert other in partner
                 assert x != other
@@ -636,7 +637,7 @@ def channels_and_priors(draw: st.DrawFn) -> tuple[Table, list[int]]:
     cells = st.lists(st.integers(0, 20), min_size=m, max_size=m).filter(any)
     rows = [draw(cells) for _ in range(k)]
     prior = draw(st.lists(st.integers(1, 50), min_size=k, max_size=k))
-    return Table.nearest([[Fraction(cell, sum(row)) for cell in row] for row in rows]), prior
+    return Table.rounded([[Fraction(cell, sum(row)) for cell in row] for row in rows]), prior
 
 
 @given(channels_and_priors())
@@ -692,7 +693,7 @@ def test_levels_under_a_prior_are_computed_for_large_channels() -> None:
     """For windows of 1,000 values, triples of 600 and sets of 62, every level that depends on a prior is computed."""
     arcs = tuple(1 + x % 7 for x in range(1000))
     weight = ONE // 128
-    window = Windows(arcs, 128, 2, (), (), (Type(40, weight + weight // 2, weight // 2, 0, ()),))
+    window = Windows(arcs, 128, 2, (), (), (WindowType(40, weight + weight // 2, weight // 2, 0, ()),))
     for channel in (window, Triples(600, (1 << 128) // 10**5), SubsetSelection(62, 20, (1 << 128) // 10**17)):
         structure = structure_of(channel)
         prior = [1 + x % 3 for x in range(channel.inputs)]

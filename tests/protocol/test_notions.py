@@ -51,7 +51,7 @@ def tables(draw: st.DrawFn, positive: bool = False, inputs: int | None = None) -
     height = inputs or draw(st.integers(2, 5))
     row = st.lists(st.integers(1 if positive else 0, 12), min_size=width, max_size=width).filter(any)
     rows = draw(st.lists(row, min_size=height, max_size=height))
-    return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in rows])
+    return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in rows])
 
 
 def pair_level(channel: Channel, x: int, other: int) -> int | None:
@@ -235,7 +235,7 @@ def test_lip_of_a_response_is_that_of_its_table() -> None:
 def test_the_witness_is_the_pair_that_exceeds() -> None:
     """If several bounds are nearly reached, the error names the pair whose bound is exceeded, and its output."""
     wide, narrow = 3 * NAT, NAT
-    table = Table.nearest([
+    table = Table.rounded([
         [Fraction(8, 10), Fraction(1, 10), Fraction(1, 10)],
         [Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)],
         [Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)],
@@ -251,7 +251,7 @@ def test_a_pairwise_audit_computes_one_exponential_a_pair() -> None:
     k = 60
     draw = random.Random(13)
     weights = [[draw.randint(90, 110) for _ in range(k)] for _ in range(k)]
-    table = Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
+    table = Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
     levels = [[0 if x == y else NAT + draw.randrange(NAT) for y in range(k)] for x in range(k)]
     exact.exp_lower.cache_clear()
     certify(table, Matrix(max(map(max, levels)), tuple(map(tuple, levels))))

@@ -61,7 +61,7 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
     it."""
     channel = subset_selection(size, level)
     assert_made_for(channel, level)
-    assert channel.remainder < channel.having
+    assert channel.remainder < channel.support
 
 
 @pytest.mark.parametrize(("size", "level"), [(62, NAT), (40, NAT // 10), (16, 2 * NAT)])
@@ -73,7 +73,7 @@ def test_large_channels_set_each_bit_with_its_probability(size: int, level: int)
     drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]
     assert all(channel.emits(y) for y in drawn)
     votes = Counter(i for y in drawn for i in range(size) if y >> (size - 1 - i) & 1)
-    mine = channel.having * channel.inside / ONE
+    mine = channel.support * channel.inside / ONE
     others = (channel.ones - mine) / (size - 1)
     for i in range(size):
         p = mine if i == x else others

@@ -210,7 +210,7 @@ def test_the_worst_case_is_the_level_times_the_periods() -> None:
     """The worst case is the level times the number of periods, because every report is a new draw, even if there are
     few values."""
     made = unsigned_campaign(TranscriptPrior(NAT // 2, (3, 1)), closes=100)
-    assert (made.periods, made.most_draws, made.worst_case) == (10, 10, 5 * NAT)
+    assert (made.periods, made.max_draws, made.worst_case) == (10, 10, 5 * NAT)
 
 
 @pytest.mark.parametrize("changes", [{"answers_per_period": 2}, {"closes": 10 * (MAX_TRANSCRIPT + 1)}])

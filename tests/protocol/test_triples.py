@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aggregator.families.sets.recipe import triples
 from protocol import exact
-from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
+from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_size_for
 from protocol.channels.support import ONE
 from tests.protocol.test_channels import OneRunProperties, assert_made_for, draw_of
 
@@ -37,7 +37,7 @@ class TestTriples(OneRunProperties):
 def printed(channel: Triples) -> list[set[int]]:
     """Return Bose's triples: those of one place, and a, b of each ring with their mean (a + b) / 2 in the next ring,
     modulo n. The order is that of SPEC 5.10: by ring, then by half the distance, then by the mean."""
-    n = channel.ring
+    n = channel.ring_size
     half = (n + 1) // 2
     of_one_place = [{place, n + place, 2 * n + place} for place in range(n)]
     others = []
@@ -65,7 +65,7 @@ def test_any_two_points_are_in_one_triple(size: int) -> None:
     """Triple number i is Bose's; each triple has three points, and any two points, inputs or not, are in exactly one
     triple."""
     channel = triples(size, NAT)
-    v = 3 * channel.ring
+    v = 3 * channel.ring_size
     assert v == next(v for v in range(max(size, 9), 100) if v % 6 == 3)
     assert channel.outputs == v * (v - 1) // 6
     assert channel.support == (v - 1) // 2
@@ -78,10 +78,10 @@ def test_any_two_points_are_in_one_triple(size: int) -> None:
 def test_the_largest_triple_system_uses_all_its_points() -> None:
     """4095 inputs use all points of their system, and outputs have 22 bits."""
     channel = triples(MAX_INPUTS, NAT)
-    assert 3 * channel.ring == MAX_INPUTS
+    assert 3 * channel.ring_size == MAX_INPUTS
     assert channel.outputs == 2_794_155
     assert channel.output_bits == 22
-    assert ring_of(MAX_INPUTS + 1) == channel.ring + 2
+    assert ring_size_for(MAX_INPUTS + 1) == channel.ring_size + 2
 
 
 def test_a_row_equals_the_one_computed_by_hand() -> None:

@@ -303,7 +303,7 @@ def test_a_class_in_a_view_equals_a_campaign_of_that_class(made: tuple[Campaign,
             assert not seen & outputs
             seen |= outputs
     for place, alone in enumerate(made):
-        of_class = together.certificate.classes[place]
+        of_class = together.certificate.class_certificates[place]
         assert (of_class.audited, of_class.ldp) == (alone.certificate.audited, alone.certificate.ldp)
         assert (together.cost_of(place), together.worst_case_of(place)) == (alone.cost_of(0), alone.worst_case)
     assert together.worst_case == max(alone.worst_case for alone in made)
@@ -371,7 +371,7 @@ def test_every_view_keeps_the_declared_bound_of_each_pair(made: Campaign) -> Non
     exact rationals; two answers that a view does not distinguish have the same distribution."""
     size = made.domain.size
     bounds = {}
-    groups = made.notion.classes or [range(size)]
+    groups = made.notion.inputs_by_class or [range(size)]
     for first, second, level in made.notion.bounds():
         bounds.update({(x, other): level for x in groups[first] for other in groups[second] if x != other})
     worst = Fraction(1)
@@ -395,7 +395,7 @@ def test_the_bound_of_two_cells_is_the_least_of_their_pairs() -> None:
     matrices and budgets, compared with a loop over all pairs."""
 
     def least(notion: Any, cells: list[int], z: int, other: int) -> int | None:
-        groups = notion.classes
+        groups = notion.inputs_by_class
         found = [
             level
             for first, second, level in notion.bounds()
@@ -453,8 +453,8 @@ def test_the_levels_of_a_campaign_are_the_largest_of_its_views() -> None:
     assert made.certificate.audited == max(one.audited for one in made.view_certificates)
     assert quiet.certificate.view == 1
     assert [one.cost for one in quiet.view_certificates] == [NAT // 2, NAT]
-    assert [quiet.draws_of(view) for view in range(2)] == [5, 2]
-    assert (quiet.most_draws, quiet.worst_case) == (5, 5 * NAT // 2)
+    assert [quiet.max_draws_of(view) for view in range(2)] == [5, 2]
+    assert (quiet.max_draws, quiet.worst_case) == (5, 5 * NAT // 2)
     assert quiet.output_bits == 3
 
 

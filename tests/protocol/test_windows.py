@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from protocol.channels.windows.arrangement import Single, Type
+from protocol.channels.windows.arrangement import Single, WindowType
 from protocol.channels.windows.channel import ONE, Windows
 from protocol.channels.windows.loss import Kinds
 from tests.families.windows import random_windows
@@ -24,7 +24,7 @@ GRID: dict[str, Windows] = {
     "only rare inputs": random_windows(6, 0, 0, 8, 2, 2, SEED + 2),
     "arcs longer than cells": random_windows(5, 1, 1, 16, 2, 3, SEED + 3),
     "cells longer than arcs": random_windows(20, 2, 2, 3, 4, 3, SEED + 4),
-    "aligned": Windows((5,) * 6, 6, 2, (), (), (Type(2, ONE // 13, ONE // 30, 0, ()),)),
+    "aligned": Windows((5,) * 6, 6, 2, (), (), (WindowType(2, ONE // 13, ONE // 30, 0, ()),)),
     "inputs of every kind": random_windows(12, 3, 2, 7, 4, 4, SEED + 5),
     "all singles": Windows((0, 0, 0), 1, 1, (), tuple(Single(x, ONE // 2, ONE // 5) for x in range(3)), ()),
     **{f"random {n}": random_windows(9, n % 3, n % 2, 2 + n, 1 << n % 3, 1 + n % 4, SEED + 10 + n) for n in range(9)},
@@ -105,5 +105,5 @@ def test_orders_are_public_permutations() -> None:
     sequences = [tuple(channel.circle.layout(order).sequence) for order in range(8)]
     assert all(sorted(sequence) == rare for sequence in sequences)
     assert len(set(sequences)) == 8
-    small = Windows((1, 1, 1, 1), 2, 2, (), (), (Type(1, 2, 1, 0, ()),))
+    small = Windows((1, 1, 1, 1), 2, 2, (), (), (WindowType(1, 2, 1, 0, ()),))
     assert [list(small.circle.layout(order).sequence) for order in range(2)] == [[1, 3, 0, 2], [2, 0, 1, 3]]

@@ -21,7 +21,7 @@ from protocol import codec, domain, envelope, exact, keys, notions
 from protocol.campaign import Campaign, campaign_id, encode_campaign, open_campaign, seal_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, Noise, RandomizedResponse, Table, Windows
 from protocol.channels.bits.channel import S
-from protocol.channels.windows.arrangement import Type
+from protocol.channels.windows.arrangement import WindowType
 from protocol.closing import seal_closing
 from protocol.domain import Domain, Form, FormQuestion
 from protocol.envelope import Kind
@@ -389,7 +389,7 @@ def level_cases() -> Iterator[Case]:
 
 PRIOR = (5, 3, 2)
 FIVE_BITS = Bits((S // 2,), (S // 7,), ((0, 5),))
-LIP_TABLE = Table.nearest([
+LIP_TABLE = Table.rounded([
     [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
     [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)],
     [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
@@ -414,7 +414,7 @@ def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
     high = max(within[1], 2 * between - within[0])
     yield "avgid", notions.AvgId(high, (within[0], high), TWO_CLASSES.runs), TWO_CLASSES
     line, uneven = notions.Geo.between(NAT, 4, [0], [0, 2, 4, 6]), notions.Geo.between(NAT, 3, [0, 2], [0, 1, 5])
-    near = Table.nearest([
+    near = Table.rounded([
         [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
         [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
         [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
@@ -458,7 +458,7 @@ def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
 
     def windows(cells: int, orders: int, types: int) -> Windows:
         weight = (1 << 62) // (cells * types)
-        shapes = tuple(Type(cells // 3 + n, weight, weight // 2, 0, ()) for n in range(types))
+        shapes = tuple(WindowType(cells // 3 + n, weight, weight // 2, 0, ()) for n in range(types))
         return Windows((1, 2), cells, orders, (), (), shapes)
 
     cells = ((2 * half - 2 * 199, *[2] * 199),) * 110
@@ -499,18 +499,18 @@ def certificate_cases() -> Iterator[Case]:
             "audited": certificate.audited,
             "ldp": certificate.ldp,
             "cost": certificate.cost,
-            "ball": certificate.ball,
+            "ball": certificate.ball_level,
         }
 
-    half = Table.nearest([[Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)]])
+    half = Table.rounded([[Fraction(2, 3), Fraction(1, 3)], [Fraction(1, 3), Fraction(2, 3)]])
     two = exact.level_of(half.weight(0, 0), half.weight(1, 0)) or 0
     matrix = ((0, two, notions.UNBOUNDED), (two, 0, two), (notions.UNBOUNDED, two, 0))
-    line = Table.nearest([
+    line = Table.rounded([
         [Fraction(2, 3), Fraction(1, 3), Fraction(0)],
         [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
         [Fraction(0), Fraction(1, 3), Fraction(2, 3)],
     ])  # fmt: skip
-    steps = Table.nearest([
+    steps = Table.rounded([
         [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
         [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
         [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
@@ -538,7 +538,7 @@ def certificate_cases() -> Iterator[Case]:
     yield case("lip at exactly its level", notions.Lip(lip_level, PRIOR), LIP_TABLE)
     yield case("lip with a ball of priors", notions.Lip(2 * NAT, PRIOR, 10**8), LIP_TABLE)
     yield case("lip with the ball of all priors", notions.Lip(2 * NAT, PRIOR, 10**9), LIP_TABLE)
-    ball_level = notions.certify(LIP_TABLE, notions.Lip(2 * NAT, PRIOR, 10**8)).ball
+    ball_level = notions.certify(LIP_TABLE, notions.Lip(2 * NAT, PRIOR, 10**8)).ball_level
     yield case("lip with a ball at exactly its level", notions.Lip(ball_level, PRIOR, 10**8), LIP_TABLE)
     for name, channel in (
         ("response", RandomizedResponse(2100, (cover_of(NAT, 2100),))),
@@ -575,7 +575,7 @@ def certificate_cases() -> Iterator[Case]:
     response = RandomizedResponse(3, (cover_of(NAT, 3),))
     of_classes = Blocks(0, ((1, 3), (2, 3)), (response, LIP_TABLE))
     yield case("classes of two notions", two_classes, of_classes)
-    identity = Table.nearest([
+    identity = Table.rounded([
         [Fraction(2, 3), Fraction(1, 3), Fraction(0)],
         [Fraction(1, 3), Fraction(2, 3), Fraction(0)],
         [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
@@ -951,7 +951,7 @@ def campaign_cases() -> Iterator[Case]:
     yield refused("a text file", b"title = 'Highest education'", "envelope")
     yield refused("a report", envelope.seal(Kind.REPORT, ANALYST, encode_campaign(unsigned_campaign())), "campaign")
     yield refused("a trusted key of small order", _small_order_campaign(), "key", [(1).to_bytes(32, "little").hex()])
-    too_long = encode_campaign(unsigned_campaign(channel=Table.nearest(_wide_table(2000))))
+    too_long = encode_campaign(unsigned_campaign(channel=Table.rounded(_wide_table(2000))))
     yield refused("above the length limit of a campaign", envelope.seal(Kind.CAMPAIGN, ANALYST, too_long), "campaign")
     fields = codec.decode(encode_campaign(unsigned_campaign()), limit=2**20)
     assert isinstance(fields, list)
@@ -1368,10 +1368,10 @@ def view_cases() -> Iterator[Case]:
                     "audited": found.audited,
                     "ldp": found.ldp,
                     "cost": found.cost,
-                    "draws": made.draws_of(place),
+                    "draws": made.max_draws_of(place),
                     "classes": [
                         {"declared": one.declared, "audited": one.audited, "ldp": one.ldp, "cost": one.cost}
-                        for one in found.classes
+                        for one in found.class_certificates
                     ],
                 }
                 for place, (view, found) in enumerate(zip(made.views, made.view_certificates, strict=True))
@@ -1862,7 +1862,7 @@ def _life(
         if isinstance(notion, notions.TranscriptPrior):
             channel = notion.channel_of(notion.prior_after(earlier, period))
         if class_ is not None:
-            cost = proved.classes[class_].cost
+            cost = proved.class_certificates[class_].cost
         x = view.map.input(made.domain, view.map.index(made.domain, made.domain.parse(text), dither))
         x += (class_ or 0) * view.map.inputs(made.domain)
         output = channel.sample(x, rand[: channel.rand_bytes])

@@ -19,7 +19,7 @@ import pytest
 
 from protocol import channels, codec, domain, exact, notions, personal
 from protocol.channels import Noise, Table, Windows
-from protocol.channels.windows.arrangement import Type
+from protocol.channels.windows.arrangement import WindowType
 from protocol.errors import BadData, NotInDomain
 from tests.protocol.test_effort import SMALL
 from tests.vectors import generate
@@ -114,7 +114,7 @@ def test_audits_are_those_of_python() -> None:
     cases = []
     for notion, channel in SMALL.values():
         case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
-        case |= {"steps": notion.steps(channel), "held": channel.numbers_held}
+        case |= {"steps": notion.certificate_steps(channel), "held": channel.numbers_held}
         try:
             found = notions.certify(channel, notion)
             case |= {name: getattr(found, name) for name in ("declared", "audited", "ldp", "cost", "ball")}
@@ -216,7 +216,7 @@ def test_sort_keys_are_compared_with_all_their_bits() -> None:
     assert late < early
     assert late >> 32 == early >> 32
     weight = 2**48
-    channel = Windows((1,) * 4000, 8000, 128, (), (), (Type(1, weight, weight // 2, 0, ()),))
+    channel = Windows((1,) * 4000, 8000, 128, (), (), (WindowType(1, weight, weight // 2, 0, ()),))
     rand = bytes(16) + bytes([126])
     draws = [{"input": x, "rand": rand.hex(), "output": str(channel.sample(x, rand))} for x in (934, 3083)]
     assert run({"draw": [{"wire": codec.encode(channel.encode()).hex(), "draws": draws}]})["draw"] == [None]

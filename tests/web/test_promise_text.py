@@ -80,7 +80,7 @@ def test_the_page_states_the_same_promise_as_the_device(page: Page) -> None:
         bundles += most > 1
         whole = campaign.view_certificates[0]
         for place in (None, *range(len(campaign.classes))):
-            proved = whole if place is None else whole.classes[place]
+            proved = whole if place is None else whole.class_certificates[place]
             expected.append(
                 [Promise.of(campaign.notion, proved, place, outputs=most).text(language) for language in LANGUAGES]
             )
@@ -98,12 +98,12 @@ def test_a_page_has_each_sentence_of_its_promise() -> None:
             for place in (None, *range(len(campaign.classes))):
                 promise = Promise.of(
                     campaign.notion,
-                    whole if place is None else whole.classes[place],
+                    whole if place is None else whole.class_certificates[place],
                     place,
                     outputs=campaign.answers_per_period,
                 )
                 words = [
-                    text if isinstance(text, str) else text[promise.sensitive != 1]
+                    text if isinstance(text, str) else text[promise.sensitive_count != 1]
                     for text in texts["promise"].values()
                 ]
                 parts = [re.split(r"\{.*?\}", text) for text in words]
@@ -134,7 +134,7 @@ def test_the_exposure_on_the_page_is_never_below_the_exact_one(page: Page) -> No
             campaign = signed(data).campaign
             channel, proved = campaign.views[0].channel, campaign.view_certificates[0]
             if campaign.classes:
-                channel, proved = class_channels(channel, len(campaign.classes))[0], proved.classes[0]
+                channel, proved = class_channels(channel, len(campaign.classes))[0], proved.class_certificates[0]
             for x, numbers in zip((None, *range(8)), revealed, strict=False):
                 before, after, truth, wrong = (one and Fraction(int(one[0]), int(one[1])) for one in numbers)
                 exactly = posterior_of(channel, proved.ldp, dict(counts), x)

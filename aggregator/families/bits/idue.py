@@ -48,9 +48,9 @@ def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> 
     Raises:
         ValueError: an unknown kind, or a class without a shown input.
     """
-    input_count = sum(map(len, notion.classes))
+    input_count = sum(map(len, notion.inputs_by_class))
     counted = input_count if shown_count is None else shown_count
-    sizes = [sum(x < counted for x in members) for members in notion.classes]
+    sizes = [sum(x < counted for x in members) for members in notion.inputs_by_class]
     if not all(sizes):
         raise ValueError("a budget has no value whose share is shown; each budget needs at least one such value")
     levels = np.full((len(sizes), len(sizes)), np.inf)
@@ -59,7 +59,7 @@ def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> 
     a, b = optimum(sizes, levels, kind)
     chances = [rounded(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
     class_of = [0] * input_count
-    for number, members in enumerate(notion.classes):
+    for number, members in enumerate(notion.inputs_by_class):
         for x in members:
             class_of[x] = number
     return Bits.over([chances[number] for number in class_of])
@@ -76,8 +76,10 @@ def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
     Raises:
         ValueError: the numbers of budgets and items differ.
     """
-    if len(budgets) != domain.count:
-        raise ValueError(f"{domain.count} items need {domain.count} budgets, one each; {len(budgets)} were given")
+    if len(budgets) != domain.item_count:
+        raise ValueError(
+            f"{domain.item_count} items need {domain.item_count} budgets, one each; {len(budgets)} were given"
+        )
     return [*budgets, *[min(budgets)] * domain.padding]
 
 
@@ -86,7 +88,7 @@ def idue_ps(domain: Items, budgets: Sequence[int]) -> Bits:
 
     Source: Gu et al. 2020, Algorithm 2.
     """
-    return idue(Graded.over(item_budgets(domain, budgets)), shown_count=domain.count)
+    return idue(Graded.over(item_budgets(domain, budgets)), shown_count=domain.item_count)
 
 
 def worst_error(sizes: Sequence[int], a: Floats, b: Floats) -> float:

@@ -111,7 +111,7 @@ class BlocksDecoder(Decoder):
         # These are tau and 1 - tau of the formulas above.
         self._hidden = channel.hidden / ONE
         self._shown = (ONE - channel.hidden) / ONE
-        self._open = np.array(channel.members[OPEN], dtype=np.int64)
+        self._open = np.array(channel.inputs_by_block[OPEN], dtype=np.int64)
         self._own = channel.offsets[OPEN] + np.arange(len(self._open))
         equal_blocks: dict[Channel, list[int]] = {}
         for block, inner in enumerate(channel.channels, 1):
@@ -120,7 +120,7 @@ class BlocksDecoder(Decoder):
             _EqualBlocks(
                 ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner),
                 np.array([channel.offsets[block] for block in blocks])[:, np.newaxis] + np.arange(inner.outputs),
-                np.array([channel.members[block] for block in blocks], dtype=np.int64),
+                np.array([channel.inputs_by_block[block] for block in blocks], dtype=np.int64),
             )
             for inner, blocks in equal_blocks.items()
         ]

@@ -133,9 +133,9 @@ class GradedDecoder(Decoder):
     @cached_property
     def vector_increments(self) -> VectorIncrements:
         less, beyond = self._common
-        number = len(self._channel.members)
+        number = len(self._channel.inputs_by_class)
         inverse_skewness, smallest, largest = np.empty(number), np.empty(number), np.empty(number)
-        for place, members in enumerate(self._channel.members):
+        for place, members in enumerate(self._channel.inputs_by_class):
             x = members[0]  # all inputs of a class have the same a and u
             common = self._factor[x] * less + self._part[x] * beyond
             inverse_skewness[place] = self._inverse_skewness(x, common)

@@ -175,7 +175,7 @@ def _recipe(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Graded | Matrix):
         return "it needs bounds that differ between values: notions minid, avgid and pairwise"
-    classes = classes_of(notion) if isinstance(notion, Matrix) else notion.classes
+    classes = classes_of(notion) if isinstance(notion, Matrix) else notion.inputs_by_class
     if not 2 <= len(classes) <= MAX_INPUT_CLASSES:
         return f"it supports 2 to {MAX_INPUT_CLASSES} classes of values with equal bounds"
     levels = _bounds_of(notion, classes)

@@ -236,7 +236,7 @@ def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[i
                 raise NotionError("at a pole the cells of a grid have no width; use another metric")
             return range(0, domain.rows * down, down), range(0, domain.columns * across, across), unit
     elif metric == "numbers" and isinstance(domain, Line):
-        return [0], domain.scaled, 10**domain.places
+        return [0], domain.scaled, 10**domain.decimal_places
     elif metric == "steps":
         return [0], range(domain.size), 1
     raise NotionError(f"metric {metric!r} does not apply to a domain of kind {domain.kind!r}: use 'steps'")

@@ -34,7 +34,7 @@ class Cycle:
     """Sums over the orthogonal points of a geometry whose first points are inputs."""
 
     def __init__(self, geometry: ProjectiveGeometry, inputs: int) -> None:
-        self._points, self._inputs = geometry.points, inputs
+        self._points, self._inputs = geometry.point_count, inputs
         vectors = _Vectors(geometry)
         step = vectors.singer_step()
         # Both orbits begin at the first unit vector: once as a point, and once as a functional.
@@ -114,7 +114,7 @@ class _Vectors:
         element that generates the field of q^t elements up to factors from the field of q elements, so the powers of M
         carry every vector through all points.
         """
-        q, t, K = self._order, self._dimension, self._geometry.points
+        q, t, K = self._order, self._dimension, self._geometry.point_count
         divisors = list(_prime_divisors(K))
         # For a number below q, M^t is a multiple of the identity.
         for number in count(q + 1):
@@ -138,7 +138,7 @@ class _Vectors:
     def orbit(self, step: Integers) -> Integers:
         """Return the numbers of the points that the first unit vector visits under repeated multiplication by ``step``,
         shape (K,)."""
-        K = self._geometry.points
+        K = self._geometry.point_count
         rows = np.eye(1, self._dimension, dtype=np.int64)
         while len(rows) < min(BLOCK, K):
             rows = np.concatenate([rows, self.product(rows, step)])

@@ -9,7 +9,7 @@ from aggregator.families.rounding import D, ceil
 from aggregator.families.support import outside_weight, support_error
 from protocol import exact
 from protocol.channels.sets.subset import SubsetSelection
-from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
+from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_size_for
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError
 from protocol.exact import exp_lower
@@ -74,7 +74,7 @@ def triples(size: int, level: int) -> Triples:
 def _triples_with(size: int) -> tuple[int, int]:
     """Return cs and K - cs, the numbers of triples with and without a given point, in the smallest system with at least
     ``size`` points."""
-    ring = ring_of(size)
+    ring = ring_size_for(size)
     support = (3 * ring - 1) // 2
     return support, (ring - 1) * support
 

@@ -25,7 +25,7 @@ class SubsetDecoder(Decoder):
         k, d = channel.inputs, channel.ones
         self._ones = d
         unit = 1 << channel.scale
-        mine = channel.having * channel.inside  # 2^128 p*
+        mine = channel.support * channel.inside  # 2^128 p*
         self._inside = mine / unit
         # q* is the expected number of other ones, divided by k - 1. p* - q* is computed without cancellation.
         self._outside = (unit * d - mine) / (unit * (k - 1))

@@ -33,7 +33,7 @@ class TriplesDecoder(SupportDecoder):
 
     def __init__(self, channel: Triples) -> None:
         super().__init__(channel, 1)
-        self._ring, self._largest_distance = channel.ring, channel.largest_distance
+        self._ring, self._largest_distance = channel.ring_size, channel.largest_distance
 
     def _over_outputs(self, w: Floats) -> Floats:
         return self._turned(w)

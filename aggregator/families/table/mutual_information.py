@@ -82,7 +82,7 @@ def mutual_information_table(
         else:
             high = middle
     rows = [[Fraction(cell) for cell in row] for row in _channel_rows(best, d, low).tolist()]
-    return Table.nearest([[cell / sum(row) for cell in row] for row in rows])
+    return Table.rounded([[cell / sum(row) for cell in row] for row in rows])
 
 
 def mutual_information_of(distribution: Floats, rows: Floats) -> float:

@@ -78,7 +78,7 @@ def _optimal(prior: tuple[int, ...], level: int, radius: int) -> Table:
         rows = (mixture.lifts * mixture.weights[:, np.newaxis]).T
         if rows.shape[1] < 2:
             rows = np.repeat(rows / 2, 2, axis=1)
-        table = Table.nearest([_whole(row) for row in rows])
+        table = Table.rounded([_whole(row) for row in rows])
         try:
             certify(table, notion)
         except Uncertified:
@@ -125,7 +125,7 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
         + [part * Fraction(other.weight(x, y), 1 << RESPONSE_SCALE) for y in range(other.outputs)]
         for x, row in enumerate(best.rows)
     ]
-    table = Table.nearest(rows)
+    table = Table.rounded(rows)
     certify(table, Lip(level, tuple(prior), radius))
     return table
 

@@ -49,7 +49,7 @@ def _matrix(notion: Pairwise, size: int) -> Matrix:
     if isinstance(notion, Matrix):
         return notion
     levels = [[UNBOUNDED] * size for _ in range(size)]
-    classes = notion.classes or [range(size)]
+    classes = notion.inputs_by_class or [range(size)]
     for first, second, bound in notion.bounds():
         for x in classes[first]:
             for other in classes[second]:

@@ -240,4 +240,4 @@ def _without(rays: Floats, weights: Floats, distribution: Floats, faint: float) 
 
 def _rounded(rays: Floats, weights: Floats) -> Table:
     cells = [[Fraction(cell) for cell in row] for row in (rays * weights).tolist()]
-    return Table.nearest([[cell / sum(row) for cell in row] for row in cells])
+    return Table.rounded([[cell / sum(row) for cell in row] for row in cells])

@@ -31,11 +31,11 @@ class WaveDecoder(Decoder):
     def __init__(self, channel: Wave) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
         unit = 1 << channel.scale
-        self._half, self._span = channel.half, channel.span
+        self._half, self._span = channel.half_width, channel.span
         self._inside, self._outside = channel.inside / unit, channel.outside / unit
         self._gap = (channel.inside - channel.outside) / unit
         places = np.arange(self.features)
-        self._first = np.maximum(places - 2 * channel.half, 0)
+        self._first = np.maximum(places - 2 * channel.half_width, 0)
         self._stop = np.minimum(places, self.inputs - 1) + 1
 
     def _near(self, p: Floats) -> Floats:

@@ -160,10 +160,10 @@ class WindowsDecoder(Decoder):
         heavy, lows, rare = p[..., self._heavy], p[..., self._single].sum(axis=-1), p[..., self._rare].sum(axis=-1)
         for number, _, outputs in self._blocks():
             window_type = self._channel.types[number]
-            of_heavy = np.array([weight / ONE / self._orders for weight in window_type.heavy]) ** power
+            of_heavy = np.array([weight / ONE / self._orders for weight in window_type.heavy_weights]) ** power
             flat = (
                 heavy @ of_heavy
-                + (window_type.low / ONE / self._orders) ** power * lows
+                + (window_type.single_weight / ONE / self._orders) ** power * lows
                 + (window_type.outside / ONE / self._orders) ** power * rare
             )
             distribution[..., outputs] = flat[..., np.newaxis]
@@ -183,8 +183,8 @@ class WindowsDecoder(Decoder):
             running = np.zeros((*w.shape[:-1], 2 * cells + 1))
             np.cumsum(np.concatenate([block, block], axis=-1), axis=-1, out=running[..., 1:])
             total = running[..., cells, np.newaxis]
-            mean[..., self._heavy] += np.array([weight / ONE for weight in window_type.heavy]) * total
-            mean[..., self._single] += window_type.low / ONE * total
+            mean[..., self._heavy] += np.array([weight / ONE for weight in window_type.heavy_weights]) * total
+            mean[..., self._single] += window_type.single_weight / ONE * total
             mean[..., self._rare] += window_type.outside / ONE * total
             inside = (
                 running[..., cells + 1 :]
@@ -277,7 +277,9 @@ class WindowsDecoder(Decoder):
         for number, _, outputs in self._blocks():
             window_type = self._channel.types[number]
             largest[outputs] = (
-                max(window_type.inside, window_type.low if singles else 0, *window_type.heavy, 0) / ONE / self._orders
+                max(window_type.inside, window_type.single_weight if singles else 0, *window_type.heavy_weights, 0)
+                / ONE
+                / self._orders
             )
         return largest
 

@@ -23,7 +23,7 @@ from aggregator.families.table.column_generation import Coordinates, Mixture, be
 from aggregator.families.table.prior_table import ATTEMPTS, LEAST_PART, MOST_ERROR, MOST_LOST, SHRINK
 from aggregator.families.windows.decoder import MOST_CELLS, MOST_INPUTS, WindowsDecoder
 from protocol import exact
-from protocol.channels.windows.arrangement import Single, Type
+from protocol.channels.windows.arrangement import Single, WindowType
 from protocol.channels.windows.channel import MAX_ORDERS, ONE, Windows
 from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.errors import Uncertified
@@ -301,7 +301,7 @@ def _rounded(design: _Design, prior: Sequence[int], orders: int) -> Windows:
         scale = unit * float(weight) / cells
         inside, outside = round(scale * high), round(scale * low)
         types.append(
-            Type(span, inside, outside if span else inside, round(scale * split.low) if singles else 0,
+            WindowType(span, inside, outside if span else inside, round(scale * split.low) if singles else 0,
                  tuple(round(scale * float(lift)) for lift in lifts[:-1]))
         )  # fmt: skip
     return Windows(
@@ -332,7 +332,7 @@ def _orders(channel: Windows, notion: Lip) -> int:
 
 def _affordable(channel: Windows, notion: Lip) -> bool:
     """Return whether a device can audit the channel (SPEC 6.11)."""
-    return notion.steps(channel) <= MOST_STEPS and channel.numbers_held <= MOST_HELD
+    return notion.certificate_steps(channel) <= MOST_STEPS and channel.numbers_held <= MOST_HELD
 
 
 def _error(channel: Windows, distribution: Floats) -> float:

@@ -132,7 +132,7 @@ def table_1(setting: Setting) -> ExperimentResult:
 
 def _local(graded: Graded, setting: Setting) -> float:
     """Return the relative improvement over the computed optimum that a general solver over a and b finds."""
-    sizes = [len(members) for members in graded.classes]
+    sizes = [len(members) for members in graded.inputs_by_class]
     count = len(sizes)
     bounds = np.full((count, count), np.inf)
     for c, d, level in graded.bounds():
@@ -169,7 +169,7 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     channel = idue.idue_ps(domain, budgets)
     graded = Graded.over(idue.item_budgets(domain, budgets))
     sets = [members for size in range(4) for members in itertools.combinations(range(3), size)]
-    distributions = {members: domain.draws(members) for members in sets}
+    distributions = {members: domain.dither_counts(members) for members in sets}
     outputs = {members: _outputs(channel, distributions[members]) for members in sets}
     over, sharper, tight = -math.inf, -math.inf, []
     for first, second in setting.track(list(itertools.permutations(sets, 2))):

@@ -91,7 +91,7 @@ def ldp_channels(size: int, eps: float) -> list[Channel]:
 def rare_bit(eps: float) -> Table:
     """Return the optimised unary encoding of one bit: P(1|yes) = 1/2, P(1|no) = 1/(e^eps + 1)."""
     lie = Fraction(1 << exact.EXP_BITS, exact.exp_lower(level(eps)) + (1 << exact.EXP_BITS))
-    return Table.nearest([[1 - lie, lie], [Fraction(1, 2), Fraction(1, 2)]])
+    return Table.rounded([[1 - lie, lie], [Fraction(1, 2), Fraction(1, 2)]])
 
 
 def claimed(share: float, eps: float) -> float:

@@ -67,7 +67,7 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
             distribution, np.asarray(values, dtype=np.float64), level / NANONATS * (1 - SHRINK * 4**attempt)
         )
         rows = [[Fraction(cell) for cell in row] for row in (lifts * weights[:, np.newaxis]).T.tolist()]
-        table = Table.nearest([[cell / sum(row) for cell in row] for row in rows])
+        table = Table.rounded([[cell / sum(row) for cell in row] for row in rows])
         try:
             certify(table, notion)
         except Uncertified:

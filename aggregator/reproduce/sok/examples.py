@@ -36,7 +36,7 @@ def halves() -> Pufferfish:
 def rarely() -> Table:
     """Return a channel that reports the answer in 1 of 100 cases, and otherwise a constant."""
     size = len(PRIOR)
-    return Table.nearest([[RARELY * (x == y) for y in range(size)] + [1 - RARELY] for x in range(size)])
+    return Table.rounded([[RARELY * (x == y) for y in range(size)] + [1 - RARELY] for x in range(size)])
 
 
 def examples() -> dict[str, Campaign]:

@@ -32,7 +32,7 @@ def relations(setting: Setting) -> ExperimentResult:
     for _ in setting.track(range(setting.repeats)):
         size, outputs = (int(n) for n in setting.generator.integers(2, 6, 2))
         rows = setting.generator.dirichlet(np.full(outputs, setting.generator.choice([0.7, 5.0, 50.0])), size) + 1e-4
-        table = Table.nearest([[Fraction(cell) / sum(map(Fraction, row)) for cell in row] for row in rows.tolist()])
+        table = Table.rounded([[Fraction(cell) / sum(map(Fraction, row)) for cell in row] for row in rows.tolist()])
         prior = tuple((1 + 10**6 * setting.generator.dirichlet(np.ones(size))).astype(int).tolist())
         structure = levels.structure_of(table)
         single = tuple(tuple(int(x == secret) for x in range(size)) for secret in range(size))

@@ -136,7 +136,7 @@ def joint(channel: Channel) -> Channel:
         [Fraction(channel.weight(x, y), 2**channel.scale) for y in range(channel.outputs)]
         for x in range(channel.inputs)
     ]
-    return Table.nearest(rows)
+    return Table.rounded(rows)
 
 
 def _never(channel: Channel) -> int:

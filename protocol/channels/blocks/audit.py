@@ -33,12 +33,12 @@ class BlocksStructure(Structure):
         return BLOCKS_SCALE - self.channel.channels[block - 1].scale
 
     def _prior_of(self, block: int, prior: Sequence[int]) -> list[int]:
-        return [prior[x] for x in self.channel.members[block]]
+        return [prior[x] for x in self.channel.inputs_by_block[block]]
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        kinds: list[Sequence[int]] = [self.channel.members[OPEN]] if self.channel.members[OPEN] else []
-        for members, inner in zip(self.channel.members[1:], self.inner, strict=True):
+        kinds: list[Sequence[int]] = [self.channel.inputs_by_block[OPEN]] if self.channel.inputs_by_block[OPEN] else []
+        for members, inner in zip(self.channel.inputs_by_block[1:], self.inner, strict=True):
             kinds += [[members[place] for place in kind] for kind in inner.kinds]
         return kinds
 
@@ -59,11 +59,11 @@ class BlocksStructure(Structure):
             hides = self.channel.channels[0].outputs if largest == self.channel.cover else 0
             wrong = [self.channel.cover * hides if len(self.inner) == 1 else 0]
         else:
-            if len(self.channel.members[block]) > 1:
+            if len(self.channel.inputs_by_block[block]) > 1:
                 wrong.append(self.inner[block - 1].fits(place)[1] << self._shift(block))
             if len(self.inner) > 1:
                 wrong.append(0)
-            if self.channel.members[OPEN]:
+            if self.channel.inputs_by_block[OPEN]:
                 wrong.append(self.channel.cover * outputs if block == 1 else 0)
         return largest * outputs, min(wrong), ONE
 
@@ -97,7 +97,7 @@ class BlocksStructure(Structure):
                     masses[weight << shift] = masses.get(weight << shift, 0) + mass
                 parts = tuple(part for part in masses.items() if part[1])
                 yield OutputClass(self.channel.offsets[block] + column.y, column.count, parts)
-        for place, x in enumerate(self.channel.members[OPEN]):
+        for place, x in enumerate(self.channel.inputs_by_block[OPEN]):
             parts = tuple(part for part in ((self._own_weight, prior[x]), (0, total - prior[x])) if part[1])
             yield OutputClass(self.channel.offsets[OPEN] + place, 1, parts)
 
@@ -117,10 +117,10 @@ class BlocksStructure(Structure):
             stop = start + inner.channel.outputs
             without = sum(nothing[start:stop])
             sums = inner.row_sums(marginals[start:stop], partial(_shifted_term, term, shift))
-            for x, inside in zip(self.channel.members[block], sums, strict=True):
+            for x, inside in zip(self.channel.inputs_by_block[block], sums, strict=True):
                 totals[x] += inside - without
         hiding = sum(term(self.channel.cover, marginals[y]) - nothing[y] for y in range(self.inner[0].channel.outputs))
-        for place, x in enumerate(self.channel.members[OPEN]):
+        for place, x in enumerate(self.channel.inputs_by_block[OPEN]):
             y = self.channel.offsets[OPEN] + place
             totals[x] += hiding + term(self._own_weight, marginals[y]) - nothing[y]
         return totals

@@ -101,7 +101,7 @@ class Blocks(Channel):
             from 1 in order of first appearance. Neighbouring runs belong to different blocks.
         channels: the inner channel of each block, block 1 first.
         offsets: the first output of each block; entry 0 is the first output of the open inputs, after all blocks.
-        members: the inputs of each block, in order; entry 0 contains the open inputs.
+        inputs_by_block: the inputs of each block, in order; entry 0 contains the open inputs.
         block_of, place_of: the block of each input, and its position in the block, which is its input of the inner
             channel.
         hidden: 2^128 times the probability that an open input gives any output of block 1.
@@ -113,7 +113,7 @@ class Blocks(Channel):
     inputs: int = field(init=False, repr=False, compare=False)
     outputs: int = field(init=False, repr=False, compare=False)
     offsets: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    members: tuple[Sequence[int], ...] = field(init=False, repr=False, compare=False)
+    inputs_by_block: tuple[Sequence[int], ...] = field(init=False, repr=False, compare=False)
     block_of: Sequence[int] = field(init=False, repr=False, compare=False)
     place_of: Sequence[int] = field(init=False, repr=False, compare=False)
     hidden: int = field(init=False, repr=False, compare=False)
@@ -170,7 +170,7 @@ class Blocks(Channel):
             "inputs": inputs,
             "outputs": ends[-1] + len(members[OPEN]),
             "offsets": (ends[-1], 0, *ends[:-1]),
-            "members": tuple(members),
+            "inputs_by_block": tuple(members),
             "block_of": block_of,
             "place_of": place_of,
             "hidden": hidden,
@@ -232,7 +232,7 @@ class Blocks(Channel):
                 selection += members[:2]
             else:
                 places = self.channels[block - 1].selected(array("L", map(self.place_of.__getitem__, members)))
-                selection += [self.members[block][place] for place in places]
+                selection += [self.inputs_by_block[block][place] for place in places]
         return sorted(selection)
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
@@ -251,10 +251,10 @@ class Blocks(Channel):
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         """Return an infinite loss: the output of an open input rules out all other inputs. Without open inputs, an
         output of block 1 rules out the inputs of block 2."""
-        if self.members[OPEN]:
-            open_input = self.members[OPEN][0]
+        if self.inputs_by_block[OPEN]:
+            open_input = self.inputs_by_block[OPEN][0]
             return Loss(1, 0, 1 if open_input == 0 else 0, None, self.offsets[OPEN])
-        return Loss(1, 0, self.members[2][0], None, _largest_cell(self.channels[0], [0])[1])
+        return Loss(1, 0, self.inputs_by_block[2][0], None, _largest_cell(self.channels[0], [0])[1])
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         worst = Loss(1, 1, first[0], second[0], 0)
@@ -287,12 +287,12 @@ class Blocks(Channel):
         places = [self.place_of[x] for x in first]
         if block == other_block:
             inner_loss = inner.loss(places, [self.place_of[x] for x in second])
-            x, other = self.members[block][inner_loss.x], self.members[block][inner_loss.other or 0]
+            x, other = self.inputs_by_block[block][inner_loss.x], self.inputs_by_block[block][inner_loss.other or 0]
             return Loss(inner_loss.numerator, inner_loss.denominator, x, other, offset + inner_loss.y)
         # An open input gives these outputs with the cover weight, and an input of another block never gives them. A
         # channel with several blocks has the cover weight 0, so the cover weight is right in both cases.
         place, y = _largest_cell(inner, places)
-        return Loss(_weight(inner, place, y), self.cover, self.members[block][place], second[0], offset + y)
+        return Loss(_weight(inner, place, y), self.cover, self.inputs_by_block[block][place], second[0], offset + y)
 
     def encode(self) -> codec.Value:
         # Thousands of blocks may share a few channels, so each channel is written once, where it first occurs.

@@ -19,7 +19,7 @@ class GradedStructure(Structure):
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        return self.channel.members
+        return self.channel.inputs_by_class
 
     def _weights(self, x: int) -> tuple[int, int]:
         number = self.channel.class_of[x]
@@ -57,7 +57,7 @@ class GradedStructure(Structure):
         channel = self.channel
         self.require_steps(self.channel.prior_steps, "listing its outputs")
         masses_by_class = [channel.masses_of(prior, number) for number in range(len(channel.outside))]
-        class_masses = [sum(map(prior.__getitem__, members)) for members in channel.members]
+        class_masses = [sum(map(prior.__getitem__, members)) for members in channel.inputs_by_class]
         for y, parts in enumerate(zip(*masses_by_class, strict=True)):
             masses: dict[int, int] = {}
             for number, mass in enumerate(parts):
@@ -76,7 +76,7 @@ class GradedStructure(Structure):
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         self._require_supports()
         totals = [0] * self.channel.inputs
-        for number, members in enumerate(self.channel.members):
+        for number, members in enumerate(self.channel.inputs_by_class):
             inside, outside = self.channel.inside[number], self.channel.outside[number]
             without = [term(outside, marginal) for marginal in marginals]
             gained = [

@@ -78,7 +78,7 @@ class GradedProjective(Channel):
             raise ChannelError("two classes have equal outside weights: write them as one class")
         inputs = sum(length for _, length in self.runs)
         geometry = geometry_for(inputs, self.order, self.dimension)
-        points, support = geometry.points, geometry.support
+        points, support = geometry.point_count, geometry.support
         inside = [evenly_shared(outside, support, points - support) for outside in self.outside]
         derived = {"inputs": inputs, "outputs": points, "class_of": blocks_of(self.runs)}
         for name, value in {**derived, "inside": tuple(inside), "geometry": geometry}.items():
@@ -158,7 +158,7 @@ class GradedProjective(Channel):
         """
         total, marginals = sum(prior), self.marginals(prior)
         worst = Loss(1, 1, 0, None, 0)
-        for number, members in enumerate(self.members):
+        for number, members in enumerate(self.inputs_by_class):
             masses = self.masses_of(prior, number)
             class_mass = sum(map(prior.__getitem__, members))
             rarest = min((y for y, mass in enumerate(masses) if mass), key=marginals.__getitem__)
@@ -173,7 +173,7 @@ class GradedProjective(Channel):
         return worst
 
     @cached_property
-    def members(self) -> Sequence[Sequence[int]]:
+    def inputs_by_class(self) -> Sequence[Sequence[int]]:
         """The inputs of each class."""
         return runs.members_of(self.runs)
 

@@ -58,7 +58,7 @@ class ProjectiveResponse(SupportChannel):
 
     def __post_init__(self) -> None:
         geometry = geometry_for(self.inputs, self.order, self.dimension)
-        points, support = geometry.points, geometry.support
+        points, support = geometry.point_count, geometry.support
         inside = evenly_shared(self.outside, support, points - support)
         self._derive(outputs=points, support=support, shared=geometry.shared, inside=inside)
         object.__setattr__(self, "geometry", geometry)
@@ -130,6 +130,8 @@ def geometry_for(inputs: int, order: int, dimension: int) -> ProjectiveGeometry:
     if not 2 <= inputs <= MAX_VALUES:
         raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {inputs}")
     geometry = ProjectiveGeometry(order, dimension)
-    if inputs > geometry.points:
-        raise ChannelError(f"{inputs} inputs need a geometry of {inputs} to {MAX_POINTS} points, not {geometry.points}")
+    if inputs > geometry.point_count:
+        raise ChannelError(
+            f"{inputs} inputs need a geometry of {inputs} to {MAX_POINTS} points, not {geometry.point_count}"
+        )
     return geometry

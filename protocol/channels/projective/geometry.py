@@ -36,7 +36,7 @@ class ProjectiveGeometry:
         order: q, a prime below 2^20, or 4, 8 or 9.
         dimension: t, at least 2.
         arithmetic: the field, which adds and multiplies coordinates.
-        points: K, at most 2^24.
+        point_count: K, at most 2^24.
         support: cs, the number of points orthogonal to a point.
         shared: ci, the number of points orthogonal to two different points.
         powers: the powers of q: 1, q, ..., q^t.
@@ -47,7 +47,7 @@ class ProjectiveGeometry:
     order: int
     dimension: int
     arithmetic: FiniteField = field(init=False, repr=False, compare=False)
-    points: int = field(init=False, repr=False, compare=False)
+    point_count: int = field(init=False, repr=False, compare=False)
     support: int = field(init=False, repr=False, compare=False)
     shared: int = field(init=False, repr=False, compare=False)
     powers: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -62,7 +62,7 @@ class ProjectiveGeometry:
         shared, support, points = firsts[-3:]
         if points > MAX_POINTS:
             raise ChannelError(f"a projective channel must have at most {MAX_POINTS} points, not {points}")
-        derived = {"arithmetic": arithmetic, "points": points, "support": support, "shared": shared}
+        derived = {"arithmetic": arithmetic, "point_count": points, "support": support, "shared": shared}
         for name, value in {**derived, "powers": powers, "firsts": firsts}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
@@ -175,7 +175,7 @@ class ProjectiveGeometry:
         remain after a few steps.
         """
         left, minima = {x: self.coordinates(x) for x in inputs}, {}
-        for y in sorted(range(self.points), key=numbers.__getitem__):
+        for y in sorted(range(self.point_count), key=numbers.__getitem__):
             if not left:
                 break
             vector = self.coordinates(y)
@@ -187,7 +187,7 @@ class ProjectiveGeometry:
     def mass_steps(self, inputs: int) -> int:
         """Return the number of audit steps of ``masses`` for this number of inputs (SPEC 6.11)."""
         entries = sum(used * self.firsts[free] for free, used in self._used(inputs))
-        return 3 * entries // 4 + 4 * self.points * len(list(self._used(inputs)))
+        return 3 * entries // 4 + 4 * self.point_count * len(list(self._used(inputs)))
 
     def _used(self, inputs: int) -> Iterator[tuple[int, int]]:
         """Yield (f, number of inputs with f coordinates after the first nonzero one)."""
@@ -207,7 +207,7 @@ class ProjectiveGeometry:
         Args:
             prior: the weight of each input, an integer; the inputs are the points from 0 on.
         """
-        masses = [0] * self.points
+        masses = [0] * self.point_count
         for free, used in self._used(len(prior)):
             first = self.firsts[free]
             table = self._mass_table(free, prior[first : first + used])

@@ -237,11 +237,11 @@ class TriplesStructure(SetsStructure):
         # The profile of an input depends on whether its place on its ring is 0, 1 or any other.
         kinds: list[list[int]] = [[], [], []]
         for x in range(self.channel.inputs):
-            kinds[min(x % self.channel.ring, 2)].append(x)
+            kinds[min(x % self.channel.ring_size, 2)].append(x)
         return [kind for kind in kinds if kind]
 
     def raised(self, x: int) -> int:
-        return int(x % self.channel.ring == 0)
+        return int(x % self.channel.ring_size == 0)
 
     def members(self, y: int) -> Sequence[int]:
         return [x for x in self.channel.members(y) if x < self.channel.inputs]

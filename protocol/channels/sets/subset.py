@@ -38,9 +38,9 @@ class SubsetSelection(SupportChannel):
         ones: d, the number of inputs in a set; above 1 and below k.
         outside: the weight of a set without the true input; positive and below ``inside``.
         inside: the weight of a set with the true input: the largest that the outside weights allow.
-        remainder: 2^128 minus the sum of the inside and outside weights of all outputs; below ``having`` and at most
-            inside - outside, and 0 if ``lacking`` is 1.
-        having, lacking: the number of sets with and without a given input.
+        remainder: 2^128 minus the sum of the inside and outside weights of all outputs; below ``support`` and at most
+            inside - outside, and 0 if ``complement`` is 1.
+        support, complement: the number of sets with and without a given input.
     """
 
     inputs: int
@@ -50,8 +50,8 @@ class SubsetSelection(SupportChannel):
     outputs: int = field(init=False, repr=False, compare=False)
     inside: int = field(init=False, repr=False, compare=False)
     remainder: int = field(init=False, repr=False, compare=False)
-    having: int = field(init=False, repr=False, compare=False)
-    lacking: int = field(init=False, repr=False, compare=False)
+    support: int = field(init=False, repr=False, compare=False)
+    complement: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "subset"
     unary: ClassVar[bool] = True
 
@@ -62,14 +62,16 @@ class SubsetSelection(SupportChannel):
             raise ChannelError(
                 f"an output must be a set of 2 to {self.inputs - 1} of the {self.inputs} inputs, not of {self.ones}"
             )
-        having, lacking = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
-        inside, remainder = shared_out(self.outside, having, lacking, "set")
-        if lacking == 1 and remainder:
+        support, complement = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
+        inside, remainder = shared_out(self.outside, support, complement, "set")
+        if complement == 1 and remainder:
             raise ChannelError(
                 f"the weights leave a remainder of {remainder}, and only one set lacks the true input: choose weights "
                 "without a remainder"
             )
-        self._derive(outputs=1 << self.inputs, inside=inside, remainder=remainder, having=having, lacking=lacking)
+        self._derive(
+            outputs=1 << self.inputs, inside=inside, remainder=remainder, support=support, complement=complement
+        )
 
     def weight(self, x: int, y: int) -> int:
         if not self.emits(y):
@@ -109,10 +111,10 @@ class SubsetSelection(SupportChannel):
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
         draw = int.from_bytes(rand, "big")
-        beyond = self.having * self.inside
+        beyond = self.support * self.inside
         # For constant time, both candidates are computed; the bounds keep the unused one within its range.
-        place = min(max(draw - beyond, 0) // self.outside, self.lacking - 1)
-        own_set = self._with_bit(self._nth(draw // self.inside % self.having, self.ones - 1), x, 1)
+        place = min(max(draw - beyond, 0) // self.outside, self.complement - 1)
+        own_set = self._with_bit(self._nth(draw // self.inside % self.support, self.ones - 1), x, 1)
         other = self._with_bit(self._nth(place, self.ones), x, 0)
         return (other, own_set)[draw < beyond]
 

@@ -31,7 +31,7 @@ MAX_INPUTS = 4095
 """Maximum number of inputs, below 2^12; the aggregator keeps one count for each triple."""
 
 
-def ring_of(inputs: int) -> int:
+def ring_size_for(inputs: int) -> int:
     """Return n, the number of places of a ring: the least odd number with n >= 3 and 3 n >= k."""
     return max(-(-inputs // 3) | 1, 3)
 
@@ -46,7 +46,7 @@ class Triples(SupportChannel):
         inputs: k, 2 .. 4095. Input x is point x; the system has up to seven more points.
         outside: the weight of a triple without the true input; positive and below ``inside``.
         outputs: K = n cs, the number of triples.
-        ring: n, the number of places of a ring.
+        ring_size: n, the number of places of a ring.
         largest_distance: t, the largest distance of two places of a ring.
         support: cs, the number of triples that contain an input.
         inside: the weight of a triple with the true input: the largest that the outside weights allow.
@@ -57,7 +57,7 @@ class Triples(SupportChannel):
     inputs: int
     outside: int
     outputs: int = field(init=False, repr=False, compare=False)
-    ring: int = field(init=False, repr=False, compare=False)
+    ring_size: int = field(init=False, repr=False, compare=False)
     largest_distance: int = field(init=False, repr=False, compare=False)
     support: int = field(init=False, repr=False, compare=False)
     inside: int = field(init=False, repr=False, compare=False)
@@ -67,13 +67,13 @@ class Triples(SupportChannel):
     def __post_init__(self) -> None:
         if not 2 <= self.inputs <= MAX_INPUTS:
             raise ChannelError(f"a triples channel must have 2 to {MAX_INPUTS} inputs, not {self.inputs}")
-        ring = ring_of(self.inputs)
-        largest_distance = ring // 2
+        ring_size = ring_size_for(self.inputs)
+        largest_distance = ring_size // 2
         support = 3 * largest_distance + 1
-        inside, remainder = shared_out(self.outside, support, (ring - 1) * support, "triple")
+        inside, remainder = shared_out(self.outside, support, (ring_size - 1) * support, "triple")
         self._derive(
-            outputs=ring * support,
-            ring=ring,
+            outputs=ring_size * support,
+            ring_size=ring_size,
             largest_distance=largest_distance,
             support=support,
             inside=inside,
@@ -82,7 +82,7 @@ class Triples(SupportChannel):
 
     def members(self, y: int) -> tuple[int, int, int]:
         """Return the three points of a triple."""
-        n = self.ring
+        n = self.ring_size
         block, b = divmod(y, n)
         if block == 0:
             return b, n + b, 2 * n + b
@@ -95,12 +95,12 @@ class Triples(SupportChannel):
         They are ordered: the triple of block 0, then the triples with x as the point at b, then those with x as one of
         the other two points.
         """
-        ring, a = divmod(x, self.ring)
+        ring, a = divmod(x, self.ring_size)
         turn = max(place - self.largest_distance, 0)  # steps on the ring from x to b
         as_third = (ring + 2) % 3 * self.largest_distance + place
-        as_one_of_two = ring * self.largest_distance + min(turn, self.ring - turn)
+        as_one_of_two = ring * self.largest_distance + min(turn, self.ring_size - turn)
         block = (0, as_third, as_one_of_two)[(place > 0) + (turn > 0)]
-        return block * self.ring + (a + turn) % self.ring
+        return block * self.ring_size + (a + turn) % self.ring_size
 
     def _lacking(self, x: int, place: int) -> int:
         """Return the ``place``-th of the (n - 1) cs triples without ``x``.
@@ -109,18 +109,18 @@ class Triples(SupportChannel):
         two of these triples contain x. They are replaced by two triples with b at the place of x, which do not contain
         x.
         """
-        ring, a = divmod(x, self.ring)
-        block, b = divmod(place, self.ring - 1)
+        ring, a = divmod(x, self.ring_size)
+        block, b = divmod(place, self.ring_size - 1)
         b += b >= a
         paired, d = divmod(block - 1, self.largest_distance)  # in block 0 ``paired`` is -1 and equals no ring
-        x_before = paired == ring and (b - a) % self.ring == d + 1
-        x_after = paired == ring and (a - b) % self.ring == d + 1
+        x_before = paired == ring and (b - a) % self.ring_size == d + 1
+        x_after = paired == ring and (a - b) % self.ring_size == d + 1
         on_next = (ring + 1) % 3 * self.largest_distance + d + 1
-        return (block, on_next)[x_after] * self.ring + (b, a)[x_before or x_after]
+        return (block, on_next)[x_after] * self.ring_size + (b, a)[x_before or x_after]
 
     def _first(self, x: int) -> int:
         """Return the first triple without ``x``: triple 0, or triple 1 if x is in triple 0."""
-        return int(x % self.ring == 0)
+        return int(x % self.ring_size == 0)
 
     def weight(self, x: int, y: int) -> int:
         if x in self.members(y):
@@ -174,7 +174,7 @@ class Triples(SupportChannel):
 
     def _masses(self, prior: Sequence[int]) -> Iterator[int]:
         """Yield the prior mass of each triple, in order."""
-        n = self.ring
+        n = self.ring_size
         points = [*prior, *[0] * (3 * n - self.inputs)]
         rings = [points[start : start + n] for start in (0, n, 2 * n)]
         yield from map(sum, zip(*rings, strict=True))

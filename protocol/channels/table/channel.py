@@ -55,7 +55,7 @@ class Table(Channel):
         object.__setattr__(self, "outputs", len(self.rows[0]))
 
     @classmethod
-    def nearest(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
+    def rounded(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
         """Return the table of rational rows that each sum to one, rounded to weights over 2^62.
 
         Every cell except the row's largest is rounded up; the largest takes the rest. Rounding up mostly lowers ratios,

@@ -30,14 +30,14 @@ class Wave(SupportChannel):
 
     Attributes:
         inputs: k, the number of inputs.
-        half: b, the half width of the window; at least 1 and below k.
+        half_width: b, the half width of the window; at least 1 and below k.
         outside: the weight of an output outside the window; positive and below ``inside``.
         inside: the weight of an output in the window, an equal part of the weight that the outside outputs leave.
         span: 2 b + 1, the number of outputs in a window.
     """
 
     inputs: int
-    half: int
+    half_width: int
     outside: int
     outputs: int = field(init=False, repr=False, compare=False)
     inside: int = field(init=False, repr=False, compare=False)
@@ -47,13 +47,14 @@ class Wave(SupportChannel):
     def __post_init__(self) -> None:
         if not 2 <= self.inputs <= MAX_VALUES:
             raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
-        if not 1 <= self.half < self.inputs:
+        if not 1 <= self.half_width < self.inputs:
             raise ChannelError(
-                f"the half width of a window must be 1 to {self.inputs - 1} for {self.inputs} inputs, not {self.half}"
+                f"the half width of a window must be 1 to {self.inputs - 1} for {self.inputs} inputs, "
+                f"not {self.half_width}"
             )
-        span = 2 * self.half + 1
+        span = 2 * self.half_width + 1
         inside = evenly_shared(self.outside, span, self.inputs - 1)
-        self._derive(outputs=self.inputs + 2 * self.half, inside=inside, span=span)
+        self._derive(outputs=self.inputs + 2 * self.half_width, inside=inside, span=span)
 
     def weight(self, x: int, y: int) -> int:
         return self.inside if x <= y < x + self.span else self.outside
@@ -66,7 +67,7 @@ class Wave(SupportChannel):
     def near(self, y: int) -> tuple[int, int]:
         """Return the range of the inputs whose window contains output ``y``: the first input, and the input after the
         last."""
-        return max(y - 2 * self.half, 0), min(y, self.inputs - 1) + 1
+        return max(y - 2 * self.half_width, 0), min(y, self.inputs - 1) + 1
 
     def masses(self, prior: Sequence[int]) -> Iterator[int]:
         """Yield, for each output, the mass of the inputs whose window contains it.
@@ -74,7 +75,7 @@ class Wave(SupportChannel):
         Args:
             prior: the weight of each input: ``inputs`` integers.
         """
-        return accumulate(map(sub, chain(prior, repeat(0, 2 * self.half)), chain(repeat(0, self.span), prior)))
+        return accumulate(map(sub, chain(prior, repeat(0, 2 * self.half_width)), chain(repeat(0, self.span), prior)))
 
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
@@ -86,7 +87,7 @@ class Wave(SupportChannel):
         return (x + place, place + (0, self.span)[place >= x])[far]
 
     def _distinguishing(self, x: int, other: int) -> int:
-        return x if x < other else x + 2 * self.half
+        return x if x < other else x + 2 * self.half_width
 
     @property
     def prior_steps(self) -> int:
@@ -101,12 +102,12 @@ class Wave(SupportChannel):
         up = Loss(self.inside * total, self.outside * total + gap * mass, min(y, self.inputs - 1), None, y)
         masses = zip(self.masses(prior), count(), strict=False)
         mass, y = max(((mass, y) for mass, y in masses if mass < total), default=(0, 0))
-        x = 0 if y > 2 * self.half else self.inputs - 1
+        x = 0 if y > 2 * self.half_width else self.inputs - 1
         down = Loss(self.outside * total + gap * mass, self.outside * total, x, None, y)
         return down if down.worse_than(up) else up
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, self.half, self._outside_on_wire()]
+        return [self.family, self.inputs, self.half_width, self._outside_on_wire()]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Wave:

@@ -14,27 +14,27 @@ from protocol.channels.windows.circle import Circle
 
 
 @dataclass(frozen=True)
-class Type:
+class WindowType:
     """One type of windows, with the weight, over 2^64, of each of its J windows for every kind of input.
 
     Attributes:
         span: c, the number of cells that a window covers.
         inside, outside: for a rare input, the weight of a window that covers it and of one that does not; inside >=
             outside. They are equal if the span is 0 or J, so that every type has exactly one form.
-        low: the weight for a single.
-        heavy: the weight for each heavy input.
+        single_weight: the weight for a single.
+        heavy_weights: the weight for each heavy input.
     """
 
     span: int
     inside: int
     outside: int
-    low: int
-    heavy: tuple[int, ...]
+    single_weight: int
+    heavy_weights: tuple[int, ...]
 
     @cached_property
     def by_kind(self) -> tuple[tuple[int, int], ...]:
         """For each kind of input, the weight of a window that covers it and of a window that does not."""
-        return *((flat, flat) for flat in (*self.heavy, self.low)), (self.inside, self.outside)
+        return *((flat, flat) for flat in (*self.heavy_weights, self.single_weight)), (self.inside, self.outside)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Arrangement(Channel):
     orders: int
     heavies: tuple[int, ...]
     singles: tuple[Single, ...]
-    types: tuple[Type, ...]
+    types: tuple[WindowType, ...]
 
     @cached_property
     def circle(self) -> Circle:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from protocol.channels.structure import OutputClass, Structure
-from protocol.channels.windows.arrangement import Type
+from protocol.channels.windows.arrangement import WindowType
 from protocol.channels.windows.channel import ONE, WINDOWS_SCALE, Windows
 
 
@@ -81,7 +81,7 @@ class WindowsStructure(Structure):
         return list(accumulate(masses + masses, initial=0))
 
     def _windows(
-        self, start: int, window_type: Type, order: int, prior: Sequence[int], before: Sequence[int]
+        self, start: int, window_type: WindowType, order: int, prior: Sequence[int], before: Sequence[int]
     ) -> Iterator[OutputClass]:
         """Yield the columns of all windows of a type in an order.
 
@@ -91,8 +91,8 @@ class WindowsStructure(Structure):
         """
         channel, layout = self.channel, self.channel.circle.layout(order)
         named: dict[int, int] = {}
-        flat = [(window_type.low, single.x) for single in channel.singles]
-        for weight, x in [*zip(window_type.heavy, channel.heavies, strict=True), *flat]:
+        flat = [(window_type.single_weight, single.x) for single in channel.singles]
+        for weight, x in [*zip(window_type.heavy_weights, channel.heavies, strict=True), *flat]:
             named[weight << WINDOWS_SCALE] = named.get(weight << WINDOWS_SCALE, 0) + prior[x]
         inside, outside = window_type.inside << WINDOWS_SCALE, window_type.outside << WINDOWS_SCALE
         slope = window_type.inside - window_type.outside
@@ -132,8 +132,12 @@ class WindowsStructure(Structure):
         rare = sum(map(prior.__getitem__, channel.circle.rare))
         before = [channel.circle.masses(order, prior) for order in range(channel.orders if channel.types else 0)]
         for window_type in channel.types:
-            fixed = window_type.outside * rare + window_type.low * sum(prior[single.x] for single in channel.singles)
-            fixed += sum(weight * prior[x] for weight, x in zip(window_type.heavy, channel.heavies, strict=True))
+            fixed = window_type.outside * rare + window_type.single_weight * sum(
+                prior[single.x] for single in channel.singles
+            )
+            fixed += sum(
+                weight * prior[x] for weight, x in zip(window_type.heavy_weights, channel.heavies, strict=True)
+            )
             slope = window_type.inside - window_type.outside
             for masses in before:
                 covered = zip(masses[: channel.cells], masses[window_type.span :], strict=False)
@@ -214,11 +218,13 @@ class WindowsStructure(Structure):
         arcs = [next((arc for rare, arc in self._arcs(order) if rare == x), None) for order in range(channel.orders)]
         points = [[] if arc is None else self._points(order, x, arc) for order, arc in enumerate(arcs)]
         for window_type in channel.types:
-            low = [window_type.low] if channel.singles else []
-            lower_bound = min(window_type.inside, window_type.outside, *low, *window_type.heavy) << WINDOWS_SCALE
+            low = [window_type.single_weight] if channel.singles else []
+            lower_bound = (
+                min(window_type.inside, window_type.outside, *low, *window_type.heavy_weights) << WINDOWS_SCALE
+            )
             for order, arc in enumerate(arcs):
                 if arc is None:
-                    flat = window_type.low if place is None else window_type.heavy[place]
+                    flat = window_type.single_weight if place is None else window_type.heavy_weights[place]
                     row.append((flat << WINDOWS_SCALE, channel.cells, lower_bound))
                     continue
                 _, full, cut = self._covering(arc, points[order], window_type.span)
@@ -241,10 +247,12 @@ class WindowsStructure(Structure):
             for number, window_type in enumerate(channel.types):
                 start = self._start(number, order)
                 window_marginals = marginals[start : start + channel.cells]
-                for weight, x in zip(window_type.heavy, channel.heavies, strict=True):
+                for weight, x in zip(window_type.heavy_weights, channel.heavies, strict=True):
                     totals[x] += sum(term(weight << WINDOWS_SCALE, marginal) for marginal in window_marginals)
                 if channel.singles:
-                    low = sum(term(window_type.low << WINDOWS_SCALE, marginal) for marginal in window_marginals)
+                    low = sum(
+                        term(window_type.single_weight << WINDOWS_SCALE, marginal) for marginal in window_marginals
+                    )
                     for single in channel.singles:
                         totals[single.x] += low
                 without = [term(window_type.outside << WINDOWS_SCALE, marginal) for marginal in window_marginals]
@@ -288,7 +296,7 @@ class WindowsStructure(Structure):
                 start = self._start(number, order)
                 window_marginals = marginals[start : start + channel.cells]
                 for x in flat:
-                    weight = window_type.heavy[places[x]] if x in places else window_type.low
+                    weight = window_type.heavy_weights[places[x]] if x in places else window_type.single_weight
                     look(x, weight << WINDOWS_SCALE, min(window_marginals))
                 if not touched:
                     continue
@@ -329,7 +337,7 @@ class _RangeMinima:
         return min(row[first], row[first + count - (1 << level)])
 
 
-def _weight(window_type: Type, points: int) -> int:
+def _weight(window_type: WindowType, points: int) -> int:
     """Return the weight of a window that covers ``points`` of the 2^64 points of an arc."""
     return (window_type.outside << WINDOWS_SCALE) + (window_type.inside - window_type.outside) * points
 

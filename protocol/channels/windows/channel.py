@@ -32,7 +32,7 @@ from typing import ClassVar
 from protocol import codec
 from protocol.channels.channel import PAIR_STEPS, Loss
 from protocol.channels.windows import loss
-from protocol.channels.windows.arrangement import Arrangement, Single, Type
+from protocol.channels.windows.arrangement import Arrangement, Single, WindowType
 from protocol.channels.windows.circle import POINT_BITS
 from protocol.domain import MAX_VALUES
 from protocol.errors import ChannelError
@@ -71,7 +71,7 @@ class Windows(Arrangement):
     orders: int
     heavies: tuple[int, ...]
     singles: tuple[Single, ...]
-    types: tuple[Type, ...]
+    types: tuple[WindowType, ...]
     inputs: int = field(init=False, repr=False, compare=False)
     outputs: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "windows"
@@ -259,7 +259,13 @@ class Windows(Arrangement):
             list(self.heavies),
             [number for single in self.singles for number in (single.x, single.own_weight, single.other_weight)],
             [
-                [window_type.span, window_type.inside, window_type.outside, window_type.low, *window_type.heavy]
+                [
+                    window_type.span,
+                    window_type.inside,
+                    window_type.outside,
+                    window_type.single_weight,
+                    *window_type.heavy_weights,
+                ]
                 for window_type in self.types
             ],
         ]
@@ -276,7 +282,7 @@ class Windows(Arrangement):
             if len(numbers) < 4:
                 raise ChannelError(f"a type of windows must have 4 numbers or more, not {len(numbers)}")
             span, inside, outside, low = numbers[:4]
-            read.append(Type(span, inside, outside, low, numbers[4:]))
+            read.append(WindowType(span, inside, outside, low, numbers[4:]))
         return cls(
             codec.integers(arcs, "an arc", ChannelError, 0, MAX_CIRCLE),
             codec.integer(cells, "the number of cells", ChannelError, 1, MAX_OUTPUTS),
@@ -287,15 +293,15 @@ class Windows(Arrangement):
         )
 
 
-def _require_type(window_type: Type, cells: int, heavies: int) -> None:
-    if len(window_type.heavy) != heavies:
+def _require_type(window_type: WindowType, cells: int, heavies: int) -> None:
+    if len(window_type.heavy_weights) != heavies:
         raise ChannelError(
             f"a type of windows must have one weight for each heavy input: {heavies} in all, "
-            f"not {len(window_type.heavy)}"
+            f"not {len(window_type.heavy_weights)}"
         )
     if not 0 <= window_type.span <= cells:
         raise ChannelError(f"a window must span 0 to {cells} cells, not {window_type.span}")
-    if (smallest := min(window_type.outside, window_type.low, *window_type.heavy)) < 0:
+    if (smallest := min(window_type.outside, window_type.single_weight, *window_type.heavy_weights)) < 0:
         raise ChannelError(f"the weight of a window must be at least 0, not {smallest}")
     if window_type.inside < window_type.outside:
         raise ChannelError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import sub
 
 from protocol.channels.channel import Loss
-from protocol.channels.windows.arrangement import Arrangement, Type
+from protocol.channels.windows.arrangement import Arrangement, WindowType
 from protocol.channels.windows.circle import POINT_BITS
 
 
@@ -89,8 +89,8 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     below(min(rests), marginal, len(channel.singles))
     bases = []
     for window_type in channel.types:
-        heavy = sum(prior[x] * weight for x, weight in zip(channel.heavies, window_type.heavy, strict=True))
-        bases.append((heavy + window_type.low * lows + window_type.outside * rare) << POINT_BITS)
+        heavy = sum(prior[x] * weight for x, weight in zip(channel.heavies, window_type.heavy_weights, strict=True))
+        bases.append((heavy + window_type.single_weight * lows + window_type.outside * rare) << POINT_BITS)
     flat = [
         (everything.flat(window_type, max, 0), everything.flat(window_type, min, window_type.inside << POINT_BITS))
         for window_type in channel.types
@@ -187,11 +187,11 @@ class Kinds:
         """Return whether ``x``, a single, is the only input of the set."""
         return self.size == 1 and x in self.named
 
-    def flat(self, window_type: Type, choose: Callable[[list[int]], int], default: int) -> int:
+    def flat(self, window_type: WindowType, choose: Callable[[list[int]], int], default: int) -> int:
         """Return the largest or least weight, over 2^128, of a window for inputs without an arc; ``default`` if none is
         in the set.
         """
-        weights = [window_type.heavy[place] for place in self.places]
+        weights = [window_type.heavy_weights[place] for place in self.places]
         if self.named:
-            weights.append(window_type.low)
+            weights.append(window_type.single_weight)
         return choose(weights) << POINT_BITS if weights else default
