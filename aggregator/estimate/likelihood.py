@@ -121,7 +121,7 @@ def _ascend(decoder: Decoder, mean_features: Floats, reports: int, start: Floats
         slope = decoder.backward(
             np.divide(mean_features, distribution, out=np.zeros_like(mean_features), where=observed)
         )
-        # No step takes p below pull / whole, so p is positive wherever pull is.
+        # No step takes p below pull / total, so p is positive wherever pull is.
         value = mean_features[observed] @ np.log(distribution[observed]) + pull[pull > 0] @ np.log(p[pull > 0])
         slope = slope + np.divide(pull, p, out=np.zeros_like(p), where=pull > 0)
         step = p * slope
@@ -208,7 +208,7 @@ def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> Ide
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.count_nonzero(singular > math.sqrt(LOST) * singular[0]))
     left, singular, right = left[:, :rank], singular[:rank], right[:rank]
-    # This is D^-1 Q' F^+, of the shape (seen, k).
+    # This is D^-1 Q' F^+, of the shape (possible outputs, k).
     inverse = (right.T / singular) @ left.T / np.sqrt(distribution[possible])[:, np.newaxis]
     # A value is identified if the projection of its unit vector has the length 1.
     identified = np.abs((left**2).sum(axis=1) - 1) < math.sqrt(LOST)
