@@ -258,7 +258,7 @@ def test_grid_blocks_tile_the_grid():
                 'kind = "grid"\nsouth = 0\nnorth = 1\nwest = 0\neast = 1.25\nstep = 0.25')
         .replace('notion = "ldp"', 'notion = "block"\nblock_rows = 2\nblock_columns = 2')
     )  # fmt: skip
-    assert sorted(len(members) for members in campaign.notion.classes) == [2, 2, 4, 4, 4, 4]
+    assert sorted(len(members) for members in campaign.notion.inputs_by_class) == [2, 2, 4, 4, 4, 4]
 
 
 def test_pairwise_levels_are_read_from_a_file(tmp_path):

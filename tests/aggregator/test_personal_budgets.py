@@ -76,7 +76,7 @@ def test_devices_are_charged_by_the_certificate_of_their_class(tmp_path) -> None
     The simultaneous 99.9% intervals for simulated people of both classes contain the true shares.
     """
     signed = signed_of(tmp_path, DRAFT.format(notion="minid"))
-    costs = [found.cost for found in signed.campaign.certificate.classes]
+    costs = [found.cost for found in signed.campaign.certificate.class_certificates]
     assert costs[1] < costs[0]
     for name, cost in zip(BUDGETS, costs, strict=True):
         policy = BudgetPolicy(lifetime=10.0)

@@ -102,7 +102,7 @@ def by_person(people, length, channel, domain, x):
     own, other = (weights[channel.class_of[x]] / S for weights in (channel.own_weights, channel.other_weights))
     bias = variance = 0.0
     for held in people.sets():
-        chance = domain.draws(held).get(x, 0) / DITHERS
+        chance = domain.dither_counts(held).get(x, 0) / DITHERS
         bit = other + (own - other) * chance
         variance += length**2 * bit * (1 - bit) / (own - other) ** 2
         bias += length * chance - (x in held)
