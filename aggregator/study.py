@@ -230,8 +230,8 @@ class Study(Estimates):
             total += outputs_under(self._reports(), campaign, ids, since)
         return total
 
-    def _named(self, batches: Iterable[bytes]) -> dict[str, enrolments.Named]:
-        return enrolments.named(self, (_enrolments(data)[0] for data in batches))
+    def _named(self, batches: Iterable[bytes]) -> dict[str, enrolments.NamedKeys]:
+        return enrolments.named_keys(self, (_enrolments(data)[0] for data in batches))
 
     def status(self, now: int) -> list[CampaignStatus]:
         """Return the status of each campaign at a time, in order of their names.

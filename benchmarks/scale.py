@@ -90,9 +90,9 @@ def examined(engine: Cluster, study: Study, batch: Path) -> int:
     """Verify a file and sort the valid outputs with workers only; return the number of outputs. Nothing is
     committed."""
     study_version = StudyVersion.of(study)
-    cut = pieces.cut(engine.workers, study, [batch], engine.piece_bytes, {})
+    cut = pieces.cut_files(engine.workers, study, [batch], engine.piece_bytes, {})
     jobs = ((piece.ranges, study_version, OPENS, 2) for piece in cut)
-    items = engine.workers.in_order(steps.examine, jobs, summarize=steps.summary)
+    items = engine.workers.in_order(steps.validate_piece, jobs, summarize=steps.summary)
     return sum(item.summary.result().outputs for item in items)
 
 
@@ -135,7 +135,7 @@ class Turns:
         copy = Study.open(shutil.copytree(study_path, study_path.with_name("copy")))
         with self.ingest.turn(engine):
             first = engine.ingest(copy, [batch], now=OPENS)
-        self.travelled = engine.travelled if isinstance(engine, Cluster) else 0
+        self.travelled = engine.sent_bytes if isinstance(engine, Cluster) else 0
         with self.known.turn(engine):
             second = engine.ingest(copy, [batch], now=OPENS)
         if (first.accepted, second.refused) != (REPORTS_VERIFIED, {"replayed": REPORTS_VERIFIED}):

@@ -196,7 +196,7 @@ def _no_batches(files: list[Place]) -> list[str]:
     """Return a warning for files that are campaigns or notices, and a warning for files without any envelope."""
 
     def holds(file: Place, *kinds: Kind) -> bool:
-        return any(may_hold(file, HEADS[kind], intake.PIECE_BYTES) for kind in kinds)
+        return any(may_hold(file, HEADS[kind], intake.READ_BYTES) for kind in kinds)
 
     others = [file for file in files if not holds(file, Kind.REPORT, Kind.ENROLMENT)]
     signed = [file for file in others if holds(file, Kind.CAMPAIGN, Kind.CLOSING)]

@@ -12,7 +12,7 @@ from aggregator.cli import arguments, author_files, printing
 from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
 from aggregator.intake import compact as compaction
-from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
+from aggregator.intake.compact import HOUR, RETENTION, Compaction, FileTotals
 from aggregator.intake.files import total_bytes
 from aggregator.quantity import quantity
 from aggregator.rebuild import Rebuilt, Sources
@@ -37,7 +37,7 @@ from aggregator.study import Study
 )
 @arguments.as_json
 @arguments.in_study
-def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool) -> list[Compacted]:
+def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool) -> list[Compaction]:
     """Merge the files of the study's tables, and delete unused files.
 
     Tallies do not change. Other processes may ingest and estimate at the same time.
@@ -64,7 +64,7 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
     return results
 
 
-def _text(size: Size) -> str:
+def _text(size: FileTotals) -> str:
     return f"{quantity(size.files, 'file')} of {size.bytes:,} bytes"
 
 

@@ -4,12 +4,12 @@ Workers compute from byte ranges and from fixed versions of the study's tables, 
 number of times. This process, the driver, commits the results by the same compare-and-swap as the local engine. So a
 crash, a lost worker or another writer has the same effects as with a single process.
 
-    frame        find where envelopes begin and end                                 workers
-    introduce    verify enrolments; register their keys                             workers; driver
-    examine      verify and parse reports; sort them into shards by key             workers
-    deduplicate  find the free slots of each shard, at one version of the table     workers
-    append       commit the rows of a round of pieces if the table still has that   driver
-                 version; otherwise deduplicate them again
+    frame_ranges       find where envelopes begin and end                                 workers
+    verify_enrolments  verify enrolments; register their keys                             workers; driver
+    validate_piece     verify and parse reports; sort them into shards by key             workers
+    deduplicate        find the free slots of each shard, at one version of the table     workers
+    append             commit the rows of a round of pieces if the table still has that   driver
+                       version; otherwise deduplicate them again
 
 Pieces are deduplicated in the order in which they were read, so the first of two copies of a report counts, as with the
 local engine. The files and the study must be on storage that all machines can read under the same paths.
@@ -33,13 +33,13 @@ from aggregator.engines import pieces, steps, tallies
 from aggregator.engines.engine import EngineError
 from aggregator.engines.pieces import PIECE_BYTES, Piece
 from aggregator.engines.steps import ShardResult, StudyVersion, ValidatedReports
-from aggregator.engines.tallies import Chosen
+from aggregator.engines.tallies import PeriodChoice
 from aggregator.engines.workers import URGENT, Workers, WorkItem
 from aggregator.estimate.tally import Tally
-from aggregator.intake.enrolments import Introduction, admit
+from aggregator.intake.enrolments import Introduction, register_introduced
 from aggregator.intake.files import batch_files, unread
 from aggregator.intake.ingest import IngestResult, IngestTotals
-from aggregator.intake.verified import Verified
+from aggregator.intake.verified import VerifiedDigests
 from aggregator.storage import tables
 from aggregator.storage.places import Place
 from aggregator.storage.tables import CAMPAIGNS, REPORTS, SCHEMAS
@@ -63,13 +63,13 @@ class Cluster:
 
     Attributes:
         piece_bytes, round_outputs: see ``PIECE_BYTES`` and ``ROUND_OUTPUTS``.
-        travelled: the number of bytes of the valid reports that workers packed for sending in the last ingest.
+        sent_bytes: the number of bytes of the valid reports that workers packed for sending in the last ingest.
     """
 
     workers: Workers
     piece_bytes: int = PIECE_BYTES
     round_outputs: int = ROUND_OUTPUTS
-    travelled: int = 0
+    sent_bytes: int = 0
 
     def ingest(
         self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
@@ -83,8 +83,8 @@ class Cluster:
         files = batch_files(paths)
         study_version = self._require_shared(study)
         warnings: dict[Place, str] = {}
-        cut = pieces.cut(self.workers, study, files, self.piece_bytes, warnings)
-        totals, verified = IngestTotals(study, now), Verified.of(study.path)
+        cut = pieces.cut_files(self.workers, study, files, self.piece_bytes, warnings)
+        totals, verified = IngestTotals(study, now), VerifiedDigests.of(study.path)
         self._take_keys(totals, verified, [piece for piece in cut if piece.enrolments], study_version)
         # The table of keys has a new version now. ``verified`` needs no update, because it only saves time.
         study_version = replace(StudyVersion.of(study), verified=study_version.verified)
@@ -120,44 +120,44 @@ class Cluster:
         return study_version
 
     def _take_keys(
-        self, totals: IngestTotals, verified: Verified, cut: Iterable[Piece], study_version: StudyVersion
+        self, totals: IngestTotals, verified: VerifiedDigests, cut: Iterable[Piece], study_version: StudyVersion
     ) -> None:
         """Register the keys that enrolments introduce, in the order in which they were read."""
         waiting: dict[str, list[Introduction]] = {}
         jobs = ((piece.ranges, study_version) for piece in cut)
-        for item in self.workers.in_order(steps.introduce, jobs):
+        for item in self.workers.in_order(steps.verify_enrolments, jobs):
             enrolments: steps.VerifiedEnrolments = item.future.result()
             verified.add(enrolments.verified)
             totals.take_keys(enrolments.enrolled, enrolments.without_key)
             for introduction in enrolments.keys:
                 waiting.setdefault(introduction.campaign, []).append(introduction)
                 if sum(len(part.ids) for part in waiting[introduction.campaign]) >= KEYS_AT_ONCE:
-                    _admit(totals, waiting.pop(introduction.campaign))
+                    _register_introduced(totals, waiting.pop(introduction.campaign))
         for parts in waiting.values():
-            _admit(totals, parts)
+            _register_introduced(totals, parts)
 
     def _take_reports(
         self,
         totals: IngestTotals,
-        verified: Verified,
+        verified: VerifiedDigests,
         cut: Sequence[Piece],
         study_version: StudyVersion,
         warnings: dict[Place, str],
         progress: Callable[[int], None] | None,
     ) -> None:
         """Commit the valid reports in rounds, while workers examine the next pieces."""
-        self.travelled = 0
+        self.sent_bytes = 0
         threads = self.workers.threads()
         shards = 1 << min(MOST_SHARDS, max(threads, 2)).bit_length() - 1
         max_outputs = self.round_outputs * max(1, threads // 8)
         jobs = ((piece.ranges, study_version, totals.now, shards) for piece in cut)
-        items = self.workers.in_order(steps.examine, jobs, summarize=steps.summary)
+        items = self.workers.in_order(steps.validate_piece, jobs, summarize=steps.summary)
         round_: list[tuple[WorkItem, ValidatedReports]] = []
         preferred: list[str | None] = [None] * shards
         for piece, item in zip(cut, items, strict=True):
             validated: ValidatedReports = item.summary.result()
             verified.add(validated.verified)
-            self.travelled += validated.travel
+            self.sent_bytes += validated.packed_bytes
             for path, reason in validated.reasons.items():
                 warnings.setdefault(path, unread(reason, nothing=False))
             round_.append((item, validated))
@@ -222,7 +222,7 @@ class Cluster:
         """
         return self._tallies(study, signed, spans)
 
-    def _tallies(self, study: Study, signed: SignedCampaign, spans: Sequence[Chosen]) -> Iterator[Tally]:
+    def _tallies(self, study: Study, signed: SignedCampaign, spans: Sequence[PeriodChoice]) -> Iterator[Tally]:
         """Yield the tally of each period or span, all from one version of the table."""
         study_version, name = self._require_shared(study), signed.id.hex()
         table = tables.snapshot(study_version.path / REPORTS)
@@ -240,6 +240,6 @@ class Cluster:
             yield tallies.total_tally(parts, refused)
 
 
-def _admit(totals: IngestTotals, parts: Sequence[Introduction]) -> None:
-    enrolled = admit(totals.study, Introduction.joined(parts))
+def _register_introduced(totals: IngestTotals, parts: Sequence[Introduction]) -> None:
+    enrolled = register_introduced(totals.study, Introduction.joined(parts))
     totals.take_keys(enrolled, enrolled.added + enrolled.known + enrolled.refused.total())

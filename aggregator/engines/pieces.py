@@ -53,7 +53,7 @@ class Piece:
         return sum(file_range.size for file_range in self.ranges)
 
 
-def cut(
+def cut_files(
     workers: Workers, study: Study, files: Sequence[Place], piece_bytes: int, warnings: dict[Place, str]
 ) -> list[Piece]:
     """Return the pieces of ``files``, in the order of the files.
@@ -67,14 +67,14 @@ def cut(
     share = max(total_bytes(files) // (PIECES_PER_THREAD * workers.threads()), BLOCK_BYTES)
     # The size is a power of two, so that every cut of one size is also a cut of the smaller sizes.
     size = 1 << min(piece_bytes, share, _bytes_of(study, PIECE_OUTPUTS)).bit_length() - 1
-    groups = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES, ALONE_BYTES)
+    groups = ranges.group_ranges(_guesses(files, size, warnings), size, PIECE_FILES, ALONE_BYTES)
 
     def guesses() -> Iterator[tuple[Range, FramedRange]]:
-        for item in workers.in_order(steps.frame, ((group,) for group in groups)):
+        for item in workers.in_order(steps.frame_ranges, ((group,) for group in groups)):
             yield from zip(item.arguments[0], item.future.result(), strict=True)
 
     def reframe(file_range: Range) -> FramedRange:
-        framed: list[FramedRange] = workers.run(steps.frame, (file_range,))
+        framed: list[FramedRange] = workers.run(steps.frame_ranges, (file_range,))
         return framed[0]
 
     framed_ranges = list(ranges.stitched(guesses(), reframe))
@@ -88,7 +88,7 @@ def cut(
             )
         warnings[file_range.path] = unread(framed.reason, nothing=file_range.begin == framed.rest == 0)
     with_enrolments = {file_range for file_range, framed in framed_ranges if framed.enrolments}
-    pieces = ranges.grouped((file_range for file_range, _ in framed_ranges), size, PIECE_FILES, ALONE_BYTES)
+    pieces = ranges.group_ranges((file_range for file_range, _ in framed_ranges), size, PIECE_FILES, ALONE_BYTES)
     return [Piece(piece, not with_enrolments.isdisjoint(piece)) for piece in pieces]
 
 

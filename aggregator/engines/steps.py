@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from aggregator.holdings import CampaignEntry
 from aggregator.intake import ranges, shards, validate
-from aggregator.intake.enrolments import Enrolled, Introduction, introduced
+from aggregator.intake.enrolments import EnrolmentCounts, Introduction, introduced
 from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.registry import Registry, load
@@ -29,7 +29,7 @@ from aggregator.intake.shards import ShardPart
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.validate import ValidationOutcome
-from aggregator.intake.verified import Verified, verified_bytes
+from aggregator.intake.verified import VerifiedDigests, verified_bytes
 from aggregator.storage import tables
 from aggregator.storage.places import Place
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS, StudyError
@@ -104,9 +104,9 @@ def pinned(study_version: StudyVersion) -> PinnedStudy:
 
 
 @lru_cache(maxsize=2)
-def verified(path: Place, size: int) -> Verified:
+def verified(path: Place, size: int) -> VerifiedDigests:
     """Return the digests that were verified before, from the first ``size`` bytes of their file."""
-    return Verified.of(path, size)
+    return VerifiedDigests.of(path, size)
 
 
 class SlotCache:
@@ -141,9 +141,9 @@ def probe(path: Place, identity: str) -> tuple[str, str]:
     return metadata.version("halftruth"), reason
 
 
-def frame(piece: Sequence[Range]) -> list[FramedRange]:
+def frame_ranges(piece: Sequence[Range]) -> list[FramedRange]:
     """Return the result of framing each range, from the state that the range assumes at its beginning."""
-    return list(ranges.map_ranges(ranges.frame, piece))
+    return list(ranges.map_ranges(ranges.frame_range, piece))
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,13 @@ class VerifiedEnrolments:
         verified: the digests of verified enrolments, to be stored.
     """
 
-    enrolled: Enrolled
+    enrolled: EnrolmentCounts
     without_key: int
     keys: tuple[Introduction, ...]
     verified: tuple[bytes, ...]
 
 
-def introduce(piece: Sequence[Range], study_version: StudyVersion) -> VerifiedEnrolments:
+def verify_enrolments(piece: Sequence[Range], study_version: StudyVersion) -> VerifiedEnrolments:
     """Verify the enrolments of a piece."""
     chunk, _ = ranges.gather(piece)
     collector = verified(study_version.path, study_version.verified).collector()
@@ -180,19 +180,19 @@ class ValidatedReports:
     Attributes:
         outcome: the counts of refused reports.
         outputs: the number of outputs of the valid reports.
-        travel: the number of bytes of the valid reports, packed for sending.
+        packed_bytes: the number of bytes of the valid reports, packed for sending.
         reasons: for each file that could not be read to its end, the reason.
         verified: the digests of verified reports, to be stored.
     """
 
     outcome: ValidationOutcome
     outputs: int
-    travel: int
+    packed_bytes: int
     reasons: Mapping[Place, str]
     verified: tuple[bytes, ...]
 
 
-def examine(
+def validate_piece(
     piece: Sequence[Range], study_version: StudyVersion, now: int, number: int
 ) -> tuple[ValidatedReports, list[ShardPart]]:
     """Validate the reports of a piece, and return the valid reports sorted into ``number`` shards."""
@@ -203,8 +203,8 @@ def examine(
     parts = shards.split(candidates, number)
     pa.default_memory_pool().release_unused()
     outputs = sum(len(batch.report) for batch in candidates)
-    travel = sum(part.__sizeof__() for part in parts)
-    return ValidatedReports(outcome, outputs, travel, reasons, tuple(collector.collected)), parts
+    packed_bytes = sum(part.__sizeof__() for part in parts)
+    return ValidatedReports(outcome, outputs, packed_bytes, reasons, tuple(collector.collected)), parts
 
 
 def summary(examined: tuple[ValidatedReports, list[ShardPart]]) -> ValidatedReports:

@@ -57,13 +57,13 @@ class _StudyShard(Study):
         return self._slice
 
 
-Chosen: TypeAlias = int | tuple[int, int] | None
+PeriodChoice: TypeAlias = int | tuple[int, int] | None
 """The choice of the reports that a tally counts: a period; the first and last period of a span, with counts by groups
 of devices; or None for each device's latest period."""
 
 
 def part_tally(
-    study_version: StudyVersion, table_version: int, shard: int, number: int, campaign: str, chosen: Chosen
+    study_version: StudyVersion, table_version: int, shard: int, number: int, campaign: str, chosen: PeriodChoice
 ) -> Tally:
     """Return the tally of one of ``number`` shards, computed by ``Study.tally`` or ``Study.spans``.
 

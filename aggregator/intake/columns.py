@@ -211,9 +211,9 @@ def _wide_outputs(
     be zero."""
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
     valid = length == packed_bytes(count, bits)
-    spare, worth = bits - _MOST_BITS, 1 << np.arange(_MOST_BITS - 1, -1, -1, dtype=np.int64)
-    for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, bits):
-        values = places[:, :, spare:] @ worth
+    spare, place_values = bits - _MOST_BITS, 1 << np.arange(_MOST_BITS - 1, -1, -1, dtype=np.int64)
+    for some, places, padded in _bit_rows(data, packed, np.flatnonzero(valid), count, bits):
+        values = places[:, :, spare:] @ place_values
         unpacked[some] = values
         valid[some] = padded & ~places[:, :, :spare].any(axis=(1, 2)) & (values.max(axis=1) < limit)
     return unpacked, valid
@@ -233,7 +233,7 @@ def unpacked_words(
     """
     unpacked = np.full((len(packed), count), None, dtype=np.object_)
     valid = length == packed_bytes(count, width)
-    for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, width):
+    for some, places, padded in _bit_rows(data, packed, np.flatnonzero(valid), count, width):
         word = places[:, :, width - bits :]
         octets_each = np.packbits(word, axis=2)
         unpacked[some] = octets_each.view(f"V{octets_each.shape[2]}")[..., 0].astype(np.object_)
@@ -258,7 +258,7 @@ def ones(words: pa.Array, bits: int) -> Integers:
     return counts
 
 
-def _places(
+def _bit_rows(
     data: Bytes, packed: Integers, rows: Integers, count: int, bits: int
 ) -> Iterator[tuple[Integers, Bytes, Mask]]:
     """Yield the bits of r rows at a time: the indices of the rows, (r, count, bits) bits, and whether the padding is

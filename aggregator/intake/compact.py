@@ -54,14 +54,14 @@ _HALF_WRITTEN = re.compile(r".*#\d+")
 
 
 @dataclass(frozen=True)
-class Size:
+class FileTotals:
     """A number of files, and their total size in bytes."""
 
     files: int
     bytes: int
 
     @classmethod
-    def of(cls, sizes: Iterable[int]) -> Size:
+    def of(cls, sizes: Iterable[int]) -> FileTotals:
         """Return the number and total size of files with these sizes in bytes."""
         listed = list(sizes)
         return cls(len(listed), sum(listed))
@@ -72,7 +72,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Compacted:
+class Compaction:
     """The result of compacting one table.
 
     Attributes:
@@ -83,10 +83,10 @@ class Compacted:
     """
 
     table: str
-    before: Size
-    after: Size
-    removed: Size
-    retained: Size
+    before: FileTotals
+    after: FileTotals
+    removed: FileTotals
+    retained: FileTotals
     left: int
 
     def as_json(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def compact(
     alone: bool = False,
     file_bytes: int = FILE_BYTES,
     progress: Callable[[int], None] | None = None,
-) -> list[Compacted]:
+) -> list[Compaction]:
     """Rewrite small files into large ones, and delete unused files; tallies do not change.
 
     Args:
@@ -152,7 +152,7 @@ def compact(
     return compactions
 
 
-def _compact(path: Place, before: float, file_bytes: int) -> Compacted:
+def _compact(path: Place, before: float, file_bytes: int) -> Compaction:
     files = data_files(path, require_whole(path))
     left = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(files).values())
     with storage(path):
@@ -163,8 +163,13 @@ def _compact(path: Place, before: float, file_bytes: int) -> Compacted:
         table.cleanup_metadata()
         removed, retained = _sweep(path, before)
     after = data_files(path, snapshot(path))
-    return Compacted(
-        path.name, Size.of(file.size for file in files), Size.of(file.size for file in after), removed, retained, left
+    return Compaction(
+        path.name,
+        FileTotals.of(file.size for file in files),
+        FileTotals.of(file.size for file in after),
+        removed,
+        retained,
+        left,
     )
 
 
@@ -193,7 +198,7 @@ def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int)
     return False
 
 
-def _sweep(path: Place, before: float) -> tuple[Size, Size]:
+def _sweep(path: Place, before: float) -> tuple[FileTotals, FileTotals]:
     """Delete unused files that have not changed since ``before``.
 
     Returns:
@@ -222,7 +227,7 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
                 synced = True
             file.unlink()
             removed.append(status.st_size)
-    return Size.of(removed), Size.of(retained)
+    return FileTotals.of(removed), FileTotals.of(retained)
 
 
 def _written_by_storage(file: Place, log: Place) -> bool:

@@ -93,14 +93,14 @@ class Candidates:
         keys, index = np.unique(self.key[self._first], return_inverse=True)
         return keys, index
 
-    def _places(self, partition: Integers, key: Integers, slot: Integers) -> Integers:
+    def _slot_codes(self, partition: Integers, key: Integers, slot: Integers) -> Integers:
         """Encode each slot as one integer, from the index of its partition, the index of its key and its number."""
         return (key * len(self._partitions[0]) + partition) * MAX_ANSWERS_PER_PERIOD + slot
 
-    def places(self, rows: Integers) -> Integers:
+    def slot_codes(self, rows: Integers) -> Integers:
         """Return one integer for each row, equal for rows that fill the same slot."""
         report = self.report[rows]
-        return self._places(self._partitions[1][report], self._keys[1][report], self.slot[rows])
+        return self._slot_codes(self._partitions[1][report], self._keys[1][report], self.slot[rows])
 
     def free(self, table: DeltaTable, only: str = "", slots: Slots | None = None) -> Mask:
         """Return, for each report, whether all its slots are free in the snapshot and in the earlier candidates.
@@ -116,7 +116,7 @@ class Candidates:
         _, index, times = np.unique(device, return_inverse=True, return_counts=True)
         # Two reports can fill the same slot only if a device sent several reports for one period.
         rows = np.flatnonzero((free & (times[index] > 1))[self.report])
-        _, index, times = np.unique(self.places(rows), return_inverse=True, return_counts=True)
+        _, index, times = np.unique(self.slot_codes(rows), return_inverse=True, return_counts=True)
         contested = times[index] > 1
         self._first_come(free, self.report[rows[contested]].tolist(), index[contested].tolist())
         return free
@@ -130,29 +130,29 @@ class Candidates:
             if known is not None:
                 return known
         replayed = np.zeros(self.reports, dtype=np.bool_)
-        places, index = np.unique(self.places(np.arange(len(self.report))), return_inverse=True)
-        replayed[self.report[self._filled(table, places, only)[index]]] = True
+        codes, index = np.unique(self.slot_codes(np.arange(len(self.report))), return_inverse=True)
+        replayed[self.report[self._filled(table, codes, only)[index]]] = True
         return replayed
 
     @staticmethod
-    def _first_come(free: Mask, reports: list[int], places: list[int]) -> None:
-        """Clear ``free`` for each report with a contested place that an earlier report has filled."""
+    def _first_come(free: Mask, reports: list[int], codes: list[int]) -> None:
+        """Clear ``free`` for each report with a contested slot that an earlier report has filled."""
         filled: set[int] = set()
         start = 0
         while start < len(reports):
             stop = start
             while stop < len(reports) and reports[stop] == reports[start]:
                 stop += 1
-            report_places = places[start:stop]
-            if filled.isdisjoint(report_places):
-                filled.update(report_places)
+            report_slots = codes[start:stop]
+            if filled.isdisjoint(report_slots):
+                filled.update(report_slots)
             else:
                 free[reports[start]] = False
             start = stop
 
-    def _filled(self, table: DeltaTable, places: Integers, only: str) -> Mask:
-        """Return, for each of the places (in ascending order), whether the snapshot has a row for it."""
-        filled = np.zeros(len(places), dtype=np.bool_)
+    def _filled(self, table: DeltaTable, codes: Integers, only: str) -> Mask:
+        """Return, for each slot code (in ascending order), whether the snapshot has a row for it."""
+        filled = np.zeros(len(codes), dtype=np.bool_)
         partitions, _ = self._partitions
         keys, _ = self._keys
         flags = np.zeros(1 << _FILTER_BITS, dtype=np.bool_)
@@ -177,8 +177,8 @@ class Candidates:
                     same = keys[index] == key[near]
                     near, index = near[same], index[same]
                     partition = np.searchsorted(partitions, number << 32 | period[near].astype(np.int64))
-                    place = self._places(partition, index, slot[near].astype(np.int64))
-                    index = np.searchsorted(places, place)
-                    index[index == len(places)] = 0
-                    filled[index[places[index] == place]] = True
+                    code = self._slot_codes(partition, index, slot[near].astype(np.int64))
+                    index = np.searchsorted(codes, code)
+                    index[index == len(codes)] = 0
+                    filled[index[codes[index] == code]] = True
         return filled

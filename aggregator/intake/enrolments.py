@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Enrolled:
+class EnrolmentCounts:
     """The result of registering a chunk's enrolments.
 
     Attributes:
@@ -52,7 +52,7 @@ class Enrolled:
     ignored: int = 0
     refused: Counter[tuple[str, RefusalReason]] = field(default_factory=Counter)
 
-    def add(self, other: Enrolled) -> None:
+    def add(self, other: EnrolmentCounts) -> None:
         """Add the result of another chunk."""
         self.added += other.added
         self.known += other.known
@@ -84,7 +84,7 @@ class Introduction:
         return cls(parts[0].campaign, ids, public, prior)
 
 
-def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> Enrolled:
+def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> EnrolmentCounts:
     """Register the keys that a chunk's enrolments introduce.
 
     Enrolments of registered keys are verified too, so earlier enrolments do not change the verdict on a signature.
@@ -97,21 +97,21 @@ def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) 
     """
     result, introductions = introduced(study, chunk, verifier, uploaded=uploaded)
     for introduction in introductions:
-        result.add(admit(study, introduction))
+        result.add(register_introduced(study, introduction))
     return result
 
 
 def introduced(
     study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool
-) -> tuple[Enrolled, list[Introduction]]:
+) -> tuple[EnrolmentCounts, list[Introduction]]:
     """Verify a chunk's enrolments as ``enrol`` does, and register nothing.
 
     Returns:
-        The refused and ignored enrolments, and the keys to ``admit``.
+        The refused and ignored enrolments, and the keys to ``register_introduced``.
     Raises:
         StudyError
     """
-    result = Enrolled()
+    result = EnrolmentCounts()
     introductions: list[Introduction] = []
     sealed = chunk.of(Kind.ENROLMENT)
     if not len(sealed):
@@ -136,7 +136,7 @@ def introduced(
     return result, introductions
 
 
-def admit(study: Holdings, introduction: Introduction) -> Enrolled:
+def register_introduced(study: Holdings, introduction: Introduction) -> EnrolmentCounts:
     """Register introduced keys; refuse those with the key id of another public key.
 
     Raises:
@@ -144,11 +144,13 @@ def admit(study: Holdings, introduction: Introduction) -> Enrolled:
     """
     added, known = register(study, introduction.campaign, introduction.ids, introduction.public, introduction.prior)
     conflicts = len(introduction.ids) - added - known
-    return Enrolled(added, known, refused=Counter({(introduction.campaign, RefusalReason.BAD_SIGNATURE): conflicts}))
+    return EnrolmentCounts(
+        added, known, refused=Counter({(introduction.campaign, RefusalReason.BAD_SIGNATURE): conflicts})
+    )
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedKeys:
     """Keys named by enrolments whose signatures are not verified.
 
     Attributes:
@@ -160,24 +162,26 @@ class Named:
     public: Bytes
 
 
-def named(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, Named]:
+def named_keys(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, NamedKeys]:
     """Return the keys that the enrolments of the chunks name, by campaign id in hex, for campaigns of the study
     only."""
     names = study.ids()
-    keys_by_campaign: dict[str, list[Named]] = {}
+    keys_by_campaign: dict[str, list[NamedKeys]] = {}
     for chunk in chunks:
-        fields, ids = _decoded(chunk, chunk.of(Kind.ENROLMENT), Enrolled())
+        fields, ids = _decoded(chunk, chunk.of(Kind.ENROLMENT), EnrolmentCounts())
         index = by_campaign(fields.campaign, names)
         for number in np.unique(index[fields.valid & (index >= 0)]).tolist():
             rows = np.flatnonzero(fields.valid & (index == number))
-            keys_by_campaign.setdefault(names[number], []).append(Named(ids[rows], fields.public[rows]))
+            keys_by_campaign.setdefault(names[number], []).append(NamedKeys(ids[rows], fields.public[rows]))
     return {
-        campaign: Named(np.concatenate([part.ids for part in parts]), np.concatenate([part.public for part in parts]))
+        campaign: NamedKeys(
+            np.concatenate([part.ids for part in parts]), np.concatenate([part.public for part in parts])
+        )
         for campaign, parts in keys_by_campaign.items()
     }
 
 
-def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
+def revoke(study: Holdings, keys: Mapping[str, NamedKeys], since: int) -> int:
     """Revoke keys from a period on.
 
     An unknown key is revoked too; this does not enrol the key, and it may be enrolled later.
@@ -202,7 +206,7 @@ def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
     )
 
 
-def revoked_ids(study: Holdings, campaign: str, keys: Named) -> Integers:
+def revoked_ids(study: Holdings, campaign: str, keys: NamedKeys) -> Integers:
     """Return the sorted ids of the named keys that are revoked in a campaign; an id that belongs to another public key
     is left out."""
     campaign_registry = study.registry(campaign)
@@ -268,7 +272,7 @@ def register(
     return added, known
 
 
-def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.Enrolments, Integers]:
+def _decoded(chunk: Chunk, sealed: Sealed, result: EnrolmentCounts) -> tuple[columns.Enrolments, Integers]:
     key_ids = chunk.key_ids(sealed)
     fields = columns.enrolments(chunk.octets, key_ids, sealed.payload, sealed.payload_end)
     result.refused["", RefusalReason.MALFORMED] += int((~fields.valid).sum())

@@ -122,7 +122,7 @@ def may_hold(path: Place, mark: bytes, size: int) -> bool:
     return False
 
 
-def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
+def read_part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
     """Return up to ``size`` bytes of a file from ``begin`` on, whether reading ended before that many (at the end of
     the file or by an error), and the error; None without one."""
     read: list[bytes] = []

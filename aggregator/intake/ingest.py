@@ -18,14 +18,14 @@ import pyarrow as pa
 
 from aggregator.intake import validate
 from aggregator.intake.chunk import Chunk, Gathering
-from aggregator.intake.enrolments import Enrolled, enrol
+from aggregator.intake.enrolments import EnrolmentCounts, enrol
 from aggregator.intake.files import batch_files, contents, may_hold, unread
 from aggregator.intake.framing import HEADS, frames
 from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.validate import PendingChunk, ValidationOutcome
-from aggregator.intake.verified import Verified
+from aggregator.intake.verified import VerifiedDigests
 from aggregator.storage import places
 from aggregator.storage.places import Place
 from aggregator.storage.tables import REJECTS, REPORTS, SCHEMAS, add, sync_table
@@ -34,7 +34,7 @@ from protocol.envelope import Kind
 if TYPE_CHECKING:
     from aggregator.study import Study
 
-PIECE_BYTES = 2**22
+READ_BYTES = 2**22
 ALONE_BYTES = 2**20
 """A file of at least this many bytes shares no commit with other files."""
 CHUNK_REPORTS = 200_000
@@ -116,7 +116,7 @@ def ingest(
     now: int,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
-    piece_bytes: int = PIECE_BYTES,
+    piece_bytes: int = READ_BYTES,
     chunk_reports: int = CHUNK_REPORTS,
     chunk_outputs: int = CHUNK_OUTPUTS,
 ) -> IngestResult:
@@ -142,7 +142,7 @@ def ingest(
     files = batch_files(paths)
     warnings: list[str] = []
     totals = IngestTotals(study, now)
-    with verifier(threads, Verified.of(study.path)) as threads_verifying:
+    with verifier(threads, VerifiedDigests.of(study.path)) as threads_verifying:
         # All keys are read before all reports, so the order of files and the size of chunks do not matter.
         introducing = [path for path in files if may_hold(path, HEADS[Kind.ENROLMENT], piece_bytes)]
         for chunk in _chunks(introducing, [], piece_bytes, chunk_reports):
@@ -229,9 +229,9 @@ class IngestTotals:
     accepted: Counter[str] = field(default_factory=Counter)
     outputs: Counter[str] = field(default_factory=Counter)
     refused: Counter[tuple[str, RefusalReason]] = field(default_factory=Counter)
-    enrolled: Enrolled = field(default_factory=Enrolled)
+    enrolled: EnrolmentCounts = field(default_factory=EnrolmentCounts)
 
-    def take_keys(self, enrolled: Enrolled, envelopes: int) -> None:
+    def take_keys(self, enrolled: EnrolmentCounts, envelopes: int) -> None:
         """Add the result of registering enrolments."""
         self.enrolled.add(enrolled)
         self.read += envelopes - enrolled.added - enrolled.known - enrolled.ignored

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from aggregator.intake import signatures
 from aggregator.intake.chunk import Chunk, Gathering
-from aggregator.intake.files import part
+from aggregator.intake.files import read_part
 from aggregator.intake.framing import Frames, frames
 from aggregator.storage.places import Place, Result, prefetched
 from aggregator.storage.remote import Remote
@@ -81,12 +81,12 @@ def nominal(path: Place, size: int, range_bytes: int) -> list[Range]:
     return [Range(path, begin, min(begin + range_bytes, size), begin > 0) for begin in range(0, size, range_bytes)]
 
 
-def read(file_range: Range) -> tuple[bytes, Frames, bool, OSError | None]:
+def read_range(file_range: Range) -> tuple[bytes, Frames, bool, OSError | None]:
     """Return the bytes of a range, its envelopes, whether the file ends with the range or cannot be read any further,
     and the error that reading raised; None without one."""
     beyond = _LOOKAHEAD
     while True:
-        data, ends, error = part(file_range.path, file_range.begin, file_range.size + beyond)
+        data, ends, error = read_part(file_range.path, file_range.begin, file_range.size + beyond)
         envelopes = frames(
             data, final=ends, inside_malformed=file_range.inside_malformed, stop=min(file_range.size, len(data))
         )
@@ -102,9 +102,9 @@ def map_ranges(function: Callable[[Range], Result], ranges: Sequence[Range]) -> 
     return prefetched(function, ranges) if remote else map(function, ranges)
 
 
-def frame(file_range: Range) -> FramedRange:
+def frame_range(file_range: Range) -> FramedRange:
     """Read a range and find its envelopes."""
-    _, envelopes, ends, error = read(file_range)
+    _, envelopes, ends, error = read_range(file_range)
     return FramedRange(
         tuple((file_range.begin + envelopes.columns[0, :_WITNESSES]).tolist()),
         file_range.begin + envelopes.rest,
@@ -139,7 +139,7 @@ def stitched(
         begin, inside, ended = framed.rest, framed.inside_malformed, framed.ends
 
 
-def grouped(ranges: Iterable[Range], size: int, max_ranges: int, alone: int) -> Iterator[tuple[Range, ...]]:
+def group_ranges(ranges: Iterable[Range], size: int, max_ranges: int, alone: int) -> Iterator[tuple[Range, ...]]:
     """Yield groups of consecutive ranges; a group has about ``size`` bytes, and at most ``max_ranges`` ranges.
 
     Args:
@@ -167,7 +167,7 @@ def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
     """Return the envelopes of ranges as one chunk, and the reason why reading stopped, by file."""
     gathering = Gathering()
     reasons: dict[Place, str] = {}
-    for file_range, (data, envelopes, _, error) in zip(ranges, map_ranges(read, ranges), strict=True):
+    for file_range, (data, envelopes, _, error) in zip(ranges, map_ranges(read_range, ranges), strict=True):
         if error is not None:
             reasons[file_range.path] = error.strerror or str(error)
         if not gathering.size:

@@ -24,7 +24,7 @@ from aggregator.intake.deduplicate import Candidates
 Packed: TypeAlias = NDArray[np.signedinteger[Any]]
 """Integers of the narrowest type that holds them."""
 
-_NUMBERS = ("report", "campaign", "period", "key", "slot", "view", "output")
+_COLUMNS = ("report", "campaign", "period", "key", "slot", "view", "output")
 _WIDTHS = (np.int8, np.int16, np.int32)
 
 
@@ -35,17 +35,17 @@ class ShardPart:
 
     Attributes:
         reports: number of reports.
-        numbers: the columns of ``Candidates`` named in ``_NUMBERS``, in that order.
+        columns: the columns of ``Candidates`` named in ``_COLUMNS``, in that order.
         word: words or nulls; None if no row has a word.
     """
 
     reports: int
-    numbers: tuple[Packed, ...]
+    columns: tuple[Packed, ...]
     word: pa.Array | None
 
     def __sizeof__(self) -> int:
         """Return the number of bytes to send; Dask uses it to measure memory."""
-        return sum(column.nbytes for column in self.numbers) + (0 if self.word is None else int(self.word.nbytes))
+        return sum(column.nbytes for column in self.columns) + (0 if self.word is None else int(self.word.nbytes))
 
 
 def shard_of(keys: Integers, shards: int) -> Integers:
@@ -77,7 +77,7 @@ def split(candidates: Sequence[Candidates], shards: int) -> list[ShardPart]:
 def joined(campaigns: tuple[str, ...], parts: Sequence[ShardPart]) -> Candidates:
     """Join the parts of one shard, in the order in which the reports were read."""
     joined_part = _joined(parts)
-    report, campaign, period, key, slot, view, output = (column.astype(np.int64) for column in joined_part.numbers)
+    report, campaign, period, key, slot, view, output = (column.astype(np.int64) for column in joined_part.columns)
     word: ByteStrings | None = None
     if joined_part.word is not None:
         word = np.empty(len(report), dtype=np.object_)
@@ -96,7 +96,7 @@ def _chosen(candidates: Candidates, rows: Integers) -> ShardPart:
     """Pack the chosen rows; their reports are numbered from 0."""
     starts = np.diff(candidates.report[rows], prepend=-1) != 0
     reports = int(starts.sum())
-    columns = [np.cumsum(starts) - 1, *(getattr(candidates, name)[rows] for name in _NUMBERS[1:])]
+    columns = [np.cumsum(starts) - 1, *(getattr(candidates, name)[rows] for name in _COLUMNS[1:])]
     word = None if candidates.word is None else pa.array(candidates.word[rows], pa.binary())
     return ShardPart(reports, tuple(map(_packed, columns)), word)
 
@@ -106,12 +106,12 @@ def _joined(parts: Sequence[ShardPart]) -> ShardPart:
     before = np.cumsum([0, *(part.reports for part in parts)]).tolist()
     empty = [np.zeros(0, dtype=np.int8)]
     columns = [
-        [part.numbers[0].astype(np.int64) + start for part, start in zip(parts, before, strict=False)],
-        *([part.numbers[place] for part in parts] for place in range(1, len(_NUMBERS))),
+        [part.columns[0].astype(np.int64) + start for part, start in zip(parts, before, strict=False)],
+        *([part.columns[place] for part in parts] for place in range(1, len(_COLUMNS))),
     ]
     word = None
     if any(part.word is not None for part in parts):
-        words = [pa.nulls(len(part.numbers[0]), pa.binary()) if part.word is None else part.word for part in parts]
+        words = [pa.nulls(len(part.columns[0]), pa.binary()) if part.word is None else part.word for part in parts]
         word = pa.concat_arrays(words)
     return ShardPart(before[-1], tuple(_packed(np.concatenate(empty + column)) for column in columns), word)
 

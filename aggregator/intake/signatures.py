@@ -22,7 +22,7 @@ from nacl.exceptions import BadSignatureError
 
 from aggregator.intake.columns import Bytes, Integers, Mask, octets
 from aggregator.intake.framing import KEY_AT, TRAILER
-from aggregator.intake.verified import Verified
+from aggregator.intake.verified import VerifiedDigests
 from protocol.envelope import Kind, signed_message
 from protocol.keys import FIELD, KEY_ID_BYTES, ORDER, PUBLIC_BYTES, SIGNATURE_BYTES, SMALL_ORDER_Y
 
@@ -83,29 +83,29 @@ class PendingVerdicts:
     """Signatures that are being verified.
 
     Attributes:
-        number: number of envelopes.
+        count: number of envelopes.
         blocks: the blocks of envelopes that were not verified before.
         verified: stores the digests of blocks in which all signatures verify; None to store nothing.
     """
 
-    number: int
+    count: int
     blocks: list[SignatureBlock]
-    verified: Verified | None
+    verified: VerifiedDigests | None
 
     def verdicts(self, start: int = 0, stop: int | None = None) -> Mask:
         """Wait for the envelopes from ``start`` up to ``stop`` (default: to the last), and return whether each
         verifies."""
-        stop = self.number if stop is None else stop
-        verdicts = np.ones(self.number, dtype=np.bool_)
-        sound: list[bytes] = []
+        stop = self.count if stop is None else stop
+        verdicts = np.ones(self.count, dtype=np.bool_)
+        digests: list[bytes] = []
         for block in self.blocks:
             if block.start < stop and start < block.stop:
                 block_verdicts = np.concatenate([future.result() for future in block.futures])
                 verdicts[block.start : block.stop] = block_verdicts
                 if block.digest is not None and block_verdicts.all():
-                    sound.append(block.digest)
+                    digests.append(block.digest)
         if self.verified is not None:
-            self.verified.add(sound)
+            self.verified.add(digests)
         return verdicts[start:stop]
 
 
@@ -118,7 +118,7 @@ class Verifier:
     """
 
     pool: ThreadPoolExecutor
-    verified: Verified | None = None
+    verified: VerifiedDigests | None = None
 
     def start(self, sealed: Sealed, publics: Bytes) -> PendingVerdicts:
         """Start to verify envelopes under their keys.
@@ -149,7 +149,7 @@ class Verifier:
 
 
 @contextmanager
-def verifier(threads: int | None = None, verified: Verified | None = None) -> Iterator[Verifier]:
+def verifier(threads: int | None = None, verified: VerifiedDigests | None = None) -> Iterator[Verifier]:
     """Context manager: a verifier on ``threads`` threads, or on one for each processor."""
     with ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="verify") as pool:
         try:
@@ -174,7 +174,7 @@ def _verify_slice(sealed: Sealed, publics: Bytes, start: int, stop: int) -> Mask
     data = sealed.data
     begin, payload, end = (column[start:stop] for column in (sealed.begin, sealed.payload, sealed.end))
     keys = publics[start:stop].tobytes()
-    verdicts = sound(octets(np.frombuffer(data, dtype=np.uint8), end - SIGNATURE_BYTES, SIGNATURE_BYTES))
+    verdicts = well_formed(octets(np.frombuffer(data, dtype=np.uint8), end - SIGNATURE_BYTES, SIGNATURE_BYTES))
     rows = np.flatnonzero(verdicts)
     # A signed message consists of the context, the key id, the payload's length and the payload (protocol.envelope).
     context = signed_message(sealed.kind, bytes(KEY_ID_BYTES), b"")[: -KEY_ID_BYTES - 4]
@@ -210,7 +210,7 @@ def _below(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], bound: int) 
     return below
 
 
-def sound(signatures: Bytes) -> Mask:
+def well_formed(signatures: Bytes) -> Mask:
     """Return whether signatures pass the checks before verification: S < L, and R is canonical and not of small order
     (SPEC 2).
 

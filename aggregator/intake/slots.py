@@ -101,19 +101,19 @@ class _Partition:
     Attributes:
         files: the data files that were read.
         runs: the spans of these files; each run is more than twice as long as the next.
-        sound: whether no slot occurred twice in a run.
+        disjoint: whether no slot occurred twice in a run.
     """
 
     files: set[Place] = field(default_factory=set)
     runs: list[Spans] = field(default_factory=list)
-    sound: bool = True
+    disjoint: bool = True
 
     def add(self, spans: Spans) -> None:
         """Add the spans of one file."""
         while self.runs and len(self.runs[-1]) <= 2 * len(spans):
             spans = self.runs.pop().joined(spans)
         self.runs.append(spans)
-        self.sound = self.sound and spans.disjoint()
+        self.disjoint = self.disjoint and spans.disjoint()
 
 
 @dataclass
@@ -167,7 +167,7 @@ class Slots:
         met = np.zeros(len(key), dtype=np.bool_)
         for campaign_period, some in files.items():
             partition = self._read(campaign_period, some)
-            if not partition.sound:
+            if not partition.disjoint:
                 return None
             rows = np.flatnonzero(index == numbers[campaign_period])
             rows = rows[np.argsort(key[rows])]  # sorted lookups use the cache better

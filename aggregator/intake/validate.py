@@ -299,7 +299,7 @@ class _Verdicts:
             unpacked = unpack(self.data, packed, length, count, channels.channels[place % MAX_VIEWS], channels.width)
             self.refuse(some, ~unpacked.good, RefusalReason.BAD_OUTPUT)
             words = None if unpacked.words is None else unpacked.words[unpacked.good]
-            yield some[unpacked.good], unpacked.numbers[unpacked.good], words
+            yield some[unpacked.good], unpacked.outputs[unpacked.good], words
 
     def outcome(self) -> ValidationOutcome:
         """Return the numbers of accepted reports, of their outputs, and of refused reports."""

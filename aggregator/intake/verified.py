@@ -28,7 +28,7 @@ writes it again."""
 
 
 @dataclass
-class Verified:
+class VerifiedDigests:
     """Digests of blocks of envelopes in which all signatures verified.
 
     Attributes:
@@ -41,7 +41,7 @@ class Verified:
     _written: bytes = b""
 
     @classmethod
-    def of(cls, study_path: Place, size: int = -1) -> Verified:
+    def of(cls, study_path: Place, size: int = -1) -> VerifiedDigests:
         """Return the stored digests of a study; an empty set if they cannot be read, because they only save time.
 
         Args:
@@ -88,7 +88,7 @@ class Verified:
 
 
 @dataclass
-class DigestCollector(Verified):
+class DigestCollector(VerifiedDigests):
     """The stored digests, and new digests for another process to store.
 
     Attributes:

@@ -51,12 +51,12 @@ class Unpacked:
     """The outputs of reports that have the same channel and the same number of outputs.
 
     Attributes:
-        numbers: (n, count) outputs; zeros for a unary channel.
+        outputs: (n, count) outputs; zeros for a unary channel.
         words: (n, count) outputs of a unary channel, zero-padded to bytes; None for other channels.
         good: (n,) whether all outputs of each report are packed correctly and are outputs of the channel.
     """
 
-    numbers: Integers
+    outputs: Integers
     words: ByteStrings | None
     good: Mask
 
@@ -72,5 +72,5 @@ def unpack(data: Bytes, packed: Integers, length: Integers, count: int, channel:
     if channel.unary:
         words, good = columns.unpacked_words(data, packed, length, count, channel.output_bits, channel.ones, width)
         return Unpacked(np.zeros(words.shape, dtype=np.int64), words, good)
-    numbers, good = columns.outputs(data, packed, length, count, width, channel.outputs)
-    return Unpacked(numbers, None, good)
+    unpacked, good = columns.outputs(data, packed, length, count, width, channel.outputs)
+    return Unpacked(unpacked, None, good)

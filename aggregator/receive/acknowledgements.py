@@ -178,7 +178,7 @@ class CountedQuery:
 def _octets(unpacked: Unpacked, channel: Channel) -> Bytes:
     """Return the bytes of outputs for ``output_hashes``, (n, w); zeros for bad outputs."""
     if unpacked.words is None:
-        return numbers(unpacked.numbers.ravel())
+        return numbers(unpacked.outputs.ravel())
     length = packed_bytes(1, channel.output_bits)
     words = b"".join(bytes(length) if word is None else word for word in unpacked.words.ravel())
     return np.frombuffer(words, dtype=np.uint8).reshape(-1, length)

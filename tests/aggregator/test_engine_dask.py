@@ -329,8 +329,8 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
 
 def ranges_of(path, size):
     """Return the ranges of a file that readers of pieces of ``size`` bytes find."""
-    guesses = [(guess, ranges.frame(guess)) for guess in ranges.nominal(path, path.stat().st_size, size)]
-    return [where for where, _ in ranges.stitched(guesses, ranges.frame)]
+    guesses = [(guess, ranges.frame_range(guess)) for guess in ranges.nominal(path, path.stat().st_size, size)]
+    return [where for where, _ in ranges.stitched(guesses, ranges.frame_range)]
 
 
 def envelopes_of(chunk_data, found):
@@ -343,7 +343,7 @@ def require_same_ranges(path, size):
     whole, found = frames(data, final=True), ranges_of(path, size)
     assert [one.begin for one in found[1:]] == [one.stop for one in found[:-1]]
     assert (found[0].begin, found[-1].stop) == (0, len(data))
-    read = [ranges.read(where) for where in found]
+    read = [ranges.read_range(where) for where in found]
     assert [one for some, there, *_ in read for one in envelopes_of(some, there)] == envelopes_of(data, whole)
     assert sum(there.malformed_items for _, there, *_ in read) == whole.malformed_items
     for one, (_, there, *_) in zip(found, read, strict=True):
@@ -731,12 +731,12 @@ def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
 
 def hide_files(flag):
     """On a worker: pretend that no file exists while ``flag`` exists."""
-    real = ranges.part
+    real = ranges.read_part
 
-    def part(path, begin, size):
+    def read_part(path, begin, size):
         return real(path.with_name("nowhere") if Path(flag).exists() else path, begin, size)
 
-    ranges.part = part
+    ranges.read_part = read_part
 
 
 def test_no_scheduler_is_an_error(monkeypatch):

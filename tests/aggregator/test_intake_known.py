@@ -18,7 +18,7 @@ from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import LEAST, verifier
 from aggregator.intake.slots import Slots, Spans
-from aggregator.intake.verified import NAME, Verified
+from aggregator.intake.verified import NAME, VerifiedDigests
 from aggregator.storage import tables
 from aggregator.study import Study
 from protocol.envelope import Kind
@@ -163,7 +163,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
         data = b"".join(envelopes)
         gathering = Gathering()
         gathering.add(data, frames(data, final=True))
-        with verifier(1, Verified.of(study.path)) as verifying:
+        with verifier(1, VerifiedDigests.of(study.path)) as verifying:
             _, offers = validate.examine(study, gathering.chunk(), verifying, NOW, 10**6)
         return sum(offer.reports for offer in offers)
 
@@ -176,12 +176,12 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
 def test_a_truncated_record_is_read_and_a_missing_folder_is_not_an_error(tmp_path):
     """The complete lines of a record that a crash truncated are read; without a folder the record is in memory only."""
     digests = [bytes([n]) * 32 for n in range(3)]
-    Verified.of(tmp_path).add(digests[:2])
+    VerifiedDigests.of(tmp_path).add(digests[:2])
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-9])
-    Verified.of(tmp_path).add(digests[2:])
-    assert [digest in Verified.of(tmp_path) for digest in digests] == [True, False, True]
-    nowhere = Verified.of(tmp_path / "nowhere")
+    VerifiedDigests.of(tmp_path).add(digests[2:])
+    assert [digest in VerifiedDigests.of(tmp_path) for digest in digests] == [True, False, True]
+    nowhere = VerifiedDigests.of(tmp_path / "nowhere")
     nowhere.add(digests)
     assert digests[0] in nowhere
 
@@ -276,6 +276,6 @@ def test_a_remembered_signature_is_valid_for_one_key_only(tmp_path):
     gathering.add(data * LEAST, frames(data * LEAST, final=True))
     sealed = gathering.chunk().of(Kind.REPORT)
     publics = [np.frombuffer(device(n, PLAIN).public * LEAST, dtype=np.uint8).reshape(-1, 32) for n in range(2)]
-    with verifier(1, Verified.of(tmp_path)) as verifying:
+    with verifier(1, VerifiedDigests.of(tmp_path)) as verifying:
         assert [verifying.verify(sealed, publics[n]).all() for n in (0, 0, 1)] == [True, True, False]
     assert (tmp_path / NAME).read_bytes().count(b"\n") == 2

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from nacl.exceptions import BadSignatureError
 
-from aggregator.intake.signatures import SLICE, Sealed, sound, verifier
+from aggregator.intake.signatures import SLICE, Sealed, verifier, well_formed
 from protocol import codec, keys
 from protocol.envelope import Kind, signed_message
 from protocol.errors import BadData
@@ -33,7 +33,7 @@ def slow(public: bytes, signature: bytes, message: bytes) -> bool:
 
 def fast(public: bytes, signature: bytes, message: bytes) -> bool:
     """Return the intake's verdict on any message: byte checks, then libsodium."""
-    if len(signature) != 64 or not sound(np.frombuffer(signature, dtype=np.uint8).reshape(1, 64))[0]:
+    if len(signature) != 64 or not well_formed(np.frombuffer(signature, dtype=np.uint8).reshape(1, 64))[0]:
         return False
     try:
         keys.require_public(public)
@@ -62,7 +62,7 @@ def test_byte_checks_are_exact_at_their_bounds():
 
     def passes(r: int, s: int) -> bool:
         signature = r.to_bytes(32, "little") + s.to_bytes(32, "little")
-        return bool(sound(np.frombuffer(signature, dtype=np.uint8).reshape(1, 64))[0])
+        return bool(well_formed(np.frombuffer(signature, dtype=np.uint8).reshape(1, 64))[0])
 
     assert passes(5, ORDER - 1)
     for s in (ORDER, ORDER + 1, 2**253, 2**256 - 1):

@@ -28,7 +28,7 @@ from aggregator.cli.group import halftruth
 from aggregator.estimate.estimator import estimate
 from aggregator.intake.compact import compact
 from aggregator.intake.framing import frames
-from aggregator.intake.ingest import CHUNK_REPORTS, PIECE_BYTES, ingest
+from aggregator.intake.ingest import CHUNK_REPORTS, READ_BYTES, ingest
 from aggregator.receive import inbox
 from aggregator.storage import tables
 from aggregator.storage.tables import StudyError
@@ -186,7 +186,7 @@ def ingest_killed(prepared: Path, folder: Path, calls: int, writes: int) -> None
             half = rows(copy, name)
             assert set(half) <= set(expected[name])
             assert len(set(half)) == len(half)
-        take(copy, PIECE_BYTES, CHUNK_REPORTS)
+        take(copy, READ_BYTES, CHUNK_REPORTS)
         again = contents(copy)
         assert again == expected | {"waiting": []}, (how, step)
         shutil.rmtree(copy)

@@ -19,7 +19,7 @@ from aggregator.intake import verified as verification
 from aggregator.intake.compact import HOUR, RETENTION, clock_of, compact
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import ingest
-from aggregator.intake.verified import Verified
+from aggregator.intake.verified import VerifiedDigests
 from aggregator.rebuild import Sources, rebuild
 from aggregator.storage import tables
 from aggregator.storage.places import below
@@ -119,7 +119,7 @@ def test_recorded_signatures_are_not_verified_again(bucket, study, monkeypatch):
     objects = list(below(study.path / verification.NAME))
     assert len(objects) > 1
     assert all(file.size < 100 + 4 * 66 for file in objects)
-    assert len(Verified.of(study.path)._known) > 2
+    assert len(VerifiedDigests.of(study.path)._known) > 2
 
     def refused(*_):
         raise AssertionError("a recorded signature was verified again")
