@@ -18,9 +18,9 @@ from aggregator.families.decoder import Floats
 PRECISION = 1e-10
 """Relative precision of the optimum; rounding to 32 bits changes the objective by more."""
 
-MOST_STEPS = 200
+MOST_NEWTON_STEPS = 200
 GROWTH = 10.0
-SHORTEST = 1e-10
+SHORTEST_STEP = 1e-10
 QUADRATIC = 1e-2
 """If Newton's decrement is below this, full steps are made without a line search, because rounding hides the small
 decrease of the value."""
@@ -59,7 +59,7 @@ def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
     logarithms = len(problem.limits) + problem.nonlinear_count
     weight = logarithms / problem.objective(z)
     while True:
-        for _ in range(MOST_STEPS):
+        for _ in range(MOST_NEWTON_STEPS):
             value, gradient, hessian = _derivatives(problem, z, weight)
             # The Hessian is scaled to a unit diagonal, because the unknowns differ by many orders of magnitude.
             scale = 1 / np.sqrt(np.diag(hessian))
@@ -69,11 +69,11 @@ def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
                 break
             length = 1.0
             near = decrement < QUADRATIC
-            while length > SHORTEST and not _better(
+            while length > SHORTEST_STEP and not _better(
                 problem, z + length * step, weight, value, length * decrement, near
             ):
                 length /= 2
-            if length <= SHORTEST:
+            if length <= SHORTEST_STEP:
                 break  # the remaining gain is smaller than the rounding of the value
             z = z + length * step
         if logarithms / weight < precision * problem.objective(z):

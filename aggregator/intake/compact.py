@@ -141,8 +141,9 @@ def compact(
     """
     if retention < SHORTEST_RETENTION and not alone:
         raise StudyError(
-            f"the retention time must be at least {SHORTEST_RETENTION // HOUR} hours, not {retention / HOUR:g}, because "
-            "a running ingest or estimate may need unused files; if no other command uses the study, add --alone"
+            f"the retention time must be at least {SHORTEST_RETENTION // HOUR} hours, not {retention / HOUR:g}, "
+            "because a running ingest or estimate may need unused files; if no other command uses the study, "
+            "add --alone"
         )
     compactions = []
     for name in SCHEMAS:

@@ -205,7 +205,7 @@ def most_bits_of(question: PlannedQuestion, limit: int | None) -> int:
     return minimum + SPARE_BITS if question.bundled else max(minimum + SPARE_BITS, SINGLE_BITS)
 
 
-def best(question: PlannedQuestion, choices: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
+def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
     """Return the candidate with the least error within the bit limit, and the reason for the choice.
 
     Under a prior the error is that of one person's posterior; among candidates with nearly equal errors, the smallest
@@ -343,7 +343,7 @@ def chosen_candidate(
             candidate for _, candidate in candidates(question, mechanisms=mechanisms) if not isinstance(candidate, str)
         ]
         fitting = [candidate for candidate in applicable if isinstance(candidate.channel, families)]
-        return best(question, fitting, most_bits_of(question, None))[0]
+        return best_candidate(question, fitting, most_bits_of(question, None))[0]
     mechanism = next((mechanism for mechanism in CATALOGUE if mechanism.name == name), None)
     if mechanism is None:
         if name in (TABLE, GAUSSIAN):

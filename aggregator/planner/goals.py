@@ -18,7 +18,7 @@ from typing import Any
 
 from aggregator.estimate.query import unit_of
 from aggregator.families.mechanism import PlannedQuestion
-from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
+from aggregator.planner.choice import Candidate, best_candidate, candidates, most_bits_of
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import OrderedError, simulated_error
 from protocol.domain import Line
@@ -155,7 +155,7 @@ def goal_plans(
             weighed[goal == "mean"] = computed or [
                 candidate for _, candidate in candidates(rounded) if isinstance(candidate, Candidate)
             ]
-        choice, _ = best(rounded, weighed[goal == "mean"], most_bits_of(rounded, most_bits))
+        choice, _ = best_candidate(rounded, weighed[goal == "mean"], most_bits_of(rounded, most_bits))
         yield _GoalPlanner(any_goal, rounded, choice).plan(goal, reports, shares if goal == "ranges" else distances)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.json_number import json_number
-from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
+from aggregator.planner.choice import Candidate, best_candidate, candidates, most_bits_of
 from protocol import exact
 from protocol.notions import UNBOUNDED, Matrix, Notion
 
@@ -120,7 +120,9 @@ def plan(
         evaluated.append(pair)
         tried(1)
     limit = most_bits_of(question, most_bits)
-    choice, reason = best(question, [candidate for _, candidate in evaluated if not isinstance(candidate, str)], limit)
+    choice, reason = best_candidate(
+        question, [candidate for _, candidate in evaluated if not isinstance(candidate, str)], limit
+    )
     rows = []
     for mechanism, candidate in evaluated:
         if isinstance(candidate, str):

@@ -12,7 +12,15 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import NO_WORSE, projective, projective_high_low_error
 from aggregator.families.sets.recipe import subset_selection
 from aggregator.planner.catalogue import CATALOGUE
-from aggregator.planner.choice import EQUAL_GAIN, Unsuited, best, candidates, chosen, most_bits_of
+from aggregator.planner.choice import (
+    EQUAL_GAIN,
+    Unsuited,
+    best_candidate,
+    candidates,
+    chosen,
+    chosen_candidate,
+    most_bits_of,
+)
 from aggregator.planner.plan import at_level, curve, plan
 from protocol import exact
 from protocol.domain import Buckets, Values
@@ -98,11 +106,11 @@ def test_bit_vectors_under_a_prior_are_compared_with_each_other_only():
     found = [one for _, one in candidates(question) if not isinstance(one, str)]
     vectors = [one for one in found if one.channel.unary]
     assert len(vectors) > 1
-    choice, _ = best(question, found, 62)
+    choice, _ = best_candidate(question, found, 62)
     assert not choice.channel.unary
     for one in vectors:
         assert one.beside(choice, 62) == "bit vectors: the error of the posterior is not computed"
-    alone, reason = best(question, vectors, 62)
+    alone, reason = best_candidate(question, vectors, 62)
     assert alone.raw_mse == pytest.approx(min(one.raw_mse for one in vectors), rel=1e-9)
     assert reason == f"smallest error, computed exactly, among {len(vectors)} usable mechanisms, all with bit vectors"
 
@@ -131,7 +139,7 @@ def test_a_bit_limit_is_kept_or_refused_with_the_smallest_number():
 def test_an_unsuited_mechanism_is_refused_with_a_reason():
     """A question without a suited mechanism, an unknown mechanism and an unsuited one are refused with a reason."""
     with pytest.raises(Unsuited, match="no mechanism satisfies"):
-        best(PlannedQuestion(values(3), Ldp(NAT)), [], 9)
+        best_candidate(PlannedQuestion(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table, gaussian or one of"):
         chosen("oracle", PlannedQuestion(values(3), Ldp(NAT)))
     with pytest.raises(Unsuited, match='"lip" cannot be used for this question: it needs a prior'):
@@ -344,3 +352,11 @@ answers_per_period = {answers}
     assert row.mechanism == mechanism
     few = expected_mse(projective(16, NAT))
     assert expected_mse(subset_selection(16, NAT)) < few / 1.046
+
+
+@pytest.mark.parametrize("share", [0.05, 0.9])
+def test_a_named_mechanism_has_the_error_that_the_plan_shows(share):
+    """The errors of a mechanism are at the question's shares, whether the draft names it or the planner compares it."""
+    question = PlannedQuestion(values(12), HighLow(NAT, 12, (0, 3, 4)), sensitive_share=share)
+    shown = {row.mechanism: row.candidate for row in plan(question, 1000) if row.candidate is not None}
+    assert {name: chosen_candidate(name, question) for name in shown} == shown

@@ -25,7 +25,7 @@ from aggregator.families.bits.decoder import BitsDecoder
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, VectorIncrements
 from protocol.channels.bits.channel import Bits
 
-EVEN = 1e-9
+CONSTANT_SUM = 1e-9
 """If the variance of the sum is below this part of the total variance, it counts as zero, and each report's sum as
 one."""
 
@@ -46,8 +46,8 @@ class BalancedDecoder(BitsDecoder):
         variances = self._uncorrected.variances(self._distribution)
         with_sum = variances - reference * (1 - reference)  # C1 of the formula above
         total = float(with_sum.sum())
-        uneven = total > EVEN * float(variances.sum())
-        self._part: Floats = with_sum / total if uneven else np.zeros_like(with_sum)  # u of the formula above
+        varies = total > CONSTANT_SUM * float(variances.sum())
+        self._part: Floats = with_sum / total if varies else np.zeros_like(with_sum)  # u of the formula above
 
     @property
     def uncorrected(self) -> Decoder:

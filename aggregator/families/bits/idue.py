@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from aggregator.families.barrier import Problem, minimum
-from aggregator.families.bits.recipe import rounded
+from aggregator.families.bits.recipe import rounded_probabilities
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import BITS, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.rounding import LEVEL_RESERVE
@@ -57,7 +57,7 @@ def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> 
     for c, d, level in notion.bounds():
         levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)
     a, b = optimum(sizes, levels, kind)
-    chances = [rounded(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
+    chances = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
     class_of = [0] * input_count
     for number, members in enumerate(notion.inputs_by_class):
         for x in members:

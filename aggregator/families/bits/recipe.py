@@ -114,11 +114,11 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
     group = _groups(distribution)
     problem = _UnderPrior(group, distribution, exact.nats(level) * (1 - LEVEL_RESERVE))
     a, b = problem.chances(minimum(problem))
-    chances = [rounded(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
+    chances = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
     return Bits.over([chances[number] for number in group.tolist()])
 
 
-def rounded(a: float, b: float) -> tuple[int, int]:
+def rounded_probabilities(a: float, b: float) -> tuple[int, int]:
     """Return a, rounded down, and b, rounded up, as integers over 2^32, with a > b."""
     up = min(max(int(np.ceil(b * S)), 0), S - 1)
     return max(int(np.floor(a * S)), up + 1), up

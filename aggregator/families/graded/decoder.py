@@ -27,7 +27,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.projective.cycle import Cycle
 from protocol.channels.graded.channel import GradedProjective
 
-FIXED = 1e-9
+CONSTANT_SUM = 1e-9
 """If the variance of the sum is below this part of the sum of absolute covariances, it counts as zero."""
 
 
@@ -65,7 +65,7 @@ class GradedDecoder(Decoder):
         covariance: Floats = self._factor * (centred - self._tilt @ centred)
         variance = covariance.sum()
         # If all points are inputs, the shares sum to 1 without a correction.
-        if variance <= FIXED * np.abs(covariance).sum():
+        if variance <= CONSTANT_SUM * np.abs(covariance).sum():
             return np.zeros(self.inputs)
         part: Floats = covariance / variance
         return part

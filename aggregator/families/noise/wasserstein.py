@@ -35,7 +35,7 @@ def geo_for(pufferfish: Pufferfish, level: int) -> Geo:
 
 
 def _steps(pufferfish: Pufferfish) -> int:
-    steps = distance(pufferfish)
+    steps = largest_wasserstein(pufferfish)
     if not steps:
         raise NotionError(
             "in every scenario, both secrets of each pair have the same distribution of answers, so answers reveal "
@@ -44,7 +44,7 @@ def _steps(pufferfish: Pufferfish) -> int:
     return steps
 
 
-def distance(pufferfish: Pufferfish) -> int:
+def largest_wasserstein(pufferfish: Pufferfish) -> int:
     """Return W, the largest distance over scenarios and pairs, in steps. Secrets that are impossible in a scenario are
     skipped."""
     distributions = [

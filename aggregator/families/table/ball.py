@@ -28,7 +28,7 @@ MOST_LISTED = 10
 _ORDERS = 100
 """Maximum number of orders of the inputs for which each round tries all cuts."""
 _BEST_CUTS = 6
-_CLOSE = 1e-12
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ class Staircases(Coordinates):
             [1 + b * off_top, b * down, -b * (off_top + down)],
             [-a * (off_bottom + up), a * up, 1 + a * off_bottom],
         ]).transpose(2, 0, 1)  # fmt: skip
-        usable = (middle > 0) & (np.abs(np.linalg.det(rows)) > _CLOSE)
+        usable = (middle > 0) & (np.abs(np.linalg.det(rows)) > _TOLERANCE)
         rows[~usable] = np.eye(3)
         levels = np.linalg.solve(rows, np.tile([1.0, b, a], (len(top), 1))[..., np.newaxis])[..., 0]
-        falling = (levels[:, 0] >= levels[:, 1] - _CLOSE) & (levels[:, 1] >= levels[:, 2] - _CLOSE)
+        falling = (levels[:, 0] >= levels[:, 1] - _TOLERANCE) & (levels[:, 1] >= levels[:, 2] - _TOLERANCE)
         two = middle <= 0
         levels[two] = np.stack([1 + bottom * apart, np.ones(len(top)), 1 - top * apart], axis=1)[two]
         return levels, two | (usable & falling & (levels[:, 2] > 0))

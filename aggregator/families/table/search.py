@@ -103,7 +103,7 @@ def best_table(matrix: Matrix) -> Table:
     distribution = np.full(size, 1 / size)
     rays, weights = _design(_shortest(matrix), distribution, exact.nats(min(finite)) - RESERVE)
     for faint in (1e-8, 1e-6, 1e-4):
-        table = _rounded(*_without(rays, weights, distribution, faint))
+        table = _integer_table(*_without(rays, weights, distribution, faint))
         try:
             notions.certify(table, matrix)
         except Uncertified:
@@ -238,6 +238,6 @@ def _without(rays: Floats, weights: Floats, distribution: Floats, faint: float) 
     return (v, w) if w.min() > 0 else (rays, weights)
 
 
-def _rounded(rays: Floats, weights: Floats) -> Table:
+def _integer_table(rays: Floats, weights: Floats) -> Table:
     cells = [[Fraction(cell) for cell in row] for row in (rays * weights).tolist()]
     return Table.rounded([[cell / sum(row) for cell in row] for row in cells])

@@ -18,7 +18,7 @@ import numpy as np
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, NotInvertible
 from protocol.channels import Wave
 
-EVEN = 1e-9
+EQUAL_STEPS = 1e-9
 """Relative difference up to which the steps between numbers count as equal."""
 
 
@@ -59,7 +59,7 @@ class WaveDecoder(Decoder):
 
     def adjoint(self, v: Floats) -> Floats:
         slope = float(v[-1] - v[0]) / (self.inputs - 1)
-        if np.abs(v - (v[0] + slope * np.arange(self.inputs))).max() > EVEN * np.abs(v).max():
+        if np.abs(v - (v[0] + slope * np.arange(self.inputs))).max() > EQUAL_STEPS * np.abs(v).max():
             raise NotInvertible(
                 "with the wave mechanism, the mean has an unbiased estimate only if the numbers are evenly spaced: use "
                 "--quantiles, --bins or --cdf, or the smoothed shares of method 'smooth'"

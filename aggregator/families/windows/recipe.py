@@ -153,7 +153,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         sizes.add(len(split.heavies))
         for cells in _cells(split):
             part = _part(split, cells, prior)
-            channel = _rounded(_design(split, cells, part), prior, orders=1)
+            channel = _integer_channel(_design(split, cells, part), prior, orders=1)
             if radius and designs and not _affordable(channel, notion):
                 # The audit of a ball visits all windows, and only designs with few heavy inputs keep it fast enough.
                 continue
@@ -167,9 +167,9 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
                 )
             )
     if len(prior) <= MOST_INPUTS:
-        dearest = MOST_ERROR * min(designs)[0]
+        most_error = MOST_ERROR * min(designs)[0]
         designs = [
-            design for design in designs if design[0] <= dearest and design[1] <= MOST_CELLS // len(prior)
+            design for design in designs if design[0] <= most_error and design[1] <= MOST_CELLS // len(prior)
         ] or designs
     acceptable = guess - (guess - min(designs)[0]) * (1 - _EQUAL_GAIN)
     _, _, heavies, cells, part = min(
@@ -177,7 +177,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     )
     for attempt in range(ATTEMPTS):
         split = _split(distribution, notion, SHRINK * 4**attempt, heavies)
-        channel = _rounded(_design(split, cells, part), prior, orders=1)
+        channel = _integer_channel(_design(split, cells, part), prior, orders=1)
         channel = replace(channel, orders=_orders(channel, notion))
         try:
             certify(channel, notion)
@@ -276,14 +276,14 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
         return 0.0
     distribution = split.distribution
     best_error, other_error = (
-        _error(_rounded(design, prior, 1), distribution) for design in (best, _design(split, cells, 1))
+        _error(_integer_channel(design, prior, 1), distribution) for design in (best, _design(split, cells, 1))
     )
     gained = 1 - float((distribution**2).sum()) - best_error
     more = min((MOST_ERROR - 1) * best_error, MOST_LOST * gained) / max(other_error - best_error, 1e-12)
     return min(max(more, LEAST_PART), 0.5)
 
 
-def _rounded(design: _Design, prior: Sequence[int], orders: int) -> Windows:
+def _integer_channel(design: _Design, prior: Sequence[int], orders: int) -> Windows:
     """Return the channel of a design in integers. Every weight is rounded to the nearest integer, and the uninformative
     output gets the remainder."""
     split, cells = design.split, design.cells
