@@ -7,7 +7,7 @@ its corners for a radius are in ``ball``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -71,10 +71,21 @@ def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
 
 @lru_cache(maxsize=4)
 def _optimal(prior: tuple[int, ...], level: int, radius: int) -> Table:
-    notion = Lip(level, prior, radius)
     mass = np.asarray(prior, dtype=np.float64) / sum(prior)
+    return certified_table(Lip(level, prior, radius), lambda nats: _mixture(mass, nats, radius / RADIUS_UNITS))
+
+
+def certified_table(notion: Lip, mixture_of: Callable[[float], Mixture]) -> Table:
+    """Return the table of a mixture of posteriors, designed for a level that is lower by a billionth, or for an even
+    lower level if the rounded table does not satisfy the notion.
+
+    Args:
+        mixture_of: the function from a level in nats to the mixture.
+    Raises:
+        Uncertified: no rounding was found that satisfies the notion.
+    """
     for attempt in range(ATTEMPTS):
-        mixture = _mixture(mass, level / NANONATS * (1 - SHRINK * 4**attempt), radius / RADIUS_UNITS)
+        mixture = mixture_of(notion.level / NANONATS * (1 - SHRINK * 4**attempt))
         rows = (mixture.lifts * mixture.weights[:, np.newaxis]).T
         if rows.shape[1] < 2:
             rows = np.repeat(rows / 2, 2, axis=1)
@@ -84,7 +95,9 @@ def _optimal(prior: tuple[int, ...], level: int, radius: int) -> Table:
         except Uncertified:
             continue
         return table
-    raise Uncertified(f"no rounding of the best table satisfies {exact.in_nats(level)}: choose another mechanism")
+    raise Uncertified(
+        f"no rounding of the best table satisfies {exact.in_nats(notion.level)}: choose another mechanism"
+    )
 
 
 def _mixture(mass: Floats, nats: float, radius: float) -> Mixture:
