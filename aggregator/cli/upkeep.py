@@ -47,9 +47,9 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
     with printing.progress("compacting", len(SCHEMAS)) as advance:
         results = compaction.compact(study, now=now, retention=retention_hours * HOUR, alone=alone, progress=advance)
     for result in results:
-        if result.left:
+        if result.unchanged:
             printing.warn(
-                f"{quantity(result.left, 'partition')} of {result.table} could not be merged, because other "
+                f"{quantity(result.unchanged, 'partition')} of {result.table} could not be merged, because other "
                 "processes write to this table; compact again later"
             )
     if as_json:

@@ -112,17 +112,17 @@ def verified(path: Place, size: int) -> VerifiedDigests:
 class SlotCache:
     """Cache of the filled slots of a shard, which a process uses in later rounds and for other drivers."""
 
-    def __init__(self, path: Place, shard: int, number: int) -> None:
-        """Make an empty cache for one of ``number`` shards of the study at ``path``."""
-        low, high = shards.bounds(shard, number)
+    def __init__(self, path: Place, shard: int, shard_count: int) -> None:
+        """Make an empty cache for one of ``shard_count`` shards of the study at ``path``."""
+        low, high = shards.bounds(shard, shard_count)
         self.slots = Slots(path / REPORTS, SHARD_ROWS, low, high)
         self.lock = threading.Lock()
 
 
 @lru_cache(maxsize=32)
-def slot_cache(path: Place, shard: int, number: int) -> SlotCache:
-    """Return this process's cache for one of ``number`` shards."""
-    return SlotCache(path, shard, number)
+def slot_cache(path: Place, shard: int, shard_count: int) -> SlotCache:
+    """Return this process's cache for one of ``shard_count`` shards."""
+    return SlotCache(path, shard, shard_count)
 
 
 def probe(path: Place, identity: str) -> tuple[str, str]:
@@ -193,14 +193,14 @@ class ValidatedReports:
 
 
 def validate_piece(
-    piece: Sequence[Range], study_version: StudyVersion, now: int, number: int
+    piece: Sequence[Range], study_version: StudyVersion, now: int, shard_count: int
 ) -> tuple[ValidatedReports, list[ShardPart]]:
-    """Validate the reports of a piece, and return the valid reports sorted into ``number`` shards."""
+    """Validate the reports of a piece, and return the valid reports sorted into ``shard_count`` shards."""
     chunk, reasons = ranges.gather(piece)
     collector = verified(study_version.path, study_version.verified).collector()
     with verifier(1, collector) as verifying:
         outcome, candidates = validate.examine(pinned(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS)
-    parts = shards.split(candidates, number)
+    parts = shards.split(candidates, shard_count)
     pa.default_memory_pool().release_unused()
     outputs = sum(len(batch.report) for batch in candidates)
     packed_bytes = sum(part.__sizeof__() for part in parts)
@@ -232,7 +232,7 @@ class ShardResult:
 
 
 def deduplicate(
-    study_version: StudyVersion, table_version: int, shard: int, number: int, parts: Sequence[ShardPart]
+    study_version: StudyVersion, table_version: int, shard: int, shard_count: int, parts: Sequence[ShardPart]
 ) -> ShardResult:
     """Divide the reports of a shard: those whose slots are all free are accepted, the others are refused as replayed.
 
@@ -246,9 +246,9 @@ def deduplicate(
     if not candidates.reports:
         return ShardResult(_narrow(tables.SCHEMAS[REPORTS].empty_table()), outcome)
     table = tables.snapshot(study_version.path / REPORTS, table_version)
-    cache = slot_cache(study_version.path, shard, number)
+    cache = slot_cache(study_version.path, shard, shard_count)
     with cache.lock:
-        free = candidates.free(table, shards.condition(shard, number), cache.slots)
+        free = candidates.free(table, shards.condition(shard, shard_count), cache.slots)
     first_rows = np.flatnonzero(np.diff(candidates.report, prepend=-1))
     for campaign in np.unique(candidates.campaign).tolist():
         of_campaign = candidates.campaign[first_rows] == campaign

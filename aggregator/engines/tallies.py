@@ -63,9 +63,9 @@ of devices; or None for each device's latest period."""
 
 
 def part_tally(
-    study_version: StudyVersion, table_version: int, shard: int, number: int, campaign: str, chosen: PeriodChoice
+    study_version: StudyVersion, table_version: int, shard: int, shard_count: int, campaign: str, chosen: PeriodChoice
 ) -> Tally:
-    """Return the tally of one of ``number`` shards, computed by ``Study.tally`` or ``Study.spans``.
+    """Return the tally of one of ``shard_count`` shards, computed by ``Study.tally`` or ``Study.spans``.
 
     Args:
         table_version: the version of the table of reports.
@@ -74,7 +74,7 @@ def part_tally(
         StudyError
     """
     study = _StudyShard(
-        pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, number))
+        pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, shard_count))
     )
     signed = study.known(campaign).signed
     tally = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
@@ -90,21 +90,21 @@ def total_tally(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
     first, reports = parts[0], sum(part.reports for part in parts)
     if isinstance(first, TranscriptTally):
         chained = [part for part in parts if isinstance(part, TranscriptTally)]
-        chains, places = np.unique(np.concatenate([part.chains for part in chained]), axis=0, return_inverse=True)
+        chains, new_index = np.unique(np.concatenate([part.chains for part in chained]), axis=0, return_inverse=True)
         return replace(
             first,
-            counts=_added(chained, places, len(chains)),
+            counts=_added(chained, new_index, len(chains)),
             reports=reports,
             refused=refused,
             chains=chains,
             lost=sum(part.lost for part in chained),
-            groups=_groups(parts, places),
+            groups=_groups(parts, new_index),
         )
     if isinstance(first, PersonalTally):
         declared = [part for part in parts if isinstance(part, PersonalTally)]
-        rows, places = _declarations(declared)
+        rows, new_index = _declarations(declared)
         size = next((len(part.counts) // len(part.declared) for part in declared if len(part.declared)), 0)
-        cells = (places[:, np.newaxis] * size + np.arange(size)).ravel()
+        cells = (new_index[:, np.newaxis] * size + np.arange(size)).ravel()
         counts = _added(declared, cells, len(rows) * size)
         groups = _groups(parts, cells)
         return replace(first, counts=counts, reports=reports, refused=refused, declared=rows, groups=groups)
@@ -115,11 +115,11 @@ def total_tally(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
     return replace(first, counts=counts, reports=reports, refused=refused, groups=_groups(parts, None))
 
 
-def _added(parts: Sequence[Tally], places: Integers, size: int) -> Integers:
+def _added(parts: Sequence[Tally], new_index: Integers, size: int) -> Integers:
     """Return an array of ``size`` counts to which each count of the parts, in their order, is added at its index in
-    ``places``."""
+    ``new_index``."""
     counts = np.zeros(size, dtype=np.int64)
-    np.add.at(counts, places, np.concatenate([part.counts for part in parts]))
+    np.add.at(counts, new_index, np.concatenate([part.counts for part in parts]))
     return counts
 
 
@@ -133,18 +133,18 @@ def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
     return rows, np.array([place[row] for row in every], dtype=np.int64)
 
 
-def _groups(parts: Sequence[Tally], places: Integers | None) -> Groups | None:
+def _groups(parts: Sequence[Tally], new_index: Integers | None) -> Groups | None:
     """Return the sum of the groups of all parts; None if a part has no groups.
 
     Args:
-        places: the new index of each feature of the parts, in their order; None if the indices do not change.
+        new_index: the new index of each feature of the parts, in their order; None if the indices do not change.
     """
     groups_of_parts: list[Groups] = []
     before = 0
     for part in parts:
         if part.groups is None:
             return None
-        feature = part.groups.feature if places is None else places[before + part.groups.feature]
+        feature = part.groups.feature if new_index is None else new_index[before + part.groups.feature]
         groups_of_parts.append(replace(part.groups, feature=feature))
         before += len(part.counts)
     cells = np.concatenate([groups.feature * GROUPS + groups.group for groups in groups_of_parts])

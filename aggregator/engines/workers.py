@@ -80,10 +80,10 @@ class Workers:
         scheduler may still choose another worker.
         """
         threads: Mapping[str, int] = self.client.nthreads()
-        places = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
-        if not places:
+        workers = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
+        if not workers:
             return [None] * len(before)
-        fresh = [places[shard * len(places) // len(before)] for shard in range(len(before))]
+        fresh = [workers[shard * len(workers) // len(before)] for shard in range(len(before))]
         return [worker if worker in threads else other for worker, other in zip(before, fresh, strict=True)]
 
     def run(self, step: Callable[..., Any], *arguments: Any) -> Any:

@@ -19,8 +19,14 @@ PRECISION = 1e-10
 """Relative precision of the optimum; rounding to 32 bits changes the objective by more."""
 
 MOST_NEWTON_STEPS = 200
+"""Maximum number of Newton steps for one weight."""
+
 GROWTH = 10.0
+"""The factor from one weight to the next."""
+
 SHORTEST_STEP = 1e-10
+"""The line search ends at this part of a Newton step."""
+
 QUADRATIC = 1e-2
 """If Newton's decrement is below this, full steps are made without a line search, because rounding hides the small
 decrease of the value."""

@@ -176,13 +176,13 @@ def outputs(
     rows = np.flatnonzero(valid)
     step = max(1, _UNPACKED_AT_ONCE // (8 * width))
     for first in range(0, len(rows), step):
-        some = rows[first : first + step]
+        batch = rows[first : first + step]
         # The signature follows the integers of a row, so the additional bytes exist.
-        raw = octets(data, packed[some], width + _WORD)
+        raw = octets(data, packed[batch], width + _WORD)
         values = _numbers(raw, count, bits)
-        unpacked[some] = values
+        unpacked[batch] = values
         padding = raw[:, width - 1] & np.uint8((1 << (8 * width - count * bits)) - 1)
-        valid[some] = (padding == 0) & (values.max(axis=1) < limit)
+        valid[batch] = (padding == 0) & (values.max(axis=1) < limit)
     return unpacked, valid
 
 
@@ -212,10 +212,10 @@ def _wide_outputs(
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
     valid = length == packed_bytes(count, bits)
     spare, place_values = bits - _MOST_BITS, 1 << np.arange(_MOST_BITS - 1, -1, -1, dtype=np.int64)
-    for some, places, padded in _bit_rows(data, packed, np.flatnonzero(valid), count, bits):
-        values = places[:, :, spare:] @ place_values
-        unpacked[some] = values
-        valid[some] = padded & ~places[:, :, :spare].any(axis=(1, 2)) & (values.max(axis=1) < limit)
+    for batch, bit_values, padded in _bit_rows(data, packed, np.flatnonzero(valid), count, bits):
+        values = bit_values[:, :, spare:] @ place_values
+        unpacked[batch] = values
+        valid[batch] = padded & ~bit_values[:, :, :spare].any(axis=(1, 2)) & (values.max(axis=1) < limit)
     return unpacked, valid
 
 
@@ -233,13 +233,13 @@ def unpacked_words(
     """
     unpacked = np.full((len(packed), count), None, dtype=np.object_)
     valid = length == packed_bytes(count, width)
-    for some, places, padded in _bit_rows(data, packed, np.flatnonzero(valid), count, width):
-        word = places[:, :, width - bits :]
+    for batch, bit_values, padded in _bit_rows(data, packed, np.flatnonzero(valid), count, width):
+        word = bit_values[:, :, width - bits :]
         octets_each = np.packbits(word, axis=2)
-        unpacked[some] = octets_each.view(f"V{octets_each.shape[2]}")[..., 0].astype(np.object_)
-        valid[some] = padded & ~places[:, :, : width - bits].any(axis=(1, 2))
+        unpacked[batch] = octets_each.view(f"V{octets_each.shape[2]}")[..., 0].astype(np.object_)
+        valid[batch] = padded & ~bit_values[:, :, : width - bits].any(axis=(1, 2))
         if ones is not None:
-            valid[some] &= (word.sum(axis=2) == ones).all(axis=1)
+            valid[batch] &= (word.sum(axis=2) == ones).all(axis=1)
     return unpacked, valid
 
 
@@ -266,10 +266,10 @@ def _bit_rows(
     width = packed_bytes(count, bits)
     step = max(1, _UNPACKED_AT_ONCE // (8 * width))
     for first in range(0, len(rows), step):
-        some = rows[first : first + step]
-        places = np.unpackbits(octets(data, packed[some], width), axis=1)
-        padded: Mask = places[:, count * bits :].max(axis=1, initial=0) == 0
-        yield some, places[:, : count * bits].reshape(len(some), count, bits), padded
+        batch = rows[first : first + step]
+        bit_values = np.unpackbits(octets(data, packed[batch], width), axis=1)
+        padded: Mask = bit_values[:, count * bits :].max(axis=1, initial=0) == 0
+        yield batch, bit_values[:, : count * bits].reshape(len(batch), count, bits), padded
 
 
 def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) -> Enrolments:
@@ -295,9 +295,9 @@ def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) ->
     campaign = np.ascontiguousarray(raw[:, _ID_AT : _ID_AT + CAMPAIGN_ID_BYTES]).view("<i8")
     public = np.ascontiguousarray(raw[:, public_at:])
     blob = public.tobytes()
-    named = b"".join(
+    expected_ids = b"".join(
         hashlib.sha256(blob[begin : begin + PUBLIC_BYTES]).digest()[:KEY_ID_BYTES]
         for begin in range(0, len(blob), PUBLIC_BYTES)
     )
-    valid &= (np.frombuffer(named, dtype=np.uint8).reshape(-1, KEY_ID_BYTES) == key_ids).all(axis=1)
+    valid &= (np.frombuffer(expected_ids, dtype=np.uint8).reshape(-1, KEY_ID_BYTES) == key_ids).all(axis=1)
     return Enrolments(valid, campaign, public, prior)

@@ -79,7 +79,7 @@ class Compaction:
         before, after: the files of the current snapshot, before and after the compaction.
         removed: unused files that were deleted.
         retained: unused files that are not old enough to be deleted.
-        left: number of partitions left unchanged because other processes committed to them during every attempt.
+        unchanged: number of partitions left unchanged because other processes committed to them during every attempt.
     """
 
     table: str
@@ -87,7 +87,7 @@ class Compaction:
     after: FileTotals
     removed: FileTotals
     retained: FileTotals
-    left: int
+    unchanged: int
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
@@ -96,7 +96,7 @@ class Compaction:
             "after": self.after.as_json(),
             "removed": self.removed.as_json(),
             "kept": self.retained.as_json(),
-            "left": self.left,
+            "left": self.unchanged,
         }
 
 
@@ -155,7 +155,7 @@ def compact(
 
 def _compact(path: Place, before: float, file_bytes: int) -> Compaction:
     files = data_files(path, require_whole(path))
-    left = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(files).values())
+    unchanged = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(files).values())
     with storage(path):
         table = snapshot(path)
         if not (path / "_delta_log" / f"{table.version():020}.checkpoint.parquet").exists():
@@ -170,7 +170,7 @@ def _compact(path: Place, before: float, file_bytes: int) -> Compaction:
         FileTotals.of(file.size for file in after),
         removed,
         retained,
-        left,
+        unchanged,
     )
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from aggregator.study import Study
 
 READ_BYTES = 2**22
+"""Size of the pieces in which files are read."""
 ALONE_BYTES = 2**20
 """A file of at least this many bytes shares no commit with other files."""
 CHUNK_REPORTS = 200_000

@@ -157,7 +157,7 @@ class Slots:
             campaign_period = str(file.partition["campaign"]), int(file.partition["period"])
             if campaign_period in numbers:
                 files.setdefault(campaign_period, []).append(file)
-        row_count = sum(file.rows for some in files.values() for file in some)
+        row_count = sum(file.rows for period_files in files.values() for file in period_files)
         # Keys are hashes, so ranges of equal width have about equally many rows.
         if row_count * (self.high - self.low + 1) >> 64 > self.max_rows:
             self._partitions.clear()
@@ -165,8 +165,8 @@ class Slots:
         if not self._partitions.keys() <= numbers.keys() and self._rows_in_memory() > self.max_rows:
             self._partitions.clear()
         met = np.zeros(len(key), dtype=np.bool_)
-        for campaign_period, some in files.items():
-            partition = self._read(campaign_period, some)
+        for campaign_period, period_files in files.items():
+            partition = self._read(campaign_period, period_files)
             if not partition.disjoint:
                 return None
             rows = np.flatnonzero(index == numbers[campaign_period])

@@ -294,12 +294,12 @@ class _Verdicts:
         alike = (self.campaign[rows] * MAX_VIEWS + channel) * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
         for shape in np.unique(alike).tolist():
             place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
-            channels, some = self.channels[place // MAX_VIEWS], rows[alike == shape]
-            packed, length = self.reports.packed[some], self.reports.packed_length[some]
+            channels, group = self.channels[place // MAX_VIEWS], rows[alike == shape]
+            packed, length = self.reports.packed[group], self.reports.packed_length[group]
             unpacked = unpack(self.data, packed, length, count, channels.channels[place % MAX_VIEWS], channels.width)
-            self.refuse(some, ~unpacked.good, RefusalReason.BAD_OUTPUT)
+            self.refuse(group, ~unpacked.good, RefusalReason.BAD_OUTPUT)
             words = None if unpacked.words is None else unpacked.words[unpacked.good]
-            yield some[unpacked.good], unpacked.outputs[unpacked.good], words
+            yield group[unpacked.good], unpacked.outputs[unpacked.good], words
 
     def outcome(self) -> ValidationOutcome:
         """Return the numbers of accepted reports, of their outputs, and of refused reports."""

@@ -41,9 +41,9 @@ class ViewChannels:
     @classmethod
     def of(cls, campaign: Campaign) -> ViewChannels:
         """Return the distinct channels of a campaign."""
-        places = channel_places(campaign.views)
-        different = {place: view.channel for place, view in zip(places, campaign.views, strict=True)}
-        return cls(tuple(different.values()), np.array(places, dtype=np.int64), campaign.output_bits)
+        channel_index = channel_places(campaign.views)
+        different = {place: view.channel for place, view in zip(channel_index, campaign.views, strict=True)}
+        return cls(tuple(different.values()), np.array(channel_index, dtype=np.int64), campaign.output_bits)
 
 
 @dataclass(frozen=True)

@@ -382,17 +382,17 @@ def declared_prior_channel(question: PlannedQuestion) -> tuple[str, Channel]:
             f'only a campaign with notion "{DeclaredPrior.name}" offers a channel besides lip-response; the notion is '
             f'"{notion.name}"'
         )
-    plain = replace(question, notion=Ldp(notion.level))
+    ldp_question = replace(question, notion=Ldp(notion.level))
     serving = []
-    for mechanism, candidate in candidates(plain):
+    for _, candidate in candidates(ldp_question):
         if isinstance(candidate, str) or candidate.channel.unary or math.isnan(candidate.raw_mse):
             continue
         try:
             notions.certify(candidate.channel, notion)
         except BadData:
             continue
-        serving.append((candidate.raw_mse, mechanism.name, candidate.channel))
+        serving.append(candidate)
     if not serving:
         return "lip-response", notion.response
-    _, name, channel = min(serving, key=lambda option: option[0])
-    return f"lip-response or {name}", channel
+    choice = min(serving, key=lambda candidate: candidate.raw_mse)
+    return f"lip-response or {choice.mechanism.name}", choice.channel

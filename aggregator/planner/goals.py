@@ -149,24 +149,26 @@ def goal_plans(
     # The candidates for the mean, over rounded numbers (True), and for all other goals (False).
     weighed: dict[bool, list[Candidate]] = {}
     for goal in goals_of(question):
-        rounded = rounded_for_mean(replace(any_goal, goal=goal))
+        goal_question = rounded_for_mean(replace(any_goal, goal=goal))
         if (goal == "mean") not in weighed:
             computed = list(known) if goal != "mean" else []
             weighed[goal == "mean"] = computed or [
-                candidate for _, candidate in candidates(rounded) if isinstance(candidate, Candidate)
+                candidate for _, candidate in candidates(goal_question) if isinstance(candidate, Candidate)
             ]
-        choice, _ = best_candidate(rounded, weighed[goal == "mean"], most_bits_of(rounded, most_bits))
-        yield _GoalPlanner(any_goal, rounded, choice).plan(goal, reports, shares if goal == "ranges" else distances)
+        choice, _ = best_candidate(goal_question, weighed[goal == "mean"], most_bits_of(goal_question, most_bits))
+        yield _GoalPlanner(any_goal, goal_question, choice).plan(
+            goal, reports, shares if goal == "ranges" else distances
+        )
 
 
 class _GoalPlanner:
     """The expected errors of one choice of a mechanism, for any number of people."""
 
-    def __init__(self, question: PlannedQuestion, rounded: PlannedQuestion, choice: Candidate) -> None:
-        self._rounded, self._choice = rounded, choice
+    def __init__(self, question: PlannedQuestion, goal_question: PlannedQuestion, choice: Candidate) -> None:
+        self._goal_question, self._choice = goal_question, choice
         self._length, self._unit = length_of(question), unit_of(question.domain)
         # The distribution cannot be estimated from a few rounded numbers.
-        self._all_values = rounded.size == question.size
+        self._all_values = goal_question.size == question.size
 
     def _simulated(self, people: int) -> OrderedError:
         return simulated_error(self._choice.channel, people, PLAN_SURVEYS)
@@ -174,7 +176,7 @@ class _GoalPlanner:
     def plan(self, goal: str, reports: int, target_errors: Sequence[float]) -> GoalPlan:
         errors = self._errors(reports)
         people = {error: self._people(goal, error, reports) for error in target_errors}
-        return GoalPlan(goal, self._rounded, self._choice, reports, errors, self._unit, people)
+        return GoalPlan(goal, self._goal_question, self._choice, reports, errors, self._unit, people)
 
     def _errors(self, reports: int) -> GoalErrors:
         simulated = self._simulated(reports) if self._all_values else None

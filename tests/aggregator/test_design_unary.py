@@ -207,7 +207,7 @@ def test_the_barrier_finds_the_optimum(sizes, budgets):
 def test_worst_total_variances_have_the_stated_values(sizes, budgets, totals):
     """opt0, opt1, opt2 and OUE at the smallest budget have the stated worst-case total variances per person."""
     levels = np.minimum.outer(budgets, budgets)
-    for kind, total in zip(idue.KINDS, totals, strict=False):
+    for kind, total in zip(idue.VARIANTS, totals, strict=False):
         assert idue.worst_error(sizes, *idue.optimum(sizes, levels, kind)) == pytest.approx(total, rel=5e-4)
     plain = np.array([0.5]), np.array([1 / (math.exp(min(budgets)) + 1)])
     assert idue.worst_error([sum(sizes)], *plain) == pytest.approx(totals[3], rel=5e-4)
@@ -236,7 +236,7 @@ def test_table_1_has_the_exact_variances():
     assert total + of_c.max() == pytest.approx(8.567, abs=1e-3)
 
 
-@pytest.mark.parametrize("kind", idue.KINDS)
+@pytest.mark.parametrize("kind", idue.VARIANTS)
 @pytest.mark.parametrize("function", ["minid", "avgid"])
 def test_idue_is_certified(kind, function):
     """For random budgets from 0.01 to 20 nats, the exact audit certifies every kind for MinID- and AvgID-LDP.

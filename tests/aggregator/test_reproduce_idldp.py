@@ -222,7 +222,7 @@ def test_measures_equal_values_computed_by_hand():
 # Lower bounds
 
 
-@pytest.mark.parametrize("kind", idue.KINDS)
+@pytest.mark.parametrize("kind", idue.VARIANTS)
 @pytest.mark.parametrize("eps", [0.2, 1.0, 4.0])
 def test_no_unary_encoding_is_below_the_floor(eps, kind):
     """For budgets of many kinds every item's variance is at least e^eps / (e^eps - 1)^2, whether people have the

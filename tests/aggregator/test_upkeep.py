@@ -136,7 +136,7 @@ def test_compaction_changes_only_files(study, before):
     reports = done["reports"]
     assert (reports.before.files, reports.after.files, reports.retained.files) == (7, 3, 7)
     assert (done["rejects"].before.files, done["rejects"].after.files) == (3, 1)
-    assert all(not one.removed.files and not one.left for one in done.values())
+    assert all(not one.removed.files and not one.unchanged for one in done.values())
     assert take(study, report(0, PLAIN, 0)).refused == {"replayed": 1}
     assert take(study, report(6, PLAIN, 6)).accepted == 1
 
@@ -186,7 +186,7 @@ def test_compaction_retries_when_others_commit(study, monkeypatch):
     monkeypatch.setattr(compaction, "rewrite", late)
     monkeypatch.setattr(tables.time, "sleep", lambda _: None)
     done = {one.table: one for one in compact(study, now=time.time())}
-    assert (len(others), done["reports"].left, done["reports"].after.files) == (2, 0, 3)
+    assert (len(others), done["reports"].unchanged, done["reports"].after.files) == (2, 0, 3)
     counts = study.tally(PLAIN, 0).counts.tolist()
     assert counts == [1, 1, 1, 1, 1, 0, 1, 1] + [0] * 8
 
@@ -197,7 +197,7 @@ def test_a_partition_that_others_keep_committing_to_is_left(study, monkeypatch):
     monkeypatch.setattr(compaction, "rewrite", lambda *_: False)
     monkeypatch.setattr(tables.time, "sleep", lambda _: None)
     before = versions(study)
-    assert [one.left for one in compact(study, now=time.time())] == [1, 0, 3, 1]
+    assert [one.unchanged for one in compact(study, now=time.time())] == [1, 0, 3, 1]
     assert versions(study) == before
     warning = "3 partitions of reports could not be merged, because other processes write to this table"
     assert warning in run(study.path, "compact").stderr

@@ -34,19 +34,19 @@ from protocol.channels.bits.channel import Bits
 from protocol.domain.items import Items
 from protocol.notions.graded import Graded
 
-KINDS = ("opt0", "opt1", "opt2")
+VARIANTS = ("opt0", "opt1", "opt2")
 
 
-def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> Bits:
+def idue(notion: Graded, variant: str = "opt0", shown_count: int | None = None) -> Bits:
     """Return the input-discriminative unary encoding with the least worst-case error under ``notion``.
 
     Args:
-        kind: the paper's variant, one of ``KINDS``.
+        variant: the paper's variant, one of ``VARIANTS``.
         shown_count: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs. For item sets
             these inputs are the items; the dummies after the items are protected, but their shares are not shown (Gu
             et al. 2020, sec. VI-B).
     Raises:
-        ValueError: an unknown kind, or a class without a shown input.
+        ValueError: an unknown variant, or a class without a shown input.
     """
     input_count = sum(map(len, notion.inputs_by_class))
     counted = input_count if shown_count is None else shown_count
@@ -56,7 +56,7 @@ def idue(notion: Graded, kind: str = "opt0", shown_count: int | None = None) -> 
     levels = np.full((len(sizes), len(sizes)), np.inf)
     for c, d, level in notion.bounds():
         levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)
-    a, b = optimum(sizes, levels, kind)
+    a, b = optimum(sizes, levels, variant)
     chances = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
     class_of = [0] * input_count
     for number, members in enumerate(notion.inputs_by_class):
@@ -105,25 +105,25 @@ def worst_error(sizes: Sequence[int], a: Floats, b: Floats) -> float:
     return float(np.asarray(sizes) @ variances + ((1 - a - b) / spread).max())
 
 
-def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[Floats, Floats]:
+def optimum(sizes: Sequence[int], levels: Floats, variant: str = "opt0") -> tuple[Floats, Floats]:
     """Return a and b of each class, with the least worst-case error.
 
     Args:
         sizes: m, the number of inputs of each class whose shares an estimate shows, at least one.
         levels: (t, t) the bound between inputs of two classes in nats; infinite for a pair without a bound. A class
             without any bound is sent unperturbed: a = 1, b = 0.
-        kind: the paper's variant, one of ``KINDS``.
+        variant: the paper's variant, one of ``VARIANTS``.
     Raises:
-        ValueError: an unknown kind, or no pair has a bound.
+        ValueError: an unknown variant, or no pair has a bound.
     """
     problems: dict[str, type[_Encoding]] = {"opt0": _Free, "opt1": _Symmetric, "opt2": _Half}
-    if kind not in problems:
-        raise ValueError(f"unknown kind of IDUE {kind!r}; expected one of {', '.join(KINDS)}")
+    if variant not in problems:
+        raise ValueError(f"unknown variant of IDUE {variant!r}; expected one of {', '.join(VARIANTS)}")
     bounded = np.isfinite(levels).any(axis=1)
     if not bounded.any():
         raise ValueError("no pair of classes has a finite bound; at least one is needed")
     a, b = np.ones(len(sizes)), np.zeros(len(sizes))
-    problem = problems[kind](np.asarray(sizes, dtype=np.float64)[bounded], levels[np.ix_(bounded, bounded)])
+    problem = problems[variant](np.asarray(sizes, dtype=np.float64)[bounded], levels[np.ix_(bounded, bounded)])
     a[bounded], b[bounded] = problem.chances(minimum(problem))
     return a, b
 
@@ -142,9 +142,9 @@ class _Encoding(Problem):
 
     def _incidence(self, left: int, right: int, width: int) -> Floats:
         rows = np.zeros((len(self.pairs), width))
-        places = np.arange(len(self.pairs))
-        np.add.at(rows, (places, left + self.pairs[:, 0]), 1.0)
-        np.add.at(rows, (places, right + self.pairs[:, 1]), 1.0)
+        pair_rows = np.arange(len(self.pairs))
+        np.add.at(rows, (pair_rows, left + self.pairs[:, 0]), 1.0)
+        np.add.at(rows, (pair_rows, right + self.pairs[:, 1]), 1.0)
         return rows
 
 
@@ -227,9 +227,9 @@ class _Half(_Encoding):
         t = self.count
         steep = np.exp(self.bounds)
         rows = np.zeros((len(self.pairs), t))
-        places = np.arange(len(self.pairs))
-        np.add.at(rows, (places, self.pairs[:, 0]), -1.0)
-        np.add.at(rows, (places, self.pairs[:, 1]), -1 / steep)
+        pair_rows = np.arange(len(self.pairs))
+        np.add.at(rows, (pair_rows, self.pairs[:, 0]), -1.0)
+        np.add.at(rows, (pair_rows, self.pairs[:, 1]), -1 / steep)
         self.rows = np.vstack([rows, np.eye(t), -np.eye(t)])
         self.limits = np.concatenate([-1 / steep, np.full(t, 0.5), np.zeros(t)])
         self.start = np.full(t, (1 / (steep.min() + 1) + 0.5) / 2)
@@ -258,12 +258,12 @@ def _chances(u: Floats, v: Floats) -> tuple[Floats, Floats]:
     return other * np.exp(u), other
 
 
-def _graded(kind: str) -> Callable[[PlannedQuestion], Recipe | str]:
+def _graded(variant: str) -> Callable[[PlannedQuestion], Recipe | str]:
     def recipe(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, Graded):
             return "it needs one budget for each value: notion minid or avgid"
-        return lambda: idue(notion, kind, question.shown_inputs.count)
+        return lambda: idue(notion, variant, question.shown_inputs.count)
 
     return recipe
 

@@ -133,8 +133,8 @@ class GradedDecoder(Decoder):
     @cached_property
     def vector_increments(self) -> VectorIncrements:
         less, beyond = self._common
-        number = len(self._channel.inputs_by_class)
-        inverse_skewness, smallest, largest = np.empty(number), np.empty(number), np.empty(number)
+        class_count = len(self._channel.inputs_by_class)
+        inverse_skewness, smallest, largest = np.empty(class_count), np.empty(class_count), np.empty(class_count)
         for place, members in enumerate(self._channel.inputs_by_class):
             x = members[0]  # all inputs of a class have the same a and u
             common = self._factor[x] * less + self._part[x] * beyond

@@ -115,9 +115,9 @@ class _OutsideWeights(Problem):
         self._f, self._counts = f, counts
         pairs = np.argwhere(np.isfinite(bounds))
         steep = np.exp(bounds[tuple(pairs.T)])
-        rows, places = np.zeros((len(pairs), len(counts))), np.arange(len(pairs))
-        np.add.at(rows, (places, pairs[:, 0]), f - 1)
-        np.add.at(rows, (places, pairs[:, 1]), -f * steep)
+        rows, pair_rows = np.zeros((len(pairs), len(counts))), np.arange(len(pairs))
+        np.add.at(rows, (pair_rows, pairs[:, 0]), f - 1)
+        np.add.at(rows, (pair_rows, pairs[:, 1]), -f * steep)
         self.rows = np.vstack([rows, np.eye(len(counts))])
         self.limits = np.concatenate([np.full(len(pairs), -1.0), np.ones(len(counts))])
         bound = float(steep.min())

@@ -36,8 +36,11 @@ less than a thousandth of this part if all corners are listed."""
 _PRICED = 1e-7
 """A corner is added if its reduced cost is more than this part of the gain."""
 _TRIES = 400
+"""Number of random changes of the gains with which each round searches for corners."""
 _ADDED = 200
+"""Maximum number of corners that a round adds."""
 _KEPT = 3000
+"""Number of corners above which those without weight are dropped."""
 _LEAST_WEIGHT = 1e-12
 
 
@@ -182,10 +185,12 @@ def _corners(coordinates: Coordinates) -> Floats:
     lifts = np.where(high, coordinates.high, coordinates.low)
     corners = []
     for x in range(n):
-        some = lifts[~high[:, x]].copy()
-        some[:, x] = 0
-        some[:, x] = (coordinates.budget - some @ coordinates.mass) / coordinates.mass[x]
-        corners.append(some[(some[:, x] >= coordinates.low - 1e-12) & (some[:, x] <= coordinates.high + 1e-12)])
+        candidates = lifts[~high[:, x]].copy()
+        candidates[:, x] = 0
+        candidates[:, x] = (coordinates.budget - candidates @ coordinates.mass) / coordinates.mass[x]
+        corners.append(
+            candidates[(candidates[:, x] >= coordinates.low - 1e-12) & (candidates[:, x] <= coordinates.high + 1e-12)]
+        )
     lifts_of_corners = np.concatenate(corners)
     clipped: Floats = np.clip(lifts_of_corners, coordinates.low, coordinates.high)
     return clipped

@@ -34,9 +34,9 @@ class WaveDecoder(Decoder):
         self._half, self._span = channel.half_width, channel.span
         self._inside, self._outside = channel.inside / unit, channel.outside / unit
         self._gap = (channel.inside - channel.outside) / unit
-        places = np.arange(self.features)
-        self._first = np.maximum(places - 2 * channel.half_width, 0)
-        self._stop = np.minimum(places, self.inputs - 1) + 1
+        outputs = np.arange(self.features)
+        self._first = np.maximum(outputs - 2 * channel.half_width, 0)
+        self._stop = np.minimum(outputs, self.inputs - 1) + 1
 
     def _near(self, p: Floats) -> Floats:
         """Return the mass of the inputs whose window contains each output, shape (m,)."""

@@ -56,8 +56,8 @@ class _Arcs:
         layout = channel.circle.layout(order)
         cut = np.asarray(layout.cut, dtype=np.int64)
         before = np.array([part / ONE for part in layout.before])
-        places = np.arange(len(layout.sequence))
-        first = np.searchsorted(cut + (before > 0), places, side="right") - 1
+        positions = np.arange(len(layout.sequence))
+        first = np.searchsorted(cut + (before > 0), positions, side="right") - 1
         return cls(np.asarray(layout.sequence, dtype=np.int64), cut, before, first)
 
     def masses(self, p: Floats) -> Floats:

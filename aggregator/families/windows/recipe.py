@@ -40,10 +40,13 @@ in squared lifts."""
 
 _LEAST_ORDERS = 8
 _ORDERS_PER_NEEDED = 4
+"""The number of orders, as a multiple of the least number with which all rare inputs can be estimated."""
 _ORDERS_OF_MANY = 2
+"""The same multiple for domains that are too large for an unbiased estimate."""
 _MOST_CELLS = 2**13
 _LEAST_OUTPUTS = 2**12
 _OUTPUTS_PER_INPUT = 16
+"""The number of outputs of one order is limited to this multiple of the inputs, but at least to ``_LEAST_OUTPUTS``."""
 _EQUAL_GAIN = 5e-4
 """Among the designs whose gain is within this part of the best gain, the design with the fewest outputs is used."""
 _SPARE = 2.0**-24
@@ -143,7 +146,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     """
     notion = Lip(level, tuple(prior), radius)
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
-    guess = 1 - float((distribution**2).sum())
+    prior_error = 1 - float((distribution**2).sum())
     designs: list[tuple[float, int, int, int, float]] = []
     sizes: set[int] = set()
     for heavies in HEAVIES:
@@ -171,7 +174,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         designs = [
             design for design in designs if design[0] <= most_error and design[1] <= MOST_CELLS // len(prior)
         ] or designs
-    acceptable = guess - (guess - min(designs)[0]) * (1 - _EQUAL_GAIN)
+    acceptable = prior_error - (prior_error - min(designs)[0]) * (1 - _EQUAL_GAIN)
     _, _, heavies, cells, part = min(
         (design for design in designs if design[0] <= acceptable), key=lambda design: design[1]
     )
@@ -288,7 +291,7 @@ def _integer_channel(design: _Design, prior: Sequence[int], orders: int) -> Wind
     output gets the remainder."""
     split, cells = design.split, design.cells
     unit = ONE * (1 - _SPARE)
-    named = {*split.singles, *split.heavies}
+    not_rare = {*split.singles, *split.heavies}
     singles = []
     for x in split.singles:
         p = float(split.distribution[x])
@@ -305,7 +308,7 @@ def _integer_channel(design: _Design, prior: Sequence[int], orders: int) -> Wind
                  tuple(round(scale * float(lift)) for lift in lifts[:-1]))
         )  # fmt: skip
     return Windows(
-        tuple(0 if x in named else weight for x, weight in enumerate(prior)),
+        tuple(0 if x in not_rare else weight for x, weight in enumerate(prior)),
         cells, orders, tuple(split.heavies), tuple(singles), tuple(types),
     )  # fmt: skip
 

@@ -81,9 +81,9 @@ def table_1(setting: Setting) -> ExperimentResult:
     larger = []
     for name, budgets, class_sizes in LARGER:
         bounds = np.minimum.outer(budgets, budgets)
-        worst = [idue.worst_error(class_sizes, *idue.optimum(class_sizes, bounds, kind)) for kind in idue.KINDS]
+        worst = [idue.worst_error(class_sizes, *idue.optimum(class_sizes, bounds, kind)) for kind in idue.VARIANTS]
         plain = unary.oue(sum(class_sizes), exact.level_from(min(budgets)))
-        text = ", ".join(f"{kind} {error:.4g}" for kind, error in zip(idue.KINDS, worst, strict=True))
+        text = ", ".join(f"{kind} {error:.4g}" for kind, error in zip(idue.VARIANTS, worst, strict=True))
         larger.append(f"{name}: {text}, OUE {total(plain)[1]:.4g}")
     findings = (
         Finding(
