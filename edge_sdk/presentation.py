@@ -167,7 +167,7 @@ def _choices(domain: Domain, translated: Domain) -> AnswerChoices:
         numbers = AnswerChoices(
             domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.decimal_places, line=domain
         )
-        return replace(numbers, unit=translated.unit, spacing="" if domain.random else spacing)
+        return replace(numbers, unit=translated.unit, spacing="" if domain.rounds_randomly else spacing)
     if isinstance(domain, Dates) and domain.size > FEW_DAYS:
         return AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], line=domain)
     if isinstance(domain, Buckets):

@@ -137,7 +137,7 @@ def rounded_up(number: Fraction, digits: int = FACTOR_DIGITS) -> Fraction:
     return math.ceil(number / unit) * unit
 
 
-def written(number: Fraction, point: str = ".", group: str = ",") -> str:
+def decimal_text(number: Fraction, point: str = ".", group: str = ",") -> str:
     """Return a decimal in full, without trailing zeros: 2.8, 12,000; above 10^15 the next power of ten: 10^44.
 
     Args:
@@ -167,7 +167,7 @@ def in_nats(level: int) -> str:
     Args:
         level: nanonats.
     """
-    digits = written(Fraction(abs(level), NANONATS), group="")
+    digits = decimal_text(Fraction(abs(level), NANONATS), group="")
     return f"{'-' if level < 0 else ''}{digits} {'nat' if abs(level) == NANONATS else 'nats'}"
 
 

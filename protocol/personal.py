@@ -77,7 +77,7 @@ def mean_squared_posterior(prior: Sequence[int], channel: Channel) -> int:
 
 
 @lru_cache(maxsize=4)
-def own_channel(prior: tuple[int, ...], level: int, campaign_channel: Channel) -> Channel:
+def declared_prior_channel(prior: tuple[int, ...], level: int, campaign_channel: Channel) -> Channel:
     """Return the channel for a declared ``prior``: the response of the rule, or the offered LDP channel if it is more
     accurate.
 
@@ -97,7 +97,8 @@ def posterior(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]
 
         P(x|y) is proportional to P_x * w(x, y)
 
-    Weights that differ by a common factor are the same prior, and ``own_channel`` returns the same channel for them.
+    Weights that differ by a common factor are the same prior, and ``declared_prior_channel`` returns the same channel
+    for them.
     """
     return tuple(weight * channel.weight(x, y) for x, weight in enumerate(prior))
 

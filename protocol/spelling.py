@@ -8,18 +8,18 @@ ALIKE = 0.75
 """An unknown name is taken for a misspelling of a known one from this difflib ratio on."""
 
 
-def nearest_name(written: str, names: Iterable[str]) -> str | None:
+def nearest_name(name: str, names: Iterable[str]) -> str | None:
     """Return the most similar of ``names``; None if no name is similar. Case and outer blanks do not count."""
     import difflib  # imported here because a command without an error does not need it
 
-    known = {folded(name): name for name in sorted(names)}
-    near = difflib.get_close_matches(folded(written), known, 1, ALIKE)
+    known = {folded(known_name): known_name for known_name in sorted(names)}
+    near = difflib.get_close_matches(folded(name), known, 1, ALIKE)
     return known[near[0]] if near else None
 
 
-def suggestion(written: str, names: Iterable[str]) -> str:
+def suggestion(name: str, names: Iterable[str]) -> str:
     """Return "; did you mean ...?" with the most similar of ``names``; empty if no name is similar."""
-    near = nearest_name(written, names)
+    near = nearest_name(name, names)
     return "" if near is None else f"; did you mean {near!r}?"
 
 

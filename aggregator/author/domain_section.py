@@ -49,7 +49,7 @@ def _domain_of(section: Section) -> Domain:
         return _numbers(section)
     if kind == "date":
         step = count(section, "step", 1)
-        return Dates.of(_day(section, "first"), _day(section, "last"), step, clamp=_clamps(section))
+        return Dates.of(_day(section, "first"), _day(section, "last"), step, clamps=_clamps(section))
     padding = section.take("padding", int, 'the number of items a set is padded to, or "auto"')
     return Items(padding, _items(section))
 
@@ -61,7 +61,7 @@ def _numbers(section: Section) -> NumberRange:
     step = section.take("step", number, "the distance between two neighbouring numbers", default=1)
     unit = section.take("unit", str, "the unit of the numbers, such as years", default="")
     random = section.choice("rounding", ("nearest", "random"), default="nearest") == "random"
-    return NumberRange.of(low, high, step, random=random, clamp=_clamps(section), unit=unit)
+    return NumberRange.of(low, high, step, rounds_randomly=random, clamps=_clamps(section), unit=unit)
 
 
 def _day(section: Section, name: str) -> str:

@@ -48,7 +48,7 @@ def with_bins(domain: NumberRange, limit: int) -> NumberRange:
     step = factor * domain.step
     ends = (domain.low, domain.low + math.ceil(steps / factor) * step)
     numbers = (Fraction(number, 10**domain.decimal_places) for number in (*ends, step))
-    return NumberRange.of(*numbers, random=domain.random, clamp=domain.clamp, unit=domain.unit)
+    return NumberRange.of(*numbers, rounds_randomly=domain.rounds_randomly, clamps=domain.clamps, unit=domain.unit)
 
 
 def form_with_bins(

@@ -98,7 +98,7 @@ def possible(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
 
 def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.bool_]:
     """Return for each prior whether people who declare it answer through the offered channel, as
-    ``personal.own_channel`` decides.
+    ``personal.declared_prior_channel`` decides.
 
     Floats are used if they certainly give the same result as the protocol's integers; otherwise the integers are used.
 
@@ -122,7 +122,7 @@ def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.
         takes[start : start + SOME] = more > 0
         for near in np.flatnonzero(np.abs(more) < ROUNDING).tolist():
             prior = tuple(some[near].tolist())
-            takes[start + near] = personal.own_channel(prior, level, offered) == offered
+            takes[start + near] = personal.declared_prior_channel(prior, level, offered) == offered
     return takes
 
 

@@ -75,6 +75,6 @@ def _edged(domain: NumberRange) -> Iterator[NumberRange]:
             return
         try:
             step = (high - low) / (count - 1)
-            yield NumberRange.of(low, high, step, random=True, clamp=domain.clamp, unit=domain.unit)
+            yield NumberRange.of(low, high, step, rounds_randomly=True, clamps=domain.clamps, unit=domain.unit)
         except DomainError:  # the step has too many decimal places
             continue

@@ -206,7 +206,7 @@ def _other_levels(audit: Audit) -> list[tuple[str, str]]:
         rows.append(("", f"{secrets[worst.secret]!r} against {secrets[worst.other]!r}, {scenario}"))
     for row in table.curve:
         deltas = [
-            f"{exact.written(exact.rounded_up(Fraction(delta.above), 3))} {name}"
+            f"{exact.decimal_text(exact.rounded_up(Fraction(delta.float_above), 3))} {name}"
             for name, delta in (("LDP", row.ldp), (f"LIP, {audit.prior} prior", row.lip))
             if delta is not None
         ]
@@ -226,7 +226,7 @@ def _other_levels(audit: Audit) -> list[tuple[str, str]]:
 
 def _percent_above(share: Fraction) -> str:
     """Return a share in percent, rounded up to a tenth, so that no disclosure is understated."""
-    return f"{exact.written(Fraction(math.ceil(1000 * share), 10))}%"
+    return f"{exact.decimal_text(Fraction(math.ceil(1000 * share), 10))}%"
 
 
 def release_table(release: Release) -> Table:
@@ -333,7 +333,7 @@ def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
     """Return the row that describes a declared ball of priors; empty without a ball."""
     if not isinstance(notion, Lip) or certificate.ball_level is None:
         return []
-    radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
+    radius = exact.decimal_text(Fraction(notion.radius, RADIUS_UNITS))
     level = exact.in_nats(certificate.ball_level)
     text = f"{level} for every prior within {radius} of the declared one, in total variation"
     return [("other priors", text)]

@@ -172,7 +172,7 @@ def _level_rows(audit: Audit) -> list[tuple[str, str]]:
         ("plain LDP", "none" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
     ]
     if isinstance(campaign.notion, Lip) and certificate.ball_level is not None:
-        radius = exact.written(Fraction(campaign.notion.radius, RADIUS_UNITS))
+        radius = exact.decimal_text(Fraction(campaign.notion.radius, RADIUS_UNITS))
         near = f"LIP for every prior within {radius} of the campaign's"
         rows.append((near, f"{exact.in_nats(certificate.ball_level)}: a factor of {_factor(certificate.ball_level)}"))
     rows += levels_of(audit).values()
@@ -197,9 +197,9 @@ def _level_rows(audit: Audit) -> list[tuple[str, str]]:
 
 def _factor(level: int) -> str:
     """Return e^level as text, rounded up."""
-    return exact.written(exact.factor_above(level))
+    return exact.decimal_text(exact.factor_above(level))
 
 
 def _larger(level: int) -> str:
     """Return the larger of two probabilities whose ratio is e^level, rounded up to a tenth of a percent."""
-    return f"{exact.written(Fraction(math.ceil(1000 * exact.posterior_above(level)), 10))}%"
+    return f"{exact.decimal_text(Fraction(math.ceil(1000 * exact.posterior_above(level)), 10))}%"

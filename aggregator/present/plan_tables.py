@@ -228,7 +228,7 @@ def _promised(question: PlannedQuestion) -> str:
     notion = question.notion
     words = f"{notion.name} at {exact.in_nats(notion.level)}"
     if isinstance(notion, Lip) and notion.radius:
-        words += f" for every prior within {exact.written(Fraction(notion.radius, RADIUS_UNITS))}"
+        words += f" for every prior within {exact.decimal_text(Fraction(notion.radius, RADIUS_UNITS))}"
     return words
 
 

@@ -73,7 +73,7 @@ def factor(nanonats: int, point: str, group: str) -> str:
         nanonats: the level.
         point, group: the decimal point and the mark between thousands in the person's language.
     """
-    return exact.written(exact.factor_above(nanonats), point, group)
+    return exact.decimal_text(exact.factor_above(nanonats), point, group)
 
 
 def _nanonats(nats: float) -> int:

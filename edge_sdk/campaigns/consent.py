@@ -46,7 +46,7 @@ def agree(
     from protocol.domain import DITHER_BYTES
 
     named = Role(
-        None if as_class is None else joined.campaign.class_of(as_class),
+        None if as_class is None else joined.campaign.class_index_of(as_class),
         None if prior is None else declared_prior(joined.campaign, prior),
         personal_level(joined.campaign, level),
     )

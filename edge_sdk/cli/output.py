@@ -79,9 +79,9 @@ def _shown(name: str, value: object) -> str:
     if name in TIMES and isinstance(value, int):
         return moment(value)
     if name in ROUNDED_UP and isinstance(value, Fraction | float):
-        return f"{exact.written(Fraction(math.ceil(1000 * Fraction(value)), 10))}%"
+        return f"{exact.decimal_text(Fraction(math.ceil(1000 * Fraction(value)), 10))}%"
     if name in DELTAS and isinstance(value, float):
-        return exact.written(exact.rounded_up(Fraction(value), 3))
+        return exact.decimal_text(exact.rounded_up(Fraction(value), 3))
     if name in ROUNDED_DOWN and isinstance(value, Fraction):
-        return f"{exact.written(Fraction(math.floor(1000 * value), 10))}%"
+        return f"{exact.decimal_text(Fraction(math.floor(1000 * value), 10))}%"
     return str(value)

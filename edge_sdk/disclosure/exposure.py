@@ -68,7 +68,7 @@ class ViewChannel:
     def _preimage(self, domain: Domain, inputs: Sequence[int], z: int) -> int:
         """Return an element of ``inputs`` that the map sends to the channel's input ``z``."""
         if inputs == range(domain.size):
-            return self.map.first(domain, z)
+            return self.map.first_input(domain, z)
         return next(x for x in inputs if self.map.input(domain, x) == z)
 
 

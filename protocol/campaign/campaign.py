@@ -326,7 +326,7 @@ class Campaign:
         channel = self.views[view].channel
         return class_channels(channel, len(self.classes))[class_index] if self.classes else channel
 
-    def class_of(self, name: str) -> int:
+    def class_index_of(self, name: str) -> int:
         """Return the index of the class with this name.
 
         Args:

@@ -161,9 +161,9 @@ class NumberRange(Line):
     Attributes:
         low, high, step: the numbers times 10^decimal_places, as integers.
         decimal_places: the smallest number of decimal places with which all three are integers.
-        random: True if a number between two steps is rounded at random, so that means are unbiased; else it is rounded
-            to the nearest step, upwards if two are equally near.
-        clamp: True if a number outside the range is moved to the nearer end; else it is refused.
+        rounds_randomly: True if a number between two steps is rounded at random, so that means are unbiased; else it is
+            rounded to the nearest step, upwards if two are equally near.
+        clamps: True if a number outside the range is moved to the nearer end; else it is refused.
         unit: the unit of the numbers, such as "years"; "" for none.
     """
 
@@ -171,8 +171,8 @@ class NumberRange(Line):
     high: int
     step: int
     decimal_places: int
-    random: bool = False
-    clamp: bool = False
+    rounds_randomly: bool = False
+    clamps: bool = False
     unit: str = ""
     scaled: Sequence[int] = field(init=False, repr=False, compare=False)
     kind: ClassVar[str] = "number"
@@ -194,8 +194,8 @@ class NumberRange(Line):
         high: Number,
         step: Number = 1,
         *,
-        random: bool = False,
-        clamp: bool = False,
+        rounds_randomly: bool = False,
+        clamps: bool = False,
         unit: str = "",
     ) -> NumberRange:
         """Return a range of numbers as a person writes them: ``of(17, 90, unit="years")``.
@@ -204,7 +204,7 @@ class NumberRange(Line):
             DomainError
         """
         (scaled_low, scaled_high, scaled_step), places = _scaled((low, high, step), "a number's low, high and step")
-        return cls(scaled_low, scaled_high, scaled_step, places, random, clamp, unit)
+        return cls(scaled_low, scaled_high, scaled_step, places, rounds_randomly, clamps, unit)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -214,23 +214,15 @@ class NumberRange(Line):
         return replace(self, unit=names[0]) if names else self
 
     @property
-    def rounds_randomly(self) -> bool:
-        return self.random
-
-    @property
     def range_text(self) -> str:
         return f"{super().range_text} {self.unit}".strip()
-
-    @property
-    def clamps(self) -> bool:
-        return self.clamp
 
     @property
     def evenly_spaced(self) -> bool:
         return True
 
     def number(self, answer: Answer) -> Fraction:
-        if not self.clamp:
+        if not self.clamps:
             return super().number(answer)
         low, high = (Fraction(end, 10**self.decimal_places) for end in (self.low, self.high))
         return min(max(number_of(answer), low), high)
@@ -242,8 +234,8 @@ class NumberRange(Line):
             self.low,
             self.high,
             self.step,
-            int(self.random),
-            int(self.clamp),
+            int(self.rounds_randomly),
+            int(self.clamps),
             self.unit,
         ]
 
@@ -269,13 +261,13 @@ class Dates(Line):
     Attributes:
         low, high: the first and the last day, in days since 1970-01-01.
         step: distance of two inputs in days.
-        clamp: True if a day outside the range is moved to the nearer end; else it is refused.
+        clamps: True if a day outside the range is moved to the nearer end; else it is refused.
     """
 
     low: int
     high: int
     step: int = 1
-    clamp: bool = False
+    clamps: bool = False
     scaled: Sequence[int] = field(init=False, repr=False, compare=False)
     decimal_places: int = field(default=0, init=False, repr=False, compare=False)
     kind: ClassVar[str] = "date"
@@ -291,7 +283,7 @@ class Dates(Line):
         object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
 
     @classmethod
-    def of(cls, first: str, last: str, step: int = 1, *, clamp: bool = False) -> Dates:
+    def of(cls, first: str, last: str, step: int = 1, *, clamps: bool = False) -> Dates:
         """Return the days from ``first`` to ``last``: ``of("2026-01-01", "2026-12-31")``.
 
         Raises:
@@ -301,15 +293,11 @@ class Dates(Line):
             low, high = calendar.day_of(first), calendar.day_of(last)
         except ValueError as error:
             raise DomainError(f"the first and the last day: {error}") from None
-        return cls(low, high, step, clamp)
+        return cls(low, high, step, clamps)
 
     @property
     def rounds_randomly(self) -> bool:
         return False
-
-    @property
-    def clamps(self) -> bool:
-        return self.clamp
 
     @property
     def evenly_spaced(self) -> bool:
@@ -317,7 +305,7 @@ class Dates(Line):
 
     def number(self, answer: Answer) -> Fraction:
         day = Fraction(_day(answer))
-        if not self.clamp and not self.low <= day <= self.high:
+        if not self.clamps and not self.low <= day <= self.high:
             raise NotInDomain(f"the day lies outside {self.range_text}")
         return min(max(day, Fraction(self.low)), Fraction(self.high))
 
@@ -333,7 +321,7 @@ class Dates(Line):
         return calendar.text_of(_day(text))
 
     def encode(self) -> codec.Value:
-        return [self.kind, self.low, self.high, self.step, int(self.clamp)]
+        return [self.kind, self.low, self.high, self.step, int(self.clamps)]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Dates:

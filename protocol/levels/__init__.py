@@ -11,7 +11,7 @@ from __future__ import annotations
 from protocol.channels import structure_of
 from protocol.channels.structure import OutputClass, Structure, TooLarge
 from protocol.levels.leakage import bits_above, maximal_leakage, mutual_information
-from protocol.levels.level import Delta, Level, above, log_above
+from protocol.levels.level import Delta, Level, float_above, log_above
 from protocol.levels.metric import METRICS, Metric
 from protocol.levels.pairs import delta, geo, identifiability, ldp
 from protocol.levels.priors import (
@@ -38,10 +38,10 @@ __all__ = [
     "Scenario",
     "Structure",
     "TooLarge",
-    "above",
     "as_json",
     "bits_above",
     "delta",
+    "float_above",
     "geo",
     "identifiability",
     "largest_posterior",

@@ -58,12 +58,12 @@ class Delta:
     other: int | None
 
     @property
-    def above(self) -> float:
+    def float_above(self) -> float:
         """The smallest float that is not below ``value``."""
-        return above(self.value)
+        return float_above(self.value)
 
 
-def above(number: Fraction) -> float:
+def float_above(number: Fraction) -> float:
     """Return the smallest float that is not below ``number``."""
     nearest = float(number)
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)

@@ -246,8 +246,8 @@ def as_json(level_table: LevelTable, channels: Sequence[Channel]) -> dict[str, o
         "delta": [
             {
                 "epsilon": Level(row.epsilon).nats,
-                "ldp": None if row.ldp is None else row.ldp.above,
-                "lip": None if row.lip is None else row.lip.above,
+                "ldp": None if row.ldp is None else row.ldp.float_above,
+                "lip": None if row.lip is None else row.lip.float_above,
             }
             for row in level_table.curve
         ],

@@ -70,7 +70,7 @@ class DeclaredPrior(Notion):
         """
         if level or campaign_channel is None or campaign_channel == self.response:
             return personal.lip_response(prior, level or self.level)
-        return personal.own_channel(tuple(prior), self.level, campaign_channel)
+        return personal.declared_prior_channel(tuple(prior), self.level, campaign_channel)
 
     def certificate_of(
         self, prior: Sequence[int], campaign_channel: Channel | None = None, level: int = 0

@@ -115,7 +115,7 @@ class Lip(Notion):
         if level.nanonats > self.level:
             raise Uncertified(
                 f"the channel's level is {exact.in_nats(level.nanonats)} for a prior within the radius "
-                f"{exact.written(Fraction(self.radius, RADIUS_UNITS))} of the declared one, but lip declares "
+                f"{exact.decimal_text(Fraction(self.radius, RADIUS_UNITS))} of the declared one, but lip declares "
                 f"{exact.in_nats(self.level)} (output {channel.spelled(level.y or 0)}): declare a higher level or a "
                 "smaller radius, or choose a channel with more noise"
             )

@@ -107,7 +107,7 @@ class Promise:
             language: one of ``MARKS``.
         """
         sentences, marks = SENTENCES[language], MARKS[language]
-        numbers = {name: exact.written(number, *marks) for name, number in self._numbers()}
+        numbers = {name: exact.decimal_text(number, *marks) for name, number in self._numbers()}
         texts = []
         for key in self._keys():
             sentence = sentences[key]
@@ -141,5 +141,5 @@ class Promise:
 
     def as_json(self) -> dict[str, object]:
         """Return the promise as a JSON object; numbers are decimals written as text, so that they stay exact."""
-        numbers = {name: exact.written(number, group="") for name, number in self._numbers()}
+        numbers = {name: exact.decimal_text(number, group="") for name, number in self._numbers()}
         return {"kind": self.notion_name, **numbers, "unbounded": self.unbounded}

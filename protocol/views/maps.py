@@ -51,7 +51,7 @@ class Map(ABC):
     def input(self, domain: Domain, x: int) -> int:
         """Return the view's input for input ``x`` of the domain."""
 
-    def first(self, domain: Domain, z: int) -> int:
+    def first_input(self, domain: Domain, z: int) -> int:
         """Return the first input of the domain that is mapped to ``z``."""
         return next(x for x in range(domain.size) if self.input(domain, x) == z)
 
@@ -288,7 +288,7 @@ class QuestionsMap(Map):
             z = z * question.size + inputs[position]
         return z
 
-    def first(self, domain: Domain, z: int) -> int:
+    def first_input(self, domain: Domain, z: int) -> int:
         form = form_of(domain)
         inputs_by_position = dict(zip(self.positions, self.split(domain, z), strict=True))
         return form.join([inputs_by_position.get(position, 0) for position in range(len(form.questions))])

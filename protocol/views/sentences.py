@@ -77,6 +77,8 @@ def question_sentence(map_: Map, domain: Domain, view_count: int, language: str)
         key, count = "district" if is_grid else "group", map_.inputs(domain)
     marks = MARKS[language]
     sentence = SENTENCES[language][key].format(
-        factor=exact.written(Fraction(factor), *marks), count=exact.written(Fraction(count), *marks), names=names
+        factor=exact.decimal_text(Fraction(factor), *marks),
+        count=exact.decimal_text(Fraction(count), *marks),
+        names=names,
     )
     return sentence if view_count == 1 else f"{sentence} {SENTENCES[language][others]}"

@@ -295,7 +295,7 @@ def test_numbers_dates_and_orders_are_drafted():
         ('kind = "number"\nlow = 17\nhigh = 90\nunit = "years"', NumberRange(17, 90, 1, 0, unit="years")),
         (
             'kind = "number"\nlow = -0.5\nhigh = 1\nstep = 0.25\nrounding = "random"\nclamp = true',
-            NumberRange(-50, 100, 25, 2, random=True, clamp=True),
+            NumberRange(-50, 100, 25, 2, rounds_randomly=True, clamps=True),
         ),
         ('kind = "date"\nfirst = 1970-01-03\nlast = 1970-01-17\nstep = 7', Dates(2, 16, 7)),
         (VALUES + "\nordered = true", OrderedValues(("none", "primary", "secondary", "bachelor"))),

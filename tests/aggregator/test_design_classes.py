@@ -243,7 +243,7 @@ def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
     assert (mean.domain.rounds_randomly, mean.goal) == (True, "mean")
     errors = {}
     for size in (2, 3, 5, 9):
-        edged = NumberRange.of(0, 30, Fraction(30, size - 1), random=True)
+        edged = NumberRange.of(0, 30, Fraction(30, size - 1), rounds_randomly=True)
         try:
             asked = [PlannedQuestion(edged, Ldp(level), goal="mean", reports=2000) for level in (NAT, 2 * NAT)]
         except DomainError:

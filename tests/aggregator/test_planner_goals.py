@@ -96,7 +96,7 @@ def test_for_a_mean_numbers_are_rounded_at_random_to_few_values(draft):
         campaign = read_draft(path)
         domain = campaign.domain
         assert (domain.label(0), domain.label(domain.size - 1)) == ("17", "90")
-        assert (domain.unit, domain.clamp) == ("years", True)
+        assert (domain.unit, domain.clamps) == ("years", True)
         assert domain.rounds_randomly
         assert domain.size in EDGES
         sizes.append(domain.size)

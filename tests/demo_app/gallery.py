@@ -162,7 +162,7 @@ class Gallery(App):
         number.bind(on_answer=lambda _, text: self.note(text))
         card.add_widget(number)
         page.add_widget(card)
-        line = NumberRange.of(0, 40, 5, clamp=True)
+        line = NumberRange.of(0, 40, 5, clamps=True)
         counts = AnswerChoices(line.kind, line.size, line=line).counts_as
         card = Card()
         card.add_widget(NumberSlider(low=0, high=40, step=5, counts=counts, unit="km", name="way"))

@@ -320,7 +320,7 @@ def test_the_shown_envelope_is_the_uploaded_one(model, tmp_path, study):
         (None, "primary", "primary"),
         (Buckets.of([0, 10, 40]), "40", "40"),
         (NumberRange.of(17, 90, unit="years"), "40", "40"),
-        (Dates.of("2026-01-01", "2026-12-31", clamp=True), "2027-03-01", "2026-12-31"),
+        (Dates.of("2026-01-01", "2026-12-31", clamps=True), "2027-03-01", "2026-12-31"),
         (Grid(0, 10 * MICRO, 0, 10 * MICRO, 5 * MICRO), "2.5,7.5", "2.5,7.5"),
         (Items(1, ("tea", "milk", "soap")), "milk", "milk"),
     ],

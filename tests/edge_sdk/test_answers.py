@@ -251,12 +251,12 @@ def test_an_invalid_number_or_day_is_not_charged(open_device, domain, value, say
 @pytest.mark.parametrize(
     ("domain", "value", "kept"),
     [
-        (NumberRange.of(17, 90, clamp=True), "1e400", "90"),
-        (NumberRange.of(17, 90, clamp=True), -3, "17"),
+        (NumberRange.of(17, 90, clamps=True), "1e400", "90"),
+        (NumberRange.of(17, 90, clamps=True), -3, "17"),
         (AGES, "40.5", "41"),
         (NumberRange.of("-10.5", 40, "0.5"), -0.2, "0"),
         (Dates.of("2026-01-01", "2026-01-31", 10), "2026-01-20", "2026-01-11"),
-        (Dates.of("2026-01-01", "2026-01-31", clamp=True), "2030-01-01", "2026-01-31"),
+        (Dates.of("2026-01-01", "2026-01-31", clamps=True), "2030-01-01", "2026-01-31"),
     ],
 )
 def test_a_number_or_day_is_rounded_to_a_counted_value(open_device, domain, value, kept):

@@ -45,7 +45,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
     channel, inputs = SIGNED.campaign.views[view].channel, MAPS[view].inputs(FORM)
     lengths, drawn = set(), set()
     for z in range(inputs):
-        whole = FORM.parse(FORM.label(MAPS[view].first(FORM, z)))
+        whole = FORM.parse(FORM.label(MAPS[view].first_input(FORM, z)))
         dice = dice_of(DATA, view)
         device = open_device(urandom=dice)
         campaign_id = agreed(device, DATA, as_class=CLASSES[place])

@@ -53,10 +53,10 @@ def test_a_question_has_its_kind_size_and_labels(open_device, domain, kind, size
 def test_the_shown_number_is_the_one_that_the_device_reports():
     """The number or day as which an answer counts is the one that the device reports. It is empty if the answer itself
     counts, or if it is rounded at random. A number outside the range is refused if the campaign refuses it."""
-    steps = NumberRange.of(0, 10, "2.5", clamp=True)
+    steps = NumberRange.of(0, 10, "2.5", clamps=True)
     for typed, counted in (("2.5", ""), ("3.75", "5"), ("3.74", "2.5"), ("11", "10"), ("-1", "0")):
         assert AnswerChoices("number", 5, line=steps).counts_as(typed) == counted
-    assert AnswerChoices("number", 5, line=NumberRange.of(0, 10, 5, random=True)).counts_as("3") == ""
+    assert AnswerChoices("number", 5, line=NumberRange.of(0, 10, 5, rounds_randomly=True)).counts_as("3") == ""
     days = AnswerChoices("date", 3, line=Dates.of("2026-01-01", "2026-01-15", 7))
     assert (days.counts_as("2026-01-08"), days.counts_as("2026-01-14")) == ("", "2026-01-08")
     for text in ("2026-01-16", "2026-02-30", "soon"):
@@ -78,7 +78,7 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
     """The question has the ends, the decimal places and the unit; the terms state the range, and how other numbers
     count."""
     device = open_device()
-    asked = campaign(domain=NumberRange.of(17, 90, "0.5", unit="years", clamp=True))
+    asked = campaign(domain=NumberRange.of(17, 90, "0.5", unit="years", clamps=True))
     terms = device.join(asked)
     found = questions(device, terms.campaign_id)[0]
     assert (found.low, found.high, found.places, found.unit, found.spacing) == ("17", "90", 1, "years", "0.5")

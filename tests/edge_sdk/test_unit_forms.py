@@ -229,7 +229,7 @@ def test_a_check_shows_the_answer_of_each_reading(tmp_path, capsys, keys, progra
 def test_a_check_names_both_values_of_a_random_rounding():
     """The check names both values to which a reading may be rounded, and a single value if there is nothing to
     round."""
-    age = SourcedQuestion("age", NumberRange.of(17, 19, random=True), False, Source(), 0)
+    age = SourcedQuestion("age", NumberRange.of(17, 19, rounds_randomly=True), False, Source(), 0)
     assert [age.labels(age.answer(text)["age"]) for text in ("17.5", "18", "99")] == [("17", "18"), ("18",), ("19",)]
 
 

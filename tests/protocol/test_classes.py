@@ -192,9 +192,9 @@ def test_the_inputs_of_a_class_are_a_block() -> None:
             for y in range(12):
                 expected = CHANNELS[place].weight(x, y - 4 * place) << 64 if 4 * place <= y < 4 * place + 4 else 0
                 assert made.channel.weight(joint, y) == expected
-    assert made.class_of("gardeners") == 1
+    assert made.class_index_of("gardeners") == 1
     with pytest.raises(CampaignError, match="farmers, gardeners, others"):
-        made.class_of("strangers")
+        made.class_index_of("strangers")
     assert class_channels(made.channel, 3) == CHANNELS
 
 

@@ -53,7 +53,7 @@ ordered = labels.map(lambda found: OrderedValues(found.labels))
 ranges = st.builds(
     lambda low, step, count, places, random, clamp, unit: NumberRange.of(
         Fraction(low, 10**places), Fraction(low + step * count, 10**places), Fraction(step, 10**places),
-        random=random, clamp=clamp, unit=unit,
+        rounds_randomly=random, clamps=clamp, unit=unit,
     ),
     st.integers(-(10**9), 10**9), st.integers(1, 10**4), st.integers(1, 40), st.integers(0, 6),
     st.booleans(), st.booleans(), st.sampled_from(["", "h", "km/h", "years"]),
@@ -174,13 +174,13 @@ def test_a_number_becomes_the_nearest_step(asked: NumberRange, share: Fraction) 
     low, high, step = asked.points[0], asked.points[-1], asked.points[1] - asked.points[0]
     answer = low + share * (high - low)
     if not 0 <= share <= 1:
-        if asked.clamp:
+        if asked.clamps:
             assert asked.index(answer, ZERO) == (0 if share < 0 else asked.size - 1)
         else:
             with pytest.raises(NotInDomain):
                 asked.index(answer, ZERO)
         return
-    if asked.random:
+    if asked.rounds_randomly:
         assert {abs(asked.points[asked.index(answer, dither)] - answer) < step for dither in (ZERO, MOST)} == {True}
     else:
         assert asked.index(answer, ZERO) == asked.index(answer, MOST)
@@ -191,7 +191,7 @@ def test_a_number_becomes_the_nearest_step(asked: NumberRange, share: Fraction) 
 def test_evenly_spaced_numbers_are_buckets(asked: NumberRange) -> None:
     """A range that rounds at random gives the inputs of buckets with the same numbers as edges, under every dither."""
     twin = Buckets.of(asked.points)
-    alike = NumberRange(asked.low, asked.high, asked.step, asked.decimal_places, random=True)
+    alike = NumberRange(asked.low, asked.high, asked.step, asked.decimal_places, rounds_randomly=True)
     assert twin.points == alike.points
     assert twin.evenly_spaced == alike.evenly_spaced is True
     for share in (Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1)):
@@ -210,7 +210,7 @@ def test_a_day_becomes_the_last_listed_day_before_it(asked: Dates, away: int) ->
         x = asked.index(day.isoformat(), ZERO)
         assert asked.label(x) <= day.isoformat()
         assert x == asked.size - 1 or day.isoformat() < asked.label(x + 1)
-    elif asked.clamp:
+    elif asked.clamps:
         assert asked.index(day.isoformat(), ZERO) == (0 if since < asked.low else asked.size - 1)
     else:
         with pytest.raises(NotInDomain):
@@ -263,10 +263,10 @@ SECRETS: list[tuple[Domain, Answer]] = [
     (Buckets((0, 1), 0), "83117" * 2000),
     (NumberRange(0, 10, 1, 0), 83_117),
     (NumberRange(0, 10, 1, 0), "s3cret"),
-    (NumberRange(0, 10, 1, 0, clamp=True), float("nan")),
+    (NumberRange(0, 10, 1, 0, clamps=True), float("nan")),
     (Dates(0, 10), "8311-07-01"),
     (Dates(0, 10), "s3cret"),
-    (Dates(0, 10, clamp=True), "83117"),
+    (Dates(0, 10, clamps=True), "83117"),
     (OrderedValues(("no", "yes")), "perhaps-s3cret"),
 ]
 

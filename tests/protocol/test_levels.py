@@ -275,7 +275,7 @@ def test_delta_equals_brute_force(channel: Channel) -> None:
         )
         found = levels.delta(structure_of(channel), level)
         assert found.value == expected
-        assert found.above >= found.value
+        assert found.float_above >= found.value
         reached = sum(max(Fraction(), a - odds * b) for a, b in zip(rows[found.x], rows[found.other], strict=True))
         assert reached == expected
         assert found.value <= previous

@@ -11,7 +11,7 @@ import pytest
 
 from protocol.channels.windows.arrangement import Single, WindowType
 from protocol.channels.windows.channel import ONE, Windows
-from protocol.channels.windows.loss import Kinds
+from protocol.channels.windows.loss import InputGroups
 from tests.families.windows import random_windows
 from tests.protocol.test_channels import ChannelProperties
 
@@ -89,7 +89,7 @@ def test_the_largest_covered_part_is_the_maximum_over_arcs(name: str) -> None:
     rare = [x for x, arc in enumerate(channel.arcs) if arc]
     for members in [rare, *([x] for x in rare), *(draw.sample(rare, draw.randint(1, len(rare))) for _ in rare)]:
         for order in range(channel.orders):
-            coverage = channel.circle.coverage(order, Kinds.of(channel, members).rare)
+            coverage = channel.circle.coverage(order, InputGroups.of(channel, members).rare)
             for span in range(channel.cells + 1):
                 assert coverage.largest_parts(span) == [
                     max(channel.circle.covered(order, x, window, span) for x in members)

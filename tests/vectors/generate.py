@@ -290,9 +290,11 @@ def domain_cases() -> Iterator[Case]:
         "buckets": domain.Buckets.of([0, "2.5", 10]),
         "ordered": domain.OrderedValues(("never", "seldom", "often")),
         "number": domain.NumberRange.of(17, 90, unit="years"),
-        "number, rounded at random and clamped": domain.NumberRange.of("-0.5", "1", "0.25", random=True, clamp=True),
+        "number, rounded at random and clamped": domain.NumberRange.of(
+            "-0.5", "1", "0.25", rounds_randomly=True, clamps=True
+        ),
         "date": domain.Dates(-3, 11, 7),
-        "date, clamped": domain.Dates(20_000, 20_002, clamp=True),
+        "date, clamped": domain.Dates(20_000, 20_002, clamps=True),
         "buckets below zero": domain.Buckets.of(["-0.2", "-0.1", "0"]),
         "items": domain.Items(3, ("bread", "milk", "eggs", "rye bread")),
         "items by number, with a padding of 1": domain.Items(1, 5),
@@ -1784,7 +1786,7 @@ def enrolment_cases() -> Iterator[Case]:
 
 def answer_cases() -> Iterator[Case]:
     """Yield cases of a device in a campaign, from its secret and its random bytes to its envelopes."""
-    numbers = domain.NumberRange.of(0, 100, 25, random=True, clamp=True, unit="EUR")
+    numbers = domain.NumberRange.of(0, 100, 25, rounds_randomly=True, clamps=True, unit="EUR")
     items = domain.Items(2, ("tea", "coffee", "cocoa"))
     near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
     secrets = [bytes([number_] * 32) for number_ in range(1, 4)]

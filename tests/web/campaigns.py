@@ -61,9 +61,9 @@ TOWNS = campaign(
     title="Towns", question="Where did you grow up?", domain=Values(tuple(f"Town number {i}" for i in range(400)))
 )
 YESNO = campaign(title="Vote", question="Did you vote in the last election?", domain=Values(("yes", "no")))
-AGE = campaign(title="Age", question="How old are you?", domain=NumberRange.of(20, 90, 5, clamp=True, unit="years"))
+AGE = campaign(title="Age", question="How old are you?", domain=NumberRange.of(20, 90, 5, clamps=True, unit="years"))
 DAY = campaign(
-    title="Diagnosis", question="When were you diagnosed?", domain=Dates.of("2026-01-01", "2026-12-31", 7, clamp=True)
+    title="Diagnosis", question="When were you diagnosed?", domain=Dates.of("2026-01-01", "2026-12-31", 7, clamps=True)
 )
 HOME = campaign(
     title="Home", question="Where do you live?", domain=Grid(51_000_000, 53_000_000, 20_000_000, 22_000_000, 100_000)

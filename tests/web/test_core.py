@@ -184,12 +184,12 @@ def test_answers_become_the_inputs_of_python() -> None:
         return f"{chance.randrange(-110, 111) / 100}, {chance.randrange(-5, 1000)}e-2"
 
     asked: list[tuple[domain.Domain, Any]] = [
-        (domain.NumberRange.of(0, 10, clamp=True), lambda: "9" * chance.randrange(395, 406)),
+        (domain.NumberRange.of(0, 10, clamps=True), lambda: "9" * chance.randrange(395, 406)),
         (domain.Buckets.of(["-3.5", 0, "0.25", 100, 9999]), numeral),
         (domain.NumberRange.of("-5", "995.5", "0.5"), numeral),
-        (domain.NumberRange.of(0, 10_000, 8, random=True, clamp=True), numeral),
+        (domain.NumberRange.of(0, 10_000, 8, rounds_randomly=True, clamps=True), numeral),
         (domain.Dates.of("2024-01-31", "2024-12-31", 5), day),
-        (domain.Dates.of("2024-02-29", "2024-12-31", 306, clamp=True), day),
+        (domain.Dates.of("2024-02-29", "2024-12-31", 306, clamps=True), day),
         (domain.Grid(-(10**6), 10**6, 0, 9 * 10**6, 250_000), place),
         (domain.Items(3, 7), lambda: ";".join(chance.choices("1234567890", k=chance.randrange(6)))),
     ]

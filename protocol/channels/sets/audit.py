@@ -261,5 +261,5 @@ class TriplesStructure(SetsStructure):
         self.require_steps(len(inputs) * self.channel.support + self.channel.outputs, "listing its triples")
         masses = list(self.channel._masses(prior))
         for x in inputs:
-            having = (self.channel._having(x, place) for place in range(self.channel.support))
+            having = (self.channel._nth_with(x, place) for place in range(self.channel.support))
             yield x, min((y for y in having if y > 1), key=masses.__getitem__)

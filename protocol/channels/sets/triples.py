@@ -89,7 +89,7 @@ class Triples(SupportChannel):
         ring, d = divmod(block - 1, self.largest_distance)
         return ring * n + (b - d - 1) % n, ring * n + (b + d + 1) % n, (ring + 1) % 3 * n + b
 
-    def _having(self, x: int, place: int) -> int:
+    def _nth_with(self, x: int, place: int) -> int:
         """Return the ``place``-th of the cs triples with ``x``.
 
         They are ordered: the triple of block 0, then the triples with x as the point at b, then those with x as one of
@@ -102,7 +102,7 @@ class Triples(SupportChannel):
         block = (0, as_third, as_one_of_two)[(place > 0) + (turn > 0)]
         return block * self.ring_size + (a + turn) % self.ring_size
 
-    def _lacking(self, x: int, place: int) -> int:
+    def _nth_without(self, x: int, place: int) -> int:
         """Return the ``place``-th of the (n - 1) cs triples without ``x``.
 
         They are ordered by block, and within a block by b, without the place of x. For each distance on the ring of x,
@@ -132,14 +132,14 @@ class Triples(SupportChannel):
         draw = int.from_bytes(rand, "big")
         beyond = self.support * self.inside
         # For constant time, both candidates are computed; the bounds keep the unused one within its range.
-        own_triple = self._having(x, draw // self.inside % self.support)
-        other = self._lacking(x, max(draw - beyond - self.remainder, 0) // self.outside)
+        own_triple = self._nth_with(x, draw // self.inside % self.support)
+        other = self._nth_without(x, max(draw - beyond - self.remainder, 0) // self.outside)
         return (other, own_triple)[draw < beyond]
 
     def _distinguishing(self, x: int, other: int) -> int:
         # Two triples with x share no other point, so one of them does not contain x'. Neither triple is in block 0,
         # and only triples of block 0 have remainders.
-        return next(y for y in (self._having(x, 1), self._having(x, 2)) if other not in self.members(y))
+        return next(y for y in (self._nth_with(x, 1), self._nth_with(x, 2)) if other not in self.members(y))
 
     @property
     def prior_steps(self) -> int:

@@ -80,7 +80,7 @@ class WaveStructure(Structure):
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         channel, marginals = self.channel, self.marginals(prior)
-        nearest = _least_of_each(marginals, channel.span)
+        nearest = _window_minima(marginals, channel.span)
         overall = min(marginals)
         best = (0, 1, inputs[0])
         for x in inputs:
@@ -95,7 +95,7 @@ class WaveStructure(Structure):
         return best
 
 
-def _least_of_each(numbers: Sequence[int], span: int) -> list[int]:
+def _window_minima(numbers: Sequence[int], span: int) -> list[int]:
     """Return the minimum of every ``span`` neighbours, from the suffix and prefix minima of stretches of that
     length."""
     stretches = [numbers[start : start + span] for start in range(0, len(numbers), span)]

@@ -19,9 +19,9 @@ from protocol.channels.windows.circle import POINT_BITS
 
 def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> Loss:
     """Return the worst Q(y given x) / Q(y given x') over y, x in ``first``, x' in ``second``."""
-    some, others = Kinds.of(channel, first), Kinds.of(channel, second)
+    some, others = InputGroups.of(channel, first), InputGroups.of(channel, second)
     beside = [
-        (single.own_weight if single.x in some.named else single.other_weight,
+        (single.own_weight if single.x in some.singles else single.other_weight,
          single.own_weight if others.is_only(single.x) else single.other_weight)
         for single in channel.singles
     ]  # fmt: skip
@@ -61,7 +61,7 @@ def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> L
 def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     """Return the worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior)."""
     total = sum(prior)
-    everything = Kinds.of(channel, range(channel.inputs))
+    everything = InputGroups.of(channel, range(channel.inputs))
     numerator, denominator, output, is_above = 1, 1, 0, True
 
     # Both functions keep the largest ratio; all weights have the scale of marginal / total.
@@ -112,7 +112,7 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     return Loss(numerator, denominator, _witness(channel, max if is_above else min, everything, output), None, output)
 
 
-def _witness(channel: Arrangement, choose: Callable[..., int], kinds: Kinds, y: int) -> int:
+def _witness(channel: Arrangement, choose: Callable[..., int], kinds: InputGroups, y: int) -> int:
     """Return the input, of those in a set, for which output ``y`` is the most or the least probable."""
     candidates = sorted(kinds.rests)
     window = y - len(channel.singles) - 1
@@ -145,13 +145,13 @@ def _extremes(keys: Sequence[int], masses: Sequence[int], *, smallest: bool) -> 
 
 
 @dataclass(frozen=True)
-class Kinds:
+class InputGroups:
     """A set of inputs, grouped by the kinds that determine their weights.
 
     Attributes:
         channel: the channel of the inputs.
         places: the positions of the set's heavy inputs among the channel's.
-        named: the set's singles, by input.
+        singles: the set's singles, by input.
         rare: the set's rare inputs; None for all of the channel's.
         rests: inputs of the set that together have every weight of the output ``rest``.
         size: number of different inputs.
@@ -159,25 +159,25 @@ class Kinds:
 
     channel: Arrangement
     places: Sequence[int]
-    named: frozenset[int]
+    singles: frozenset[int]
     rare: frozenset[int] | None
     rests: Sequence[int]
     size: int
 
     @classmethod
-    def of(cls, channel: Arrangement, inputs: Sequence[int]) -> Kinds:
+    def of(cls, channel: Arrangement, inputs: Sequence[int]) -> InputGroups:
         """Return the set of these inputs, grouped."""
         members = frozenset(inputs)
         heavies = [x for x in channel.heavies if x in members]
-        named = frozenset(x for x in channel.single_of if x in members)
-        rare = members.difference(heavies, named)
-        rests = [*heavies, *named]
+        singles = frozenset(x for x in channel.single_of if x in members)
+        rare = members.difference(heavies, singles)
+        rests = [*heavies, *singles]
         if rare:
             rests.append(min(rare))
         return cls(
             channel,
             [channel.place_of[x] for x in heavies],
-            named,
+            singles,
             None if len(rare) == len(channel.circle.rare) else rare,
             rests,
             len(members),
@@ -185,13 +185,13 @@ class Kinds:
 
     def is_only(self, x: int) -> bool:
         """Return whether ``x``, a single, is the only input of the set."""
-        return self.size == 1 and x in self.named
+        return self.size == 1 and x in self.singles
 
     def flat(self, window_type: WindowType, choose: Callable[[list[int]], int], default: int) -> int:
         """Return the largest or least weight, over 2^128, of a window for inputs without an arc; ``default`` if none is
         in the set.
         """
         weights = [window_type.heavy_weights[place] for place in self.places]
-        if self.named:
+        if self.singles:
             weights.append(window_type.single_weight)
         return choose(weights) << POINT_BITS if weights else default
