@@ -26,7 +26,7 @@ from aggregator.families.decoder import Floats, Integers
 from aggregator.reproduce.formats import (
     UnreadableData,
     check_ins,
-    compact,
+    compact_arrays,
     grid_check_ins,
     lists,
     rentals,
@@ -198,7 +198,7 @@ class DataFolder:
         """
         path = self.file("clothing")
         if path.suffix == ".npz":
-            arrays = compact(path, "user", "item", "rating")
+            arrays = compact_arrays(path, "user", "item", "rating")
             user, item, rated = arrays["user"], arrays["item"], arrays["rating"] > 0
         else:
             user, item, rated = rentals(path)
@@ -206,7 +206,7 @@ class DataFolder:
         _, sizes = np.unique(user[rated], return_counts=True)
         source = SOURCES["clothing"]
         complete = len(user) == source.records
-        label = f"{_part(source.title, complete)}, {int(rated.sum()):,} rated rentals by {len(sizes):,} people"
+        label = f"{_label(source.title, complete)}, {int(rated.sum()):,} rated rentals by {len(sizes):,} people"
         return Baskets(np.append(0, np.cumsum(sizes)), item[rated][order].astype(np.int64), label, complete)
 
     def check_ins_on_grid(self) -> CheckIns:
@@ -223,15 +223,14 @@ class DataFolder:
         else:
             counts = grid_check_ins(path, GRID_ROWS, GRID_COLUMNS)
         complete = int(counts.sum()) == SOURCES["gowalla-grid"].records
-        return CheckIns(
-            counts, f"{_part('Gowalla', complete)}, {int(counts.sum()):,} check-ins in the United States", complete
-        )
+        label = f"{_label('Gowalla', complete)}, {int(counts.sum()):,} check-ins in the United States"
+        return CheckIns(counts, label, complete)
 
     def last_check_ins(self) -> LastCheckIns:
         """Return the districts of each user's last and earlier check-ins (Cho, Myers, Leskovec 2011)."""
         path = self.file("gowalla-last")
         if path.suffix == ".npz":
-            arrays = compact(path, "last_district", "early_offsets", "early_district", "early_count")
+            arrays = compact_arrays(path, "last_district", "early_offsets", "early_district", "early_count")
             last, complete = arrays["last_district"].astype(np.int64), False
             ends = arrays["early_offsets"].astype(np.int64)
             owner = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
@@ -247,24 +246,24 @@ class DataFolder:
             last, owner, district, count = _by_user(user, seconds, _districts(latitude, longitude))
             records = len(user)
             complete = records == SOURCES["gowalla-last"].records
-        label = f"{_part('Gowalla', complete)}, {len(last):,} users with {records:,} check-ins"
+        label = f"{_label('Gowalla', complete)}, {len(last):,} users with {records:,} check-ins"
         return LastCheckIns(last, owner, district, count, label, complete)
 
     def _baskets(self, name: str) -> Baskets:
         path, source = self.file(name), SOURCES[name]
         if path.suffix == ".npz":
-            arrays = compact(path, "offsets", "items")
+            arrays = compact_arrays(path, "offsets", "items")
             offsets, items = arrays["offsets"].astype(np.int64), arrays["items"].astype(np.int64)
             if offsets[0] or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
                 raise UnreadableData(f"{path.name}: its offsets must rise from 0 to {len(items)}, the number of items")
         else:
             offsets, items = lists(path)
         complete = len(items) == source.records
-        label = f"{_part(source.title, complete)}, {len(offsets) - 1:,} baskets with {len(items):,} items in them"
+        label = f"{_label(source.title, complete)}, {len(offsets) - 1:,} baskets with {len(items):,} items in them"
         return Baskets(offsets, items, label, complete)
 
 
-def _part(title: str, complete: bool) -> str:
+def _label(title: str, complete: bool) -> str:
     return f"{title}, whole" if complete else f"{title}, a part of it"
 
 

@@ -43,7 +43,7 @@ DASHES = ("-", "--", "-.", ":")
 LONG = (0, (8, 1.5, 1, 1.5, 1, 1.5))
 """The dash pattern of a fourth curve of the papers' mechanisms; dots are for those that violate the claimed level."""
 
-SPARSE = (0, (1, 2.6))
+FAR_DOTS = (0, (1, 2.6))
 """The dash pattern of a second curve that violates the claimed level, with dots farther apart."""
 
 COLOURS = 255
@@ -122,7 +122,7 @@ def _curve(axes: Axes, curve: Curve, place: int) -> Line2D:
     style: str | tuple[int, tuple[float, ...]] = dashes
     if place:
         invalid = curve.role == "invalid"
-        style = SPARSE if invalid else DASHES[(DASHES.index(dashes) + place) % len(DASHES)]
+        style = FAR_DOTS if invalid else DASHES[(DASHES.index(dashes) + place) % len(DASHES)]
         if curve.role == "published" and style == ":":
             style = LONG
     # If curves coincide, both remain visible in this order.

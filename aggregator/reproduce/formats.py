@@ -35,7 +35,7 @@ class UnreadableData(BadData):
     stage = "data set"
 
 
-def compact(path: Path, *names: str) -> dict[str, NDArray[Any]]:
+def compact_arrays(path: Path, *names: str) -> dict[str, NDArray[Any]]:
     """Return the arrays called ``names`` from a file in compact form."""
     try:
         with np.load(path, allow_pickle=False) as arrays:

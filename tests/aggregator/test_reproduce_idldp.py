@@ -303,14 +303,14 @@ def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
 def test_table_1_has_the_exact_and_the_printed_variances():
     """Exact probabilities give 8.387 n to 8.567 n, and the printed two-digit ones 8.70 n to 8.88 n (MATH 3.2)."""
     best = idue.idue(table.notion(table.TOY))
-    assert table.total(best) == pytest.approx((8.387, 8.567), abs=5e-4)
+    assert table.total_variance(best) == pytest.approx((8.387, 8.567), abs=5e-4)
     own, other = np.array(best.own_weights) / S, np.array(best.other_weights) / S
     assert np.array(table.PRINTED) == pytest.approx(np.array([own, other]), abs=0.006)
     fixed, held = table.variances(*map(np.array, table.PRINTED))
     assert [float(number) for number in np.round([*fixed, *held], 2)] == [3.27, 1.33, 0.31, 0.13]
     total = fixed @ [1, 4]
     assert (total + held.min(), total + held.max()) == pytest.approx((8.70, 8.88), abs=5e-3)
-    outcome = table.table_1(setting())
+    outcome = table.toy_survey(setting())
     assert "none ends below ours" in outcome.findings[3].ours
     assert "8.387 n to 8.567 n" in outcome.findings[1].ours
 

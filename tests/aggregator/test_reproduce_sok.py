@@ -13,7 +13,7 @@ from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
 from aggregator.reproduce.sok import implications
-from aggregator.reproduce.sok.audits import ROWS, notions
+from aggregator.reproduce.sok.audits import ROWS, example_levels
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, halves
 from aggregator.reproduce.sok.implications import RELATIONS, relations
 from aggregator.reproduce.sok.tradeoffs import joint, utility
@@ -98,7 +98,7 @@ def test_the_truth_once_in_a_hundred_has_the_computed_levels():
 
 def test_the_table_has_every_notion_and_every_campaign():
     """The table has a row for each notion of the paper, each with all twelve campaigns, and ends with the release."""
-    outcome = notions(setting())
+    outcome = example_levels(setting())
     assert len(outcome.findings) == len(ROWS) + 1
     names = list(examples())
     for finding in outcome.findings:

@@ -9,19 +9,19 @@ channels are those of halftruth: Hadamard response, as published, and the channe
 
 from __future__ import annotations
 
-from aggregator.reproduce.context.blocks import block_gains, figure_2
+from aggregator.reproduce.context.blocks import block_gains, distances_in_blocks
 from aggregator.reproduce.context.estimators import estimators
-from aggregator.reproduce.context.places import figure_3, table_1
+from aggregator.reproduce.context.places import distances_on_grid, maps_of_estimates
 from aggregator.reproduce.context.sensitive import high_low_gains
 from aggregator.reproduce.experiment import Experiment
 
 EXPERIMENTS = (
-    Experiment("fig2", "C7", "Fig. 2: blocks and plain LDP, four distributions", figure_2, 10, 10),
+    Experiment("fig2", "C7", "Fig. 2: blocks and plain LDP, four distributions", distances_in_blocks, 10, 10),
     Experiment("blocks", "C7", "Theorem 4: the gain of blocks, with Hadamard and with auto", block_gains),
     Experiment("high-low", "C7", "Theorem 3: the gain of a sensitive set, with Hadamard and with projective response",
                high_low_gains),
     Experiment("estimators", "C7", "The effect of the estimator", estimators, 10, 6),
-    Experiment("table1", "C7", "Table 1: check-ins on the grid", table_1, 100, 6, needs=("gowalla-grid",)),
-    Experiment("fig3", "C7", "Fig. 3: the map of check-ins, and its estimate", figure_3,
+    Experiment("table1", "C7", "Table 1: check-ins on the grid", distances_on_grid, 100, 6, needs=("gowalla-grid",)),
+    Experiment("fig3", "C7", "Fig. 3: the map of check-ins, and its estimate", maps_of_estimates,
                needs=("gowalla-grid",)),
 )  # fmt: skip

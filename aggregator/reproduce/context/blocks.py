@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.families.sets.recipe import subset_error
 from aggregator.reproduce import simulated_people
@@ -44,7 +43,7 @@ class _DistancesAtMostPeople(NamedTuple):
     bayes: float
 
 
-def figure_2(setting: Setting) -> ExperimentResult:
+def distances_in_blocks(setting: Setting) -> ExperimentResult:
     domain = simulated_people.values(VALUES)
     plain = CampaignReader(simulated_people.campaign(domain, Ldp(level(EPS)), "hadamard"))
     inside = {m: CampaignReader(simulated_people.campaign(domain, block(VALUES, m, EPS), "hadamard")) for m in BLOCKS}
@@ -60,10 +59,9 @@ def figure_2(setting: Setting) -> ExperimentResult:
     for shape, (_, _, reader, method) in setting.track([(shape, line) for shape in everything for line in lines]):
         truth = everything[shape]
         distances[shape].append([
-            float(np.mean([
-                total_variation(reader.shares(reader.drawn(truth, people, setting.generator), method), truth)
-                for _ in range(setting.repeats)
-            ]))
+            reader.distance(
+                [reader.drawn(truth, people, setting.generator) for _ in range(setting.repeats)], truth, method
+            )
             for people in PEOPLE
         ])  # fmt: skip
     panels = tuple(

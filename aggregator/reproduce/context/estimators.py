@@ -5,9 +5,6 @@ An unbiased estimate of many values is mostly noise, so the method matters as mu
 
 from __future__ import annotations
 
-import numpy as np
-
-from aggregator.estimate.distribution import total_variation
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, distributions
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
@@ -39,8 +36,7 @@ def estimators(setting: Setting) -> ExperimentResult:
         reader, truth = channels[name], everything[shape]
         tallies = [reader.drawn(truth, people, setting.generator) for _ in range(setting.repeats)]
         for method in METHODS:
-            away = [total_variation(reader.shares(tally, method), truth) for tally in tallies]
-            distances[shape, people, name, method] = float(np.mean(away))
+            distances[shape, people, name, method] = reader.distance(tallies, truth, method)
     roles = {"clip": "free", "projection": "published", "empirical-bayes": "ours", "map": "alone"}
     panels = tuple(
         Panel(

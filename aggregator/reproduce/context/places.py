@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.reproduce import simulated_people
@@ -74,7 +73,7 @@ class _GridErrors:
         return tuple(self.distance[grid, name, method] for grid in GRIDS)
 
 
-def table_1(setting: Setting) -> ExperimentResult:
+def distances_on_grid(setting: Setting) -> ExperimentResult:
     places = setting.data.check_ins_on_grid()
     errors = _on_grids(places, setting)
     curve = errors.curve
@@ -116,14 +115,12 @@ def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
         surveys = setting.repeats if name == "hadamard" else min(setting.repeats, 1 if setting.quick else 10)
         tallies = [reader.tally(places.counts, setting.generator) for _ in range(surveys)]
         for method in ("projection", "empirical-bayes"):
-            distance[grid, name, method] = float(
-                np.mean([total_variation(reader.shares(tally, method), truth) for tally in tallies])
-            )
+            distance[grid, name, method] = reader.distance(tallies, truth, method)
         if name == "hadamard":
             if not setting.quick or grid in (GRIDS[0], GRIDS[-1]):  # slow: a step takes a tenth of a second
-                distance[grid, name, "map"] = total_variation(reader.shares(tallies[0], "map", MAP_STEPS), truth)
-            counted = reader.drawn(truth, WHOLE, setting.generator)
-            distance_of_many.append(total_variation(reader.shares(counted, "projection"), truth))
+                distance[grid, name, "map"] = reader.distance(tallies[:1], truth, "map", MAP_STEPS)
+            tally_of_many = reader.drawn(truth, WHOLE, setting.generator)
+            distance_of_many.append(reader.distance([tally_of_many], truth, "projection"))
     return _GridErrors(distance, error, distance_of_many)
 
 
@@ -182,15 +179,14 @@ def _findings(places: CheckIns, errors: _GridErrors) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
-def figure_3(setting: Setting) -> ExperimentResult:
+def maps_of_estimates(setting: Setting) -> ExperimentResult:
     places = setting.data.check_ins_on_grid()
     domain, truth = simulated_people.values(len(places.counts)), places.counts / places.counts.sum()
     shown = {"check-ins": truth}
     for grid in setting.track((GRIDS[0], GRIDS[-1])):
         reader = _on_grid(domain, grid, "hadamard")
         tally = reader.tally(places.counts, setting.generator)
-        name = "LDP" if grid == (1, 1) else f"{grid[0]} x {grid[1]} blocks"
-        shown[f"{name}, 1 nat, empirical Bayes"] = reader.shares(tally, "empirical-bayes")
+        shown[f"{_named(grid)}, 1 nat, empirical Bayes"] = reader.shares(tally, "empirical-bayes")
     panels = tuple(
         Panel(title, "longitude, degrees", "latitude, degrees", _map(share)) for title, share in shown.items()
     )

@@ -7,14 +7,16 @@ one multinomial draw.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
 import numpy as np
 
 from aggregator.estimate import likelihood
 from aggregator.estimate.bayes import empirical_bayes
-from aggregator.estimate.distribution import project
+from aggregator.estimate.distribution import project, total_variation
 from aggregator.estimate.linear import solve
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers
@@ -95,6 +97,12 @@ class CampaignReader:
             clipped /= clipped.sum()
             return clipped
         return empirical_bayes(linear.raw, linear.se) if method == "empirical-bayes" else project(linear.raw)
+
+    def distance(
+        self, tallies: Sequence[Tally], truth: Floats, method: str, steps: int = likelihood.MAX_STEPS
+    ) -> float:
+        """Return the mean total variation distance between ``truth`` and the estimates from the tallies."""
+        return fmean(total_variation(self.shares(tally, method, steps), truth) for tally in tallies)
 
 
 def distributions(generator: np.random.Generator) -> dict[str, Floats]:

@@ -17,11 +17,11 @@ from aggregator.reproduce.idldp.mechanisms import (
     FLOOR,
     PLAIN_BAYES,
     SHRUNK,
+    baskets,
     estimated,
     exact_errors,
     method_curves,
     partly,
-    read,
     repeated,
 )
 from aggregator.reproduce.idldp.points import LABEL, in_few_bits, point_errors
@@ -70,9 +70,9 @@ def _by_share(texts: Mapping[float, str]) -> str:
     return ", ".join([f"{text} with {share:.0%} sensitive items", *(f"{more} with {part:.0%}" for part, more in rest)])
 
 
-def figure_3(label: str, setting: Setting) -> ExperimentResult:
+def errors_by_eps(label: str, setting: Setting) -> ExperimentResult:
     """Compute the total error and RE(20) by level, for the first items of Retail or of Kosarak."""
-    people, k = ItemHolders.first(read(setting.data, label)), 20
+    people, k = ItemHolders.first(baskets(setting.data, label)), 20
     levels = SPARSE if setting.quick else FULL
     measures = series([_at_level(people, eps, k, setting) for eps in setting.track(levels)])
     squares, relatives = (
@@ -154,10 +154,10 @@ def _at_level(people: ItemHolders, eps: float, k: int, setting: Setting) -> dict
     }
 
 
-def figure_4(setting: Setting) -> ExperimentResult:
+def errors_by_k(setting: Setting) -> ExperimentResult:
     """Compute RE(k) by k at 2 nats."""
     eps = 2.0
-    populations = {label: ItemHolders.first(read(setting.data, label)) for label in ("Retail", "Kosarak")}
+    populations = {label: ItemHolders.first(baskets(setting.data, label)) for label in ("Retail", "Kosarak")}
     relatives: dict[str, dict[str, list[float]]] = {}
     for label in setting.track(populations):
         people = populations[label]
@@ -222,10 +222,10 @@ def figure_4(setting: Setting) -> ExperimentResult:
     return ExperimentResult(panels, findings, verdict, "; ".join(people.label for people in populations.values()))
 
 
-def figure_5(setting: Setting) -> ExperimentResult:
+def errors_by_share(setting: Setting) -> ExperimentResult:
     """Compute the error with budgets eps and 2 eps, by the share of the items with the smaller budget."""
     k, eps = 50, 2.0
-    people = ItemHolders.first(read(setting.data, "Retail"))
+    people = ItemHolders.first(baskets(setting.data, "Retail"))
     shares = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if setting.quick else (0.01, *(p / 20 for p in range(1, 20)))
     main, little = "IDUE, others at 2 eps", "IDUE, others at 1.2 eps"
     measures_by_share = []

@@ -23,9 +23,9 @@ from aggregator.reproduce.idldp.mechanisms import (
     COMPARED,
     RECIPES,
     ROLES,
+    baskets,
     exact_errors,
     partly,
-    read,
     repeated,
 )
 from aggregator.reproduce.idldp.surveys import (
@@ -64,7 +64,7 @@ class ItemSetData:
 
     def read(self, data: DataFolder) -> ItemHolders:
         """Return the people of the data set with their items."""
-        return ItemHolders.of(read(data, self.name))
+        return ItemHolders.of(baskets(data, self.name))
 
 
 CLOTHING = ItemSetData("Clothing", 20, 8, 1)

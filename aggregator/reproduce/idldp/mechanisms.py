@@ -37,7 +37,7 @@ FLOOR = "lower bound of unbiased estimates from bits"
 SIMULATED = ", simulated"
 
 
-def read(data: DataFolder, name: str) -> Baskets:
+def baskets(data: DataFolder, name: str) -> Baskets:
     """Return the data set of that name."""
     return {"Clothing": data.clothing, "Retail": data.retail, "Kosarak": data.kosarak}[name]()
 

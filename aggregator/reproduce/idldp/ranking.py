@@ -7,7 +7,7 @@ from statistics import fmean
 
 from aggregator.families.decoder import Floats
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
-from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, exact_errors, read, repeated
+from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, baskets, exact_errors, repeated
 from aggregator.reproduce.idldp.surveys import EPSILON, ItemHolders, precision, relative
 
 BAYES = "IDUE-PS, empirical Bayes"
@@ -69,10 +69,10 @@ def _sides(measures: dict[str, list[tuple[float, float]]], name: str, other: str
     return f"only {', '.join(more)}" if more else "none"
 
 
-def figure_6_eps(setting: Setting) -> ExperimentResult:
+def ranks_by_eps(setting: Setting) -> ExperimentResult:
     """Compute precision and RE of the 20 most frequent items of Clothing by level, with l = 2."""
     length, k, wide_k = 2, 20, 100
-    people = ItemHolders.of(read(setting.data, "Clothing"))
+    people = ItemHolders.of(baskets(setting.data, "Clothing"))
     measures: dict[str, list[tuple[float, float]]] = {}
     wide: dict[str, list[tuple[float, float]]] = {}
     true: dict[str, list[float]] = {}
@@ -134,10 +134,10 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
     return ExperimentResult(panels, findings, verdict, people.label)
 
 
-def figure_6_k(setting: Setting) -> ExperimentResult:
+def ranks_by_k(setting: Setting) -> ExperimentResult:
     """Compute precision and RE by k of Clothing, with l = 2 at 3 nats."""
     length, eps = 2, 3.0
-    people = ItemHolders.of(read(setting.data, "Clothing"))
+    people = ItemHolders.of(baskets(setting.data, "Clothing"))
     ((measures, true),) = (_measured(people, length, eps, BY_K, setting) for _ in setting.track((eps,)))
     precise, relatives = _curves(BY_K, measures, true)
     title = f"Clothing, l = {length}, eps = {eps:g}"

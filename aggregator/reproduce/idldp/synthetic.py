@@ -51,7 +51,7 @@ POWER, EVEN = 100, 1000
 """Numbers of items of the power law and of the uniform distribution."""
 
 
-def figure_2(setting: Setting) -> ExperimentResult:
+def synthetic_errors(setting: Setting) -> ExperimentResult:
     """Compute expected and simulated errors of six mechanisms, for power-law and uniform data."""
     levels = SPARSE if setting.quick else FULL
     rank = np.arange(1, POWER + 1)

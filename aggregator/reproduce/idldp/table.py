@@ -53,29 +53,29 @@ def variances(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return b * (1 - b) / (a - b) ** 2, (1 - a - b) / (a - b)
 
 
-def total(channel: Bits) -> tuple[float, float]:
+def total_variance(channel: Bits) -> tuple[float, float]:
     """Return the least and the largest total variance divided by n, over all true counts."""
     sizes = np.bincount(channel.class_of)
     fixed, per_holder = variances(np.array(channel.own_weights) / S, np.array(channel.other_weights) / S)
     return float(sizes @ fixed + per_holder.min()), float(sizes @ fixed + per_holder.max())
 
 
-def table_1(setting: Setting) -> ExperimentResult:
+def toy_survey(setting: Setting) -> ExperimentResult:
     graded = notion(TOY)
     best = idue.idue(graded)
     a, b = np.array(best.own_weights) / S, np.array(best.other_weights) / S
     fixed, per_holder = variances(a, b)
-    low, high = total(best)
+    low, high = total_variance(best)
     printed = tuple(map(np.array, PRINTED))
     sizes = np.array([1, 4])
     printed_fixed, printed_per_holder = variances(*printed)
     of_print = sizes @ printed_fixed + printed_per_holder.min(), sizes @ printed_fixed + printed_per_holder.max()
     smallest = exact.level_from(TOY[0])
     rows = {
-        "RAPPOR": total(unary.rappor(5, smallest)),
-        "OUE": total(unary.oue(5, smallest)),
-        "opt1": total(idue.idue(graded, "opt1")),
-        "opt2": total(idue.idue(graded, "opt2")),
+        "RAPPOR": total_variance(unary.rappor(5, smallest)),
+        "OUE": total_variance(unary.oue(5, smallest)),
+        "opt1": total_variance(idue.idue(graded, "opt1")),
+        "opt2": total_variance(idue.idue(graded, "opt2")),
     }
     gap = _local(graded, setting)
     larger = []
@@ -84,7 +84,7 @@ def table_1(setting: Setting) -> ExperimentResult:
         worst = [idue.worst_error(class_sizes, *idue.optimum(class_sizes, bounds, kind)) for kind in idue.VARIANTS]
         plain = unary.oue(sum(class_sizes), exact.level_from(min(budgets)))
         text = ", ".join(f"{kind} {error:.4g}" for kind, error in zip(idue.VARIANTS, worst, strict=True))
-        larger.append(f"{name}: {text}, OUE {total(plain)[1]:.4g}")
+        larger.append(f"{name}: {text}, OUE {total_variance(plain)[1]:.4g}")
     findings = (
         Finding(
             "IDUE flips a one with probability 0.41 (HIV) and 0.33 (symptoms), a zero with 0.33 and 0.28",

@@ -11,7 +11,7 @@ different error, errors are square roots of the mean squared error of one person
 from __future__ import annotations
 
 from aggregator.reproduce.experiment import Experiment
-from aggregator.reproduce.lip.bits import example_1, figure_5, figure_6_cns, figure_9a
+from aggregator.reproduce.lip.bits import bit_errors, example_1, figure_6_cns, figure_9a
 from aggregator.reproduce.lip.districts import figure_8b_cns, figure_9b
 from aggregator.reproduce.lip.em_step import one_step
 from aggregator.reproduce.lip.histogram import figure_7
@@ -19,14 +19,14 @@ from aggregator.reproduce.lip.own_priors import figure_8
 from aggregator.reproduce.lip.report_error import report_error
 from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.sums import figure_6a, figure_6b
-from aggregator.reproduce.lip.valid_priors import numbers, validity
+from aggregator.reproduce.lip.valid_priors import claimed_errors, validity
 
 EXPERIMENTS = (
     Experiment("validity", "A9", "The priors for which the published channel is valid", validity, 4000, 1000),
-    Experiment("numbers", "A9", "Claimed and true errors of one bit", numbers),
+    Experiment("numbers", "A9", "Claimed and true errors of one bit", claimed_errors),
     Experiment("report-error", "A6", "Eq. 22, Proposition 3: the error of a single report", report_error, 4000, 1000),
     Experiment("example1", "A9", "Example 1 (fig. 2): a survey of 100 people", example_1, 10_000, 400),
-    Experiment("fig5", "A9", "Fig. 5: with and without a prior", figure_5),
+    Experiment("fig5", "A9", "Fig. 5: with and without a prior", bit_errors),
     Experiment("fig6-cns", "A9", "Fig. 6 of the first version: half the level of LIP against LDP", figure_6_cns),
     Experiment("fig6a", "A9", "Fig. 6a: five values, random priors", figure_6a),
     Experiment("fig6b", "A9", "Fig. 6b: larger domains", figure_6b),

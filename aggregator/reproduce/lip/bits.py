@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 
@@ -31,11 +32,11 @@ from aggregator.reproduce.lip.published import (
     published,
     rare_bit,
     root_of_bit,
-    standard_errors,
     true_level,
     unbiased,
     valid_from,
     warner,
+    z_score,
 )  # fmt: skip
 from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
@@ -52,7 +53,7 @@ def example_1(setting: Setting) -> ExperimentResult:
         channel = lip_response(prior, level(eps))
         squares = _simulated_bits(channel, prior, people, setting)
         marks.append(float(squares.mean()))
-        off.append(standard_errors(squares, people * of_bit(channel, prior)))
+        off.append(z_score(squares, people * of_bit(channel, prior)))
     best = [people * of_bit(lip_response(prior, level(eps)), prior) for eps in levels]
     panel = Panel(
         f"N = {people}, P1 = {share:g}", EPSILON, "expected squared error of the sum",
@@ -116,7 +117,7 @@ def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting
     return np.array(squares)
 
 
-def figure_5(setting: Setting) -> ExperimentResult:
+def bit_errors(setting: Setting) -> ExperimentResult:
     """Compute fig. 5: errors with and without a prior."""
     levels = tuple(half / 2 for half in range(2, 11))
     panels = []
@@ -193,24 +194,26 @@ def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, fre
     return error_panel(title, *curves)
 
 
-def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:
-    """Return the largest level, 0.05 .. 10 nats, up to which the error of ``half`` at eps/2 is at most that of LDP at
-    eps; 0 if there is no such level."""
-    crossing = 0.0
-    for step in range(1, 201):
-        eps = step / 20
-        if of_bit(half(eps / 2), prior) > of_bit(warner(eps), prior):
-            break
-        crossing = eps
-    return crossing
+def _crossings(prior: Sequence[int]) -> str:
+    """Return words for the levels eps, 0.05 .. 10 nats, up to which a channel at eps/2 has at most the error of LDP."""
+
+    def crossing(recipe: Callable[[Sequence[int], int], Channel]) -> float:
+        def not_worse(eps: float) -> bool:
+            return of_bit(recipe(prior, level(eps / 2)), prior) <= of_bit(warner(eps), prior)
+
+        return max(takewhile(not_worse, (step / 20 for step in range(1, 201))), default=0.0)
+
+    theirs, valid = crossing(published_lip_response), crossing(lip_response)
+    return (
+        f"the published channel at eps/2 has less error than LDP up to {theirs:g} nats; the valid optimum at eps/2 "
+        + (f"has less error up to {valid:g} nats" if valid else "has less error at no level")
+    )
 
 
 def figure_6_cns(setting: Setting) -> ExperimentResult:
     """Compute fig. 6 of the first version: LIP at half the level of LDP."""
     panels = [_bit_panel(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
     rare = bit("0.01")
-    crossing = _crossing(rare, lambda half: published_lip_response(rare, level(half)))
-    valid = _crossing(rare, lambda half: lip_response(rare, level(half)))
     symmetric = [
         of_bit(symmetric_lip((1, 1), level(eps / 2)), (1, 1)) / of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
         for eps in FULL
@@ -220,8 +223,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "with P1 = 0.01, eps/2-LIP has less error than eps-LDP up to 8.3 nats",
-            f"the published channel at eps/2 has less error than LDP up to {crossing:g} nats; the valid optimum at "
-            "eps/2 " + (f"has less error up to {valid:g} nats" if valid else "has less error at no level"),
+            _crossings(rare),
             f"at eps = 1 the published channel at eps/2 has a true level of {true_level(theirs, rare):.2f} nats, not "
             f"0.5; it satisfies eps/2 from eps = {2 * valid_from(rare):.2f} on",
         ),
@@ -264,8 +266,6 @@ def figure_9a(setting: Setting) -> ExperimentResult:
     levels = FULL
     for _ in setting.track((0,)):
         panel = _bit_panel(f"{popular} of {pages:,} pages with more than {bar:,} clicks", prior, levels, free=False)
-    crossing = _crossing(prior, lambda half: published_lip_response(prior, level(half)))
-    valid = _crossing(prior, lambda half: lip_response(prior, level(half)))
     theirs = published_lip_response(prior, level(1))
     findings = (
         Finding(
@@ -278,9 +278,7 @@ def figure_9a(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "for some smaller levels eps/2-LIP has less error than eps-LDP",
-            f"the published channel at eps/2 has less error than LDP up to {crossing:g} nats; the valid optimum at "
-            "eps/2 "
-            + (f"has less error up to {valid:g} nats" if valid else "has less error at no level"),
+            _crossings(prior),
             "the advantage came from the higher true level",
         ),
         Finding(

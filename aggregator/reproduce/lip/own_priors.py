@@ -23,7 +23,7 @@ from aggregator.reproduce.lip.published import (
     error_panel,
     of_bit,
     roots,
-    standard_errors,
+    z_score,
 )
 from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, curator_error, curator_error_of, curator_sum_error
 from aggregator.reproduce.simulated_people import level
@@ -61,7 +61,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
         if eps <= SIMULATED:
             squares = _surveyed(yes[people], eps, setting)
             simulated[people].append(float(squares.mean()))
-            off = max(off, standard_errors(squares, level_errors["best"]))
+            off = max(off, z_score(squares, level_errors["best"]))
     errors = {people: series(of_level) for people, of_level in points.items()}
     panels = tuple(_panel(people, errors[people], simulated[people]) for people in PEOPLE)
     at_one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors[MANY].items()}

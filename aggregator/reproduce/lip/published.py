@@ -104,7 +104,7 @@ def roots(errors: Sequence[float]) -> tuple[float, ...]:
     return tuple(math.sqrt(max(error, 0.0)) for error in errors)
 
 
-def standard_errors(squares: Floats, expected: float) -> float:
+def z_score(squares: Floats, expected: float) -> float:
     """Return the distance between the mean of simulated squared errors and its expectation, in standard errors.
 
     A sum's error is nearly normal, so its square has a standard deviation of sqrt(2) times the mean of the square. The

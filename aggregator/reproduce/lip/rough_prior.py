@@ -29,7 +29,7 @@ def _units(radius: float) -> int:
     return round(radius * RADIUS_UNITS)
 
 
-def _kept(channel: Channel, prior: tuple[int, ...], radius: float) -> float:
+def _level_in_ball(channel: Channel, prior: tuple[int, ...], radius: float) -> float:
     """Return the level in nats that a channel satisfies for all priors within the radius."""
     structure = levels.Structure(channel)
     nanonats = levels.lip_in_ball(structure, prior, exact.rational(str(radius))).nanonats
@@ -69,7 +69,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
                     f"{exact.nats(level_for_ball(nano, _units(SHOWN))):.3f} nats. Error of randomised response: "
                     f"{plain:.5f}; of the LIP channel if nothing is known about the prior: {ours[-1]:.5f}",
                     f"the channel for the declared prior alone at {exact.in_nats(nano)} has a level of "
-                    f"{_kept(centre, prior, SHOWN):.3f} nats for the worst prior within the radius",
+                    f"{_level_in_ball(centre, prior, SHOWN):.3f} nats for the worst prior within the radius",
                 )
             )
     response = lip_response(PRIORS["P1 = 0.3"], level(1))
@@ -79,7 +79,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
             "halftruth's campaigns declare this radius; the level is then certified for all priors within it, on "
             "integers. The published form for P1 = 0.3 at 1 nat satisfies "
             f"{true_level(response, PRIORS['P1 = 0.3']):.3f} nats at its prior and "
-            f"{_kept(response, PRIORS['P1 = 0.3'], SHOWN):.3f} within {SHOWN:g}",
+            f"{_level_in_ball(response, PRIORS['P1 = 0.3'], SHOWN):.3f} within {SHOWN:g}",
             "the papers promise nothing about observers with another prior",
         )
     )

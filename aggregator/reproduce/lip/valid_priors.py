@@ -99,7 +99,7 @@ def validity(setting: Setting) -> ExperimentResult:
     return ExperimentResult((edge, levels, unprotected), findings, verdict)
 
 
-def numbers(setting: Setting) -> ExperimentResult:
+def claimed_errors(setting: Setting) -> ExperimentResult:
     """Compare the claimed and the true errors of one bit."""
     cases = [(1.0, "0.01"), (1.0, "0.1"), (2.0, "0.01"), (2.0, "0.1"), (2.0, "0.3"), (4.0, "0.01"), (4.0, "0.1")]
     findings, shares = [], []

@@ -10,13 +10,13 @@ every prior, and context-aware notions hold for the prior that they name.
 from __future__ import annotations
 
 from aggregator.reproduce.experiment import Experiment
-from aggregator.reproduce.sok.audits import notions, sweep
+from aggregator.reproduce.sok.audits import example_levels, levels_by_eps
 from aggregator.reproduce.sok.implications import relations
 from aggregator.reproduce.sok.tradeoffs import utility
 
 EXPERIMENTS = (
-    Experiment("notions", "B8", "Every notion, on twelve campaigns", notions),
-    Experiment("sweep", "B8", "The same channels under five notions", sweep),
+    Experiment("notions", "B8", "Every notion, on twelve campaigns", example_levels),
+    Experiment("sweep", "B8", "The same channels under five notions", levels_by_eps),
     Experiment("utility", "B8", "Point-wise against average-case", utility),
     Experiment("relations", "B8", "Which notion implies which", relations, 3000, 300),
 )

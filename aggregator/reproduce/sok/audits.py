@@ -103,7 +103,7 @@ def _released(campaign: Campaign, generator: np.random.Generator) -> str:
     return f"k = {anonymity.k:,}, l = {anonymity.l}"
 
 
-def notions(setting: Setting) -> ExperimentResult:
+def example_levels(setting: Setting) -> ExperimentResult:
     """Audit the example campaigns under every notion of the paper."""
     campaigns = examples()
     audits = {
@@ -164,7 +164,7 @@ def _levels(campaign: Campaign, prior: Sequence[int]) -> dict[str, float]:
     return {key: math.nan if number is None else number for key, number in nats.items()}
 
 
-def sweep(setting: Setting) -> ExperimentResult:
+def levels_by_eps(setting: Setting) -> ExperimentResult:
     """Compute the levels of channels under five notions."""
     even = (1,) * len(PRIOR)
     cases: dict[str, tuple[Sequence[int], Callable[[float], Campaign]]] = {
