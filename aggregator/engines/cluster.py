@@ -100,7 +100,7 @@ class Cluster:
         study_version = StudyVersion.of(study)
         path = study_version.path
         identity = str(tables.snapshot(path / CAMPAIGNS).metadata().id)
-        mine = metadata.version("halftruth")
+        own_version = metadata.version("halftruth")
         for worker, reply in self.workers.ask_each(steps.probe, path, identity).items():
             if isinstance(reply, BaseException):
                 raise EngineError(
@@ -108,9 +108,10 @@ class Cluster:
                     "worker"
                 )
             version, reason = reply
-            if version != mine:
+            if version != own_version:
                 raise EngineError(
-                    f"worker {worker} runs halftruth {version}, and this process {mine}: install the same version"
+                    f"worker {worker} runs halftruth {version}, and this process {own_version}: install the same "
+                    "version"
                 )
             if reason:
                 raise EngineError(

@@ -169,8 +169,8 @@ def verify_enrolments(piece: Sequence[Range], study_version: StudyVersion) -> Ve
     collector = verified(study_version.path, study_version.verified).collector()
     with verifier(1, collector) as verifying:
         enrolled, keys = introduced(pinned(study_version), chunk, verifying, uploaded=True)
-    others = len(chunk.of(Kind.ENROLMENT)) - sum(len(introduction.ids) for introduction in keys)
-    return VerifiedEnrolments(enrolled, others, tuple(keys), tuple(collector.collected))
+    without_key = len(chunk.of(Kind.ENROLMENT)) - sum(len(introduction.ids) for introduction in keys)
+    return VerifiedEnrolments(enrolled, without_key, tuple(keys), tuple(collector.collected))
 
 
 @dataclass(frozen=True)

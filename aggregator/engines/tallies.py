@@ -126,11 +126,11 @@ def _added(parts: Sequence[Tally], new_index: Integers, size: int) -> Integers:
 def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
     """Return the distinct declarations in the order of their encodings, and for each declaration of the parts its index
     in this order."""
-    every = [tuple(row) for part in parts for row in part.declared.tolist()]
-    distinct = sorted(set(every), key=lambda row: codec.encode(list(row)))
+    all_rows = [tuple(row) for part in parts for row in part.declared.tolist()]
+    distinct = sorted(set(all_rows), key=lambda row: codec.encode(list(row)))
     place = {row: number for number, row in enumerate(distinct)}
     rows = np.array(distinct, dtype=np.int64).reshape(-1, parts[0].declared.shape[1])
-    return rows, np.array([place[row] for row in every], dtype=np.int64)
+    return rows, np.array([place[row] for row in all_rows], dtype=np.int64)
 
 
 def _groups(parts: Sequence[Tally], new_index: Integers | None) -> Groups | None:
@@ -140,13 +140,13 @@ def _groups(parts: Sequence[Tally], new_index: Integers | None) -> Groups | None
         new_index: the new index of each feature of the parts, in their order; None if the indices do not change.
     """
     groups_of_parts: list[Groups] = []
-    before = 0
+    offset = 0
     for part in parts:
         if part.groups is None:
             return None
-        feature = part.groups.feature if new_index is None else new_index[before + part.groups.feature]
+        feature = part.groups.feature if new_index is None else new_index[offset + part.groups.feature]
         groups_of_parts.append(replace(part.groups, feature=feature))
-        before += len(part.counts)
+        offset += len(part.counts)
     cells = np.concatenate([groups.feature * GROUPS + groups.group for groups in groups_of_parts])
     distinct, index = np.unique(cells, return_inverse=True)
     counts = np.zeros(len(distinct), dtype=np.int64)

@@ -72,7 +72,7 @@ class Workers:
                 raise EngineError("no worker answers: start workers, and run the command again")
             time.sleep(_RETRY_SECONDS)  # all workers may have been lost while new ones are starting
 
-    def preferred(self, before: Sequence[str | None]) -> list[str | None]:
+    def preferred(self, previous: Sequence[str | None]) -> list[str | None]:
         """Return the preferred worker of each shard, which is the same as before if this worker is still connected;
         None for each shard if no worker is connected.
 
@@ -82,9 +82,9 @@ class Workers:
         threads: Mapping[str, int] = self.client.nthreads()
         workers = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
         if not workers:
-            return [None] * len(before)
-        fresh = [workers[shard * len(workers) // len(before)] for shard in range(len(before))]
-        return [worker if worker in threads else other for worker, other in zip(before, fresh, strict=True)]
+            return [None] * len(previous)
+        fresh = [workers[shard * len(workers) // len(previous)] for shard in range(len(previous))]
+        return [worker if worker in threads else other for worker, other in zip(previous, fresh, strict=True)]
 
     def run(self, step: Callable[..., Any], *arguments: Any) -> Any:
         """Run one step on any worker, and return its result."""

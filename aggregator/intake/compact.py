@@ -153,7 +153,7 @@ def compact(
     return compactions
 
 
-def _compact(path: Place, before: float, file_bytes: int) -> Compaction:
+def _compact(path: Place, cutoff: float, file_bytes: int) -> Compaction:
     files = data_files(path, require_whole(path))
     unchanged = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(files).values())
     with storage(path):
@@ -162,7 +162,7 @@ def _compact(path: Place, before: float, file_bytes: int) -> Compaction:
             checkpoint(path, table)
         # This deletes commits that are before the checkpoint and older than the format's 30 days.
         table.cleanup_metadata()
-        removed, retained = _sweep(path, before)
+        removed, retained = _sweep(path, cutoff)
     after = data_files(path, snapshot(path))
     return Compaction(
         path.name,
@@ -199,8 +199,8 @@ def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int)
     return False
 
 
-def _sweep(path: Place, before: float) -> tuple[FileTotals, FileTotals]:
-    """Delete unused files that have not changed since ``before``.
+def _sweep(path: Place, cutoff: float) -> tuple[FileTotals, FileTotals]:
+    """Delete unused files that have not changed since ``cutoff``.
 
     Returns:
         The size of the deleted files, and the size of the unused files that were kept.
@@ -219,7 +219,7 @@ def _sweep(path: Place, before: float) -> tuple[FileTotals, FileTotals]:
             continue
         with suppress(FileNotFoundError):  # another process deleted it
             status = file.stat()
-            if status.st_mtime >= before:
+            if status.st_mtime >= cutoff:
                 retained.append(status.st_size)
                 continue
             if not synced:

@@ -171,13 +171,13 @@ class Candidates:
                 batches = table.scan(columns=["period", "key", "slot"], predicate=condition)
                 for batch in batches:
                     period, key, slot = (column.to_numpy() for column in pa.record_batch(batch).columns)
-                    near = np.flatnonzero(flags[key & low])
-                    index = np.searchsorted(keys, key[near])
+                    likely_rows = np.flatnonzero(flags[key & low])
+                    index = np.searchsorted(keys, key[likely_rows])
                     index[index == len(keys)] = 0
-                    same = keys[index] == key[near]
-                    near, index = near[same], index[same]
-                    partition = np.searchsorted(partitions, number << 32 | period[near].astype(np.int64))
-                    code = self._slot_codes(partition, index, slot[near].astype(np.int64))
+                    same = keys[index] == key[likely_rows]
+                    likely_rows, index = likely_rows[same], index[same]
+                    partition = np.searchsorted(partitions, number << 32 | period[likely_rows].astype(np.int64))
+                    code = self._slot_codes(partition, index, slot[likely_rows].astype(np.int64))
                     index = np.searchsorted(codes, code)
                     index[index == len(codes)] = 0
                     filled[index[codes[index] == code]] = True

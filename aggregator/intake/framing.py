@@ -97,7 +97,7 @@ def frames(
     begins, ends = likely[0], likely[2]
     # After a run of adjacent envelopes, the offset of the next envelope is unknown, so it is read one at a time.
     last_of_run = np.flatnonzero(np.append(ends[:-1] != begins[1:], True)) if len(begins) else begins
-    beyond = int(np.searchsorted(begins, stop))
+    stop_row = int(np.searchsorted(begins, stop))
     first, upcoming = 0, -1
     runs = [likely[:, :0]]
     while offset < stop:
@@ -105,7 +105,7 @@ def frames(
             first = int(np.searchsorted(begins, offset))
             upcoming = int(begins[first]) if first < len(begins) else size
         if upcoming == offset:
-            after = min(int(last_of_run[np.searchsorted(last_of_run, first)]) + 1, beyond)
+            after = min(int(last_of_run[np.searchsorted(last_of_run, first)]) + 1, stop_row)
             runs.append(likely[:, first:after])
             inside_malformed = False
             offset = int(ends[after - 1])

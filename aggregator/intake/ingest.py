@@ -166,11 +166,11 @@ def _finished(
 
     While a chunk is committed, the signatures of the next chunk are verified; at most two chunks are in memory.
     """
-    before = next(pending, None)
-    while before is not None:
+    current = next(pending, None)
+    while current is not None:
         following = next(pending, None)
-        yield before.finish(slots, most_outputs), len(before.chunk.data)
-        before = following
+        yield current.finish(slots, most_outputs), len(current.chunk.data)
+        current = following
 
 
 def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
@@ -178,8 +178,8 @@ def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk
     gathering = Gathering()
     for path, read in contents(files, piece_bytes):
         # A large file shares no chunk with other files. So its chunks, and their digests, are the same in every ingest.
-        alone = _size(path) >= min(ALONE_BYTES, piece_bytes)
-        if alone and gathering.parts:
+        large = _size(path) >= min(ALONE_BYTES, piece_bytes)
+        if large and gathering.parts:
             yield gathering.chunk()
             gathering = Gathering()
         rest, inside_malformed = b"", False
@@ -189,7 +189,7 @@ def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk
             rest, inside_malformed = data[envelopes.rest :], envelopes.inside_malformed
             gathering.add(data[: envelopes.rest] if rest else data, envelopes)
             full = gathering.envelopes >= chunk_reports or gathering.size >= 2 * piece_bytes
-            if full or (alone and last):
+            if full or (large and last):
                 yield gathering.chunk()
                 gathering = Gathering()
     if gathering.parts:
@@ -206,17 +206,17 @@ def _size(path: Place) -> int:
 
 def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
     """Yield each piece of a file, and whether it is the last one; add problems with the file to ``warnings``."""
-    piece, before = b"", False
+    piece, any_piece = b"", False
     try:
         for following in read:
-            if before:
+            if any_piece:
                 yield piece, False
-            piece, before = following, True
-        if not before:
+            piece, any_piece = following, True
+        if not any_piece:
             warnings.append(f"{path} is empty")
     except OSError as error:
-        warnings.append(f"{path} {unread(error.strerror or str(error), nothing=not before)}")
-    if before:
+        warnings.append(f"{path} {unread(error.strerror or str(error), nothing=not any_piece)}")
+    if any_piece:
         yield piece, True
 
 

@@ -84,15 +84,15 @@ def nominal(path: Place, size: int, range_bytes: int) -> list[Range]:
 def read_range(file_range: Range) -> tuple[bytes, Frames, bool, OSError | None]:
     """Return the bytes of a range, its envelopes, whether the file ends with the range or cannot be read any further,
     and the error that reading raised; None without one."""
-    beyond = _LOOKAHEAD
+    lookahead = _LOOKAHEAD
     while True:
-        data, ends, error = read_part(file_range.path, file_range.begin, file_range.size + beyond)
+        data, ends, error = read_part(file_range.path, file_range.begin, file_range.size + lookahead)
         envelopes = frames(
             data, final=ends, inside_malformed=file_range.inside_malformed, stop=min(file_range.size, len(data))
         )
         if ends or envelopes.rest >= file_range.size:
             return data, envelopes, ends and envelopes.rest >= len(data), error
-        beyond = _LONGEST
+        lookahead = _LONGEST
 
 
 def map_ranges(function: Callable[[Range], Result], ranges: Sequence[Range]) -> Iterator[Result]:
@@ -139,16 +139,16 @@ def stitched(
         begin, inside, ended = framed.rest, framed.inside_malformed, framed.ends
 
 
-def group_ranges(ranges: Iterable[Range], size: int, max_ranges: int, alone: int) -> Iterator[tuple[Range, ...]]:
+def group_ranges(ranges: Iterable[Range], size: int, max_ranges: int, large_bytes: int) -> Iterator[tuple[Range, ...]]:
     """Yield groups of consecutive ranges; a group has about ``size`` bytes, and at most ``max_ranges`` ranges.
 
     Args:
-        alone: a file with at least this size shares no group, so that its groups are the same in every ingest.
+        large_bytes: a file with at least this size shares no group, so that its groups are the same in every ingest.
     """
     group: list[Range] = []
     group_bytes = 0
     for file_range in ranges:
-        if file_range.begin or file_range.size >= min(size, alone):
+        if file_range.begin or file_range.size >= min(size, large_bytes):
             if group:
                 yield tuple(group)
             yield (file_range,)

@@ -103,17 +103,17 @@ def _chosen(candidates: Candidates, rows: Integers) -> ShardPart:
 
 def _joined(parts: Sequence[ShardPart]) -> ShardPart:
     """Concatenate parts of a shard."""
-    before = np.cumsum([0, *(part.reports for part in parts)]).tolist()
+    offsets = np.cumsum([0, *(part.reports for part in parts)]).tolist()
     empty = [np.zeros(0, dtype=np.int8)]
     columns = [
-        [part.columns[0].astype(np.int64) + start for part, start in zip(parts, before, strict=False)],
+        [part.columns[0].astype(np.int64) + start for part, start in zip(parts, offsets, strict=False)],
         *([part.columns[place] for part in parts] for place in range(1, len(_COLUMNS))),
     ]
     word = None
     if any(part.word is not None for part in parts):
         words = [pa.nulls(len(part.columns[0]), pa.binary()) if part.word is None else part.word for part in parts]
         word = pa.concat_arrays(words)
-    return ShardPart(before[-1], tuple(_packed(np.concatenate(empty + column)) for column in columns), word)
+    return ShardPart(offsets[-1], tuple(_packed(np.concatenate(empty + column)) for column in columns), word)
 
 
 def _packed(column: Packed) -> Packed:

@@ -203,8 +203,8 @@ class Slots:
             ]
             read = file.read_row_groups(groups, columns=["key", "slot"], use_threads=False)
         key, slot = read["key"].to_numpy(), read["slot"].to_numpy().astype(np.int32)
-        mine = (self.low <= key) & (key <= self.high)
-        return (key, slot) if mine.all() else (key[mine], slot[mine])
+        in_range = (self.low <= key) & (key <= self.high)
+        return (key, slot) if in_range.all() else (key[in_range], slot[in_range])
 
     def _may_hold(self, group: pq.RowGroupMetaData) -> bool:
         """Return whether a row group may contain a key from ``low`` to ``high``."""

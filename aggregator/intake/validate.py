@@ -289,14 +289,15 @@ class _Verdicts:
         """
         channel = np.zeros(len(rows), dtype=np.int64)
         for campaign, channels in self.channels.items():
-            mine = self.campaign[rows] == campaign
-            channel[mine] = channels.of_view[self.view[rows[mine]]]
-        alike = (self.campaign[rows] * MAX_VIEWS + channel) * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
-        for shape in np.unique(alike).tolist():
-            place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
-            channels, group = self.channels[place // MAX_VIEWS], rows[alike == shape]
+            of_campaign = self.campaign[rows] == campaign
+            channel[of_campaign] = channels.of_view[self.view[rows[of_campaign]]]
+        channel_code = self.campaign[rows] * MAX_VIEWS + channel
+        shape_codes = channel_code * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
+        for shape_code in np.unique(shape_codes).tolist():
+            code, count = divmod(shape_code, MAX_ANSWERS_PER_PERIOD + 1)
+            channels, group = self.channels[code // MAX_VIEWS], rows[shape_codes == shape_code]
             packed, length = self.reports.packed[group], self.reports.packed_length[group]
-            unpacked = unpack(self.data, packed, length, count, channels.channels[place % MAX_VIEWS], channels.width)
+            unpacked = unpack(self.data, packed, length, count, channels.channels[code % MAX_VIEWS], channels.width)
             self.refuse(group, ~unpacked.good, RefusalReason.BAD_OUTPUT)
             words = None if unpacked.words is None else unpacked.words[unpacked.good]
             yield group[unpacked.good], unpacked.outputs[unpacked.good], words

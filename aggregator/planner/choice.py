@@ -233,17 +233,17 @@ def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], most
         )
     if question.goal == "mean" and not isinstance(question.notion, Lip):
         means = [(candidate.mean_variance, candidate) for candidate in usable if candidate.mean_variance is not None]
-        if able := [(variance, candidate) for variance, candidate in means if not math.isnan(variance)]:
-            lowest = min(variance for variance, _ in able) * (1 + ROUNDING)
-            as_good = [candidate for variance, candidate in able if variance <= lowest]
+        if means := [(variance, candidate) for variance, candidate in means if not math.isnan(variance)]:
+            lowest = min(variance for variance, _ in means) * (1 + ROUNDING)
+            as_good = [candidate for variance, candidate in means if variance <= lowest]
             choice = min(as_good, key=lambda candidate: candidate.channel.output_bits)
-            if len(able) == 1:
+            if len(means) == 1:
                 return choice, "the only usable mechanism with an unbiased estimate of the mean"
-            return choice, f"smallest error of the mean, computed exactly, among {len(able)} usable mechanisms"
+            return choice, f"smallest error of the mean, computed exactly, among {len(means)} usable mechanisms"
     weighed = [candidate for candidate in usable if not math.isnan(candidate.error)]
     if isinstance(question.notion, Lip) and weighed:
         lowest = min(candidate.error for candidate in weighed)
-        alone = prior_mse(question.notion.prior, question.shown_inputs)
+        prior_error = prior_mse(question.notion.prior, question.shown_inputs)
         invertible = [
             candidate
             for candidate in weighed
@@ -251,7 +251,9 @@ def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], most
         ]
         if invertible:
             weighed, lowest = invertible, min(candidate.error for candidate in invertible)
-        as_good = [candidate for candidate in weighed if alone - candidate.error >= EQUAL_GAIN * (alone - lowest)]
+        as_good = [
+            candidate for candidate in weighed if prior_error - candidate.error >= EQUAL_GAIN * (prior_error - lowest)
+        ]
         choice = min(as_good, key=lambda candidate: math.inf if math.isnan(candidate.raw_mse) else candidate.raw_mse)
     else:
         # Without a prior raw_mse is the error. Under a prior, all outputs within the limit are bit vectors.
@@ -350,8 +352,8 @@ def chosen_candidate(
             raise Unsuited(f'"{name}" makes a single channel, and classes, views and forms need several: use "{AUTO}"')
         names = [LIP, *(mechanism.name for mechanism in CATALOGUE)]
         hint = suggestion(name, [AUTO, TABLE, GAUSSIAN, *names])
-        known = hint or f"; name must be {AUTO}, {TABLE}, {GAUSSIAN} or one of {', '.join(names)}"
-        raise Unsuited(f"there is no mechanism {name[:60]!r}{known}")
+        advice = hint or f"; name must be {AUTO}, {TABLE}, {GAUSSIAN} or one of {', '.join(names)}"
+        raise Unsuited(f"there is no mechanism {name[:60]!r}{advice}")
     recipe = mechanism.recipe(question)
     if isinstance(recipe, str):
         others = [mechanism.name for mechanism in CATALOGUE if not isinstance(mechanism.recipe(question), str)]

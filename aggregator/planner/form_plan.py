@@ -207,12 +207,12 @@ class _ExpectedView:
 def _sufficient_level(draft: DraftForm, expected_view: _ExpectedView, reports: int, level: int) -> int | None:
     """Return the least of ``LEVELS`` above the form's level at which the table of a view shows a medium association;
     None if no level does."""
-    for other in LEVELS:
-        if other > level:
-            channel = draft.channel(expected_view.view, other)
+    for candidate_level in LEVELS:
+        if candidate_level > level:
+            channel = draft.channel(expected_view.view, candidate_level)
             form_view = _expected(draft.form, expected_view.view.map, channel)
             if form_view is not None and detectable(form_view, reports * expected_view.share) <= MEDIUM:
-                return other
+                return candidate_level
     return None
 
 
@@ -272,6 +272,6 @@ def _strength(a: int, b: int) -> float:
     low, high = max(a * b, 1) ** 0.25, threshold + POWER + a + b
     while high - low > 1e-6:
         s = (low + high) / 2
-        pushed = math.sqrt((s**2 + a) * (s**2 + b)) / s
-        low, high = (low, s) if pushed - POWER >= threshold else (s, high)
+        singular_value = math.sqrt((s**2 + a) * (s**2 + b)) / s
+        low, high = (low, s) if singular_value - POWER >= threshold else (s, high)
     return high

@@ -48,15 +48,15 @@ def rounded_for_means(questions: Sequence[PlannedQuestion]) -> list[PlannedQuest
         return list(questions)
     # The variance of the people's own numbers is part of every error, so it is subtracted before errors are compared.
     spread = float(Fraction(domain.high - domain.low, 10**domain.decimal_places)) ** 2 / 12
-    tried = []
+    trials = []
     for edged in _edged(domain):
         edged_questions = [replace(question, domain=edged) for question in questions]
         variances = [_mean_variance(question) for question in edged_questions]
         known = [variance for variance in variances if variance is not None]
         if len(known) == len(edged_questions):
-            tried.append((sum(known) - len(known) * spread, edged_questions))
-    lowest = min(noise for noise, _ in tried)
-    return next(edged_questions for noise, edged_questions in tried if noise <= EQUAL_ERROR**2 * lowest)
+            trials.append((sum(known) - len(known) * spread, edged_questions))
+    lowest = min(noise for noise, _ in trials)
+    return next(edged_questions for noise, edged_questions in trials if noise <= EQUAL_ERROR**2 * lowest)
 
 
 def _mean_variance(question: PlannedQuestion) -> float | None:

@@ -99,7 +99,7 @@ def plan(
     *,
     most_bits: int | None = None,
     target_errors: Sequence[float] = (0.01,),
-    tried: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Plan:
     """Return a comparison of all mechanisms of the catalogue for a question.
 
@@ -108,7 +108,7 @@ def plan(
         reports: n, the number of reports.
         most_bits: the largest number of bits of an output; None for the limit of ``auto``.
         target_errors: the target standard errors of one share.
-        tried: a function that is called with 1 after each mechanism, for a progress bar.
+        progress: a function that is called with 1 after each mechanism, for a progress bar.
     Returns:
         A row for each mechanism; the first row is ``chosen``.
     Raises:
@@ -118,7 +118,7 @@ def plan(
     evaluated = []
     for pair in candidates(question):
         evaluated.append(pair)
-        tried(1)
+        progress(1)
     limit = most_bits_of(question, most_bits)
     choice, reason = best_candidate(
         question, [candidate for _, candidate in evaluated if not isinstance(candidate, str)], limit
