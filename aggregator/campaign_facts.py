@@ -70,8 +70,8 @@ def view_facts(campaign: Campaign) -> list[dict[str, Any]]:
             "weight": view.weight,
             "share": view.weight / total,
             "family": view.channel.family,
-            "audited": exact.nats(certificate.audited),
-            "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
+            "audited": exact.nats(certificate.audited_level),
+            "ldp": None if certificate.ldp_level is None else exact.nats(certificate.ldp_level),
             "worst_case": exact.nats(certificate.cost * campaign.max_draws_of(place)),
         }
         for place, (view, certificate) in enumerate(zip(campaign.views, campaign.view_certificates, strict=True))
@@ -100,9 +100,9 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
     certificate = campaign.certificate
     channel = campaign.views[certificate.view].channel  # the witness belongs to this view
     named: dict[str, float | None] = {
-        "declared": exact.nats(certificate.declared),
-        "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
-        campaign.notion.name: exact.nats(certificate.audited),
+        "declared": exact.nats(certificate.declared_level),
+        "ldp": None if certificate.ldp_level is None else exact.nats(certificate.ldp_level),
+        campaign.notion.name: exact.nats(certificate.audited_level),
     }
     declared: dict[str, float] = {}
     if isinstance(campaign.notion, Lip) and certificate.ball_level is not None:

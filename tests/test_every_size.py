@@ -56,10 +56,10 @@ def kept(mechanism, numbers: bool, sizes) -> int:
             continue
         found += 1
         certificate = certify(recipe(), Ldp(level))
-        assert certificate.audited == certificate.ldp == certificate.cost
+        assert certificate.audited_level == certificate.ldp_level == certificate.cost
         # Numbers take k - 1 steps of whole nanonats, and probabilities of bits are multiples of 2^-32, so some level is
         # lost.
-        assert level - max(k, 1000) <= certificate.audited <= level, (k, level)
+        assert level - max(k, 1000) <= certificate.audited_level <= level, (k, level)
         more = mechanism.recipe(question(k, level + level // 1000, numbers))
         with pytest.raises(Uncertified):
             certify(more(), Ldp(level))

@@ -88,7 +88,7 @@ def made(kind: str, level: int) -> tuple[Notion, Channel]:
 
 def expected(notion: Notion, certificate: Certificate) -> list[int]:
     """Return the levels that occur in the sentences of a notion, in their order."""
-    level, ldp = notion.level, certificate.ldp
+    level, ldp = notion.level, certificate.ldp_level
     more = [] if ldp is None or ldp <= level else [ldp]
     if isinstance(notion, notions.Geo):
         near, twice = (notion.level * steps * notion.smallest_gap // notion.unit for steps in (1, 2))
@@ -181,8 +181,8 @@ def test_the_promise_of_high_low_names_the_unprotected_direction() -> None:
     nothing bounds a report, it says that the report may reveal the answer for certain."""
     notion, channel = made("high-low", NAT)
     certificate = notions.certify(channel, notion)
-    assert certificate.ldp is not None
-    assert certificate.ldp > 5 * NAT
+    assert certificate.ldp_level is not None
+    assert certificate.ldp_level > 5 * NAT
     for language, words in {
         "en": "Answers that are not sensitive are not protected",
         "de": "Antworten, die nicht heikel sind",

@@ -73,7 +73,7 @@ def _findings(campaign: Campaign) -> Iterator[str]:
                 f"more frequent {values} will be found. Set minimum_reports to {_rounded(devices):,}, or ask for fewer "
                 f"{values}"
             )
-    if campaign.certificate.ldp is None:
+    if campaign.certificate.ldp_level is None:
         yield (
             "some reports rule out some answers for certain, so the campaign has no LDP level: it keeps the promise of "
             f"{campaign.notion.name} only, and each fresh output costs {exact.in_nats(campaign.certificate.cost)} "

@@ -60,8 +60,8 @@ class PlanRow:
             certificate = candidate.certificate
             row |= {
                 "output_bits": candidate.channel.output_bits,
-                "level": exact.nats(certificate.audited),
-                "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
+                "level": exact.nats(certificate.audited_level),
+                "ldp": None if certificate.ldp_level is None else exact.nats(certificate.ldp_level),
                 "people_per_report": json_number(candidate.people_per_report),
                 "decode": candidate.mechanism.decoding_cost,
                 "source": candidate.mechanism.source,

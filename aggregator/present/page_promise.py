@@ -82,7 +82,7 @@ def promise_section(audit: Audit) -> list[Html]:
                 "later report, too.",
             )
         )
-    elif campaign.certificate.ldp is not None:
+    elif campaign.certificate.ldp_level is not None:
         parts.append(tag("p", _odds(campaign)))
     parts.append(
         tag("p", f"Levels, also called epsilon, are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats "
@@ -144,13 +144,13 @@ def _below(part: float) -> str:
 
 
 def _audited(certificate: Certificate) -> str:
-    ldp = "none" if certificate.ldp is None else exact.in_nats(certificate.ldp)
-    return f"Audited: {exact.in_nats(certificate.audited)}; plain LDP: {ldp}."
+    ldp = "none" if certificate.ldp_level is None else exact.in_nats(certificate.ldp_level)
+    return f"Audited: {exact.in_nats(certificate.audited_level)}; plain LDP: {ldp}."
 
 
 def _odds(campaign: Campaign) -> str:
     """Return a sentence that states the posterior probability that the plain LDP level allows."""
-    level, noun = campaign.certificate.ldp or 0, counted_noun(campaign)
+    level, noun = campaign.certificate.ldp_level or 0, counted_noun(campaign)
     words = (
         f"Suppose an observer considers two answers equally likely: 50% each. One {noun} raises the probability of "
         f"either to at most {_larger(level)}"
@@ -165,10 +165,10 @@ def _odds(campaign: Campaign) -> str:
 def _level_rows(audit: Audit) -> list[tuple[str, str]]:
     campaign = audit.campaign
     certificate, draws = campaign.certificate, campaign.max_draws
-    ldp = certificate.ldp
+    ldp = certificate.ldp_level
     rows = [
-        ("declared", f"{exact.in_nats(certificate.declared)} ({campaign.notion.name})"),
-        ("audited", f"{exact.in_nats(certificate.audited)}, from the channel's own integers"),
+        ("declared", f"{exact.in_nats(certificate.declared_level)} ({campaign.notion.name})"),
+        ("audited", f"{exact.in_nats(certificate.audited_level)}, from the channel's own integers"),
         ("plain LDP", "none" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
     ]
     if isinstance(campaign.notion, Lip) and certificate.ball_level is not None:

@@ -314,7 +314,9 @@ class Terms:
             campaign.period_seconds,
             campaign.answers_per_period,
             campaign.enrolment,
-            exact.nats(campaign.notion.level if class_index is None and not declares_prior else certificate.declared),
+            exact.nats(
+                campaign.notion.level if class_index is None and not declares_prior else certificate.declared_level
+            ),
             cost,
             worst,
             Promise.of(campaign.notion, certificate, class_index, outputs=campaign.answers_per_period),
@@ -362,7 +364,7 @@ def _classes(campaign: Campaign, texts: Texts) -> tuple[ClassTerms, ...]:
         ClassTerms(
             name,
             shown,
-            exact.nats(campaign.certificate.class_certificates[class_index].declared),
+            exact.nats(campaign.certificate.class_certificates[class_index].declared_level),
             exact.nats(campaign.cost_of(class_index)),
             exact.nats(campaign.worst_case_of(class_index)),
         )

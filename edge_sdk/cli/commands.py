@@ -235,8 +235,8 @@ def audit(options: argparse.Namespace) -> Printed:
     surveyed: Printed = {
         "title": own_audit.campaign.title,
         "notion": own_audit.campaign.notion.name,
-        "declared": exact.nats(certificate.declared),
-        "audited": exact.nats(certificate.audited),
+        "declared": exact.nats(certificate.declared_level),
+        "audited": exact.nats(certificate.audited_level),
         **({} if certificate.ball_level is None else {"lip-ball": exact.nats(certificate.ball_level)}),
         "prior": "own" if own_audit.uses_history else "uniform",
         **({} if is_plain(views) else {"view": own_audit.view, "views": len(views)}),

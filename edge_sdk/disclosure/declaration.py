@@ -100,7 +100,7 @@ def declaration(
             for label, weight, posteriors in zip(labels, weights, posterior_ranges(known.channel, weights), strict=True)
         ),
         records.consents.declared_role(number) is not None,
-        known.certificate.declared,
+        known.certificate.declared_level,
         role.level > 0,
         known.certificate.cost,
         known.commitment.worst_case,

@@ -90,7 +90,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     sends_enrolment = enrols(records, joined, number)
     if sends_enrolment and records.consents.find(number) is None:
         waiting_bytes += joined.longest_enrolment
-    posterior = posterior_of(channel, certificate.ldp, records.memo.counts(number), x)
+    posterior = posterior_of(channel, certificate.ldp_level, records.memo.counts(number), x)
     return Preview(
         joined.longest_report,
         waiting_bytes,
@@ -118,14 +118,15 @@ def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
         for view in range(len(campaign.views))
     }
     bounds = {
-        channel: bounded(Fraction(1, channel.inputs), certificate.ldp) for channel, certificate in certificates.items()
+        channel: bounded(Fraction(1, channel.inputs), certificate.ldp_level)
+        for channel, certificate in certificates.items()
     }
     channel, *others = sorted(certificates, key=bounds.__getitem__, reverse=True)
-    highest = posterior_of(channel, certificates[channel].ldp, {})
+    highest = posterior_of(channel, certificates[channel].ldp_level, {})
     for other in others:
         if bounds[other] <= highest.after:
             break
-        posterior = posterior_of(other, certificates[other].ldp, {})
+        posterior = posterior_of(other, certificates[other].ldp_level, {})
         if posterior.after > highest.after:
             channel, highest = other, posterior
     return Preview(
@@ -170,7 +171,7 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     consent = records.consents.find(number)
     extra = carried + (0 if consent is None else consent.choice)
     # If a level is infinite, the charge for a draw bounds only some pairs.
-    unbounded = carried and any(certificate.ldp is None for certificate in campaign.certificates)
+    unbounded = carried and any(certificate.ldp_level is None for certificate in campaign.certificates)
     notion = campaign.notion if isinstance(campaign.notion, MinId) and not campaign.notion.unbounded_pairs else None
     return CampaignExposure(campaign_id, campaign.title, campaign.domain, draws, None if unbounded else extra, notion)
 

@@ -99,10 +99,10 @@ class Classes(Notion):
         certificates = tuple(known[pair] for pair in pairs)
         # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
         class_index = max(range(len(certificates)), key=lambda place: certificates[place].nearness)
-        levels = [certificate.ldp for certificate in certificates]
+        levels = [certificate.ldp_level for certificate in certificates]
         return Certificate(
             self.level,
-            max(certificate.audited for certificate in certificates),
+            max(certificate.audited_level for certificate in certificates),
             None if None in levels else max(level for level in levels if level is not None),
             _within([inner for inner, _ in pairs], class_index, certificates[class_index].witness),
             class_certificates=certificates,
@@ -110,7 +110,7 @@ class Classes(Notion):
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         certificate = self.certificate(channel)
-        return True, certificate.audited, certificate.witness
+        return True, certificate.audited_level, certificate.witness
 
     def encode(self) -> codec.Value:
         return [self.name, self.level, [notion.encode() for notion in self.notions]]

@@ -25,9 +25,9 @@ class Certificate:
     """The levels that a channel's integers prove, in nanonats, rounded up.
 
     Attributes:
-        declared: the declared level of the notion.
-        audited: the smallest level that the channel provably satisfies under its notion.
-        ldp: the plain LDP level of the channel, which needs no prior; None if it is infinite.
+        declared_level: the declared level of the notion.
+        audited_level: the smallest level that the channel provably satisfies under its notion.
+        ldp_level: the plain LDP level of the channel, which needs no prior; None if it is infinite.
         witness: the ratio that is nearest to its bound; for mutual information, the largest Q(y|x) / P(y).
         levels_add: True if the declared levels of a device's reports add up.
         ball_level: for LIP with a declared radius, the LIP level for an observer with any prior within the radius; at
@@ -37,9 +37,9 @@ class Certificate:
             channel of this view.
     """
 
-    declared: int
-    audited: int
-    ldp: int | None
+    declared_level: int
+    audited_level: int
+    ldp_level: int | None
     witness: Loss
     levels_add: bool = False
     ball_level: int | None = None
@@ -54,15 +54,15 @@ class Certificate:
         adds up over answers under every prior, or the audited level if the LDP level is infinite.
         """
         if self.levels_add:
-            return self.declared
-        return self.audited if self.ldp is None else self.ldp
+            return self.declared_level
+        return self.audited_level if self.ldp_level is None else self.ldp_level
 
     @property
     def nearness(self) -> float:
         """The level of the witness as a share of the declared level, for display; infinity if its ratio is infinite."""
         if not self.witness.denominator:
             return float("inf")
-        return exact.rough_log(self.witness.numerator, self.witness.denominator) / self.declared
+        return exact.rough_log(self.witness.numerator, self.witness.denominator) / self.declared_level
 
 
 class Notion(ABC):
@@ -96,12 +96,12 @@ class Notion(ABC):
     def audit_steps(self, channel: Channel) -> int:
         """Return the number of steps of ``audit`` (SPEC 6.11)."""
 
-    def ldp(self, channel: Channel) -> int | None:
+    def ldp_level(self, channel: Channel) -> int | None:
         """Return the plain LDP level of ``channel``, over all its inputs; None if it is infinite."""
         return worst_pair(channel).level
 
     def ldp_steps(self, channel: Channel) -> int:
-        """Return the number of steps of ``ldp``."""
+        """Return the number of steps of ``ldp_level``."""
         everything = channel.selected(range(channel.inputs))
         return 2 * channel.inputs + channel.pair_steps(everything, everything)
 
@@ -136,7 +136,7 @@ class Notion(ABC):
                 + (f" against {witness.other}" if witness.other is not None else " against the prior")
                 + f", output {channel.spelled(witness.y)}): declare a higher level, or choose a channel with more noise"
             )
-        ldp = audited if self.name == "ldp" else self.ldp(channel)
+        ldp = audited if self.name == "ldp" else self.ldp_level(channel)
         return Certificate(self.level, audited, ldp, witness, self.levels_add, self.ball_level(channel))
 
     @property

@@ -80,11 +80,11 @@ class Promise:
                 Fraction(100 * notion.radius, RADIUS_UNITS),
                 exact.factor_above(certificate.ball_level),
             )
-        everybody = certificate.ldp
+        everybody = certificate.ldp_level
         if isinstance(notion, DeclaredPrior | TranscriptPrior):
             # This bound holds for every prior: the ratio of two answers is a product of two ratios to the prior, each
             # at most e^level. A declared personal level replaces that of the campaign.
-            level = min(level, certificate.declared)
+            level = min(level, certificate.declared_level)
             everybody = 2 * level
         covered = everybody is not None and isinstance(notion, Pairwise) and everybody <= level
         return cls(

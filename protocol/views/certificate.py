@@ -75,12 +75,12 @@ def worst_of(certificates: Sequence[Certificate], notion: Notion) -> Certificate
         return certificates[0]
     # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
     view = max(range(len(certificates)), key=lambda place: certificates[place].nearness)
-    levels = [certificate.ldp for certificate in certificates]
+    levels = [certificate.ldp_level for certificate in certificates]
     return replace(
         certificates[view],
-        declared=notion.level,
-        audited=max(certificate.audited for certificate in certificates),
-        ldp=None if None in levels else max(level for level in levels if level is not None),
+        declared_level=notion.level,
+        audited_level=max(certificate.audited_level for certificate in certificates),
+        ldp_level=None if None in levels else max(level for level in levels if level is not None),
         class_certificates=tuple(
             worst_of([certificate.class_certificates[place] for certificate in certificates], class_notion)
             for place, class_notion in enumerate(notion.notions if isinstance(notion, Classes) else ())

@@ -113,7 +113,7 @@ def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
     campaign = unsigned_campaign(response(4), Lip(NAT, prior))
     found = json.loads(run(campaign, tmp_path, "--json"))
     assert found["prior"] == "campaign"
-    assert found["levels"]["lip"] == exact.nats(campaign.certificate.audited)
+    assert found["levels"]["lip"] == exact.nats(campaign.certificate.audited_level)
     assert {"mse", "mse_bound"} <= found.keys()
     file = tmp_path / "prior.csv"
     file.write_text("value,count\nnone,4\nprimary,3\nsecondary,2\nbachelor,1\n", encoding="utf-8")

@@ -63,7 +63,7 @@ def test_ldp_recipes_reach_their_level_and_no_more(size, epsilon):
     for recipe in (randomized_response, hadamard):
         certificate = certify(recipe(size, level), Ldp(level))
         # Up to 20 nats, 64-bit probabilities lose less than 1e-9 nat (MATH 7.2), which rounding up may hide.
-        assert level - 1 <= certificate.audited <= level
+        assert level - 1 <= certificate.audited_level <= level
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -73,8 +73,8 @@ def test_high_low_recipe_keeps_its_notion(sensitive, epsilon):
     level = exact.level_from(epsilon)
     notion = HighLow(level, 17, sensitive)
     certificate = certify(high_low(17, sensitive, level, hadamard), notion)
-    assert level - 1 <= certificate.audited <= level
-    assert certificate.ldp is None
+    assert level - 1 <= certificate.audited_level <= level
+    assert certificate.ldp_level is None
 
 
 @pytest.mark.parametrize("blocks", [[0, 0, 1, 1], [0, 1, 0, 1, 2], [0] * 9 + [1] * 2 + [2], [1, 1, 0]])
@@ -83,7 +83,7 @@ def test_block_recipe_keeps_its_notion(blocks):
     consecutive."""
     notion = Block.over(exact.NANONATS, blocks)
     certificate = certify(in_blocks(blocks, exact.NANONATS, hadamard), notion)
-    assert certificate.audited == exact.NANONATS
+    assert certificate.audited_level == exact.NANONATS
 
 
 @settings(max_examples=200)
@@ -91,8 +91,8 @@ def test_block_recipe_keeps_its_notion(blocks):
 def test_lip_recipe_is_valid_and_tight_for_every_prior(prior, level):
     """The repaired LIP channel has its level to the nanonat under any prior, and an LDP level of at most 2 eps."""
     certificate = certify(lip_response(prior, level), Lip(level, tuple(prior)))
-    assert level - 1 <= certificate.audited <= level
-    assert certificate.ldp <= 2 * level + 1
+    assert level - 1 <= certificate.audited_level <= level
+    assert certificate.ldp_level <= 2 * level + 1
 
 
 def test_lip_recipe_is_the_binary_optimum_in_both_regimes():
@@ -138,7 +138,7 @@ def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
     assert campaign.notion == Ldp(exact.NANONATS)
     assert (campaign.period_seconds, campaign.periods) == (7 * 86400, 13)
     assert (campaign.answers_per_period, campaign.minimum_devices, campaign.enrolment) == (1, 100, "open")
-    assert campaign.certificate.audited == exact.NANONATS
+    assert campaign.certificate.audited_level == exact.NANONATS
 
 
 STUDY = """
@@ -270,7 +270,7 @@ def test_pairwise_levels_are_read_from_a_file(tmp_path):
         changed('notion = "ldp"\nepsilon = 1.0', 'notion = "pairwise"\nmatrix = "levels.csv"'), encoding="utf-8"
     )
     declared = exact.level_from(1.5)
-    assert declared - 100 <= read_draft(tmp_path / "d.toml").certificate.audited <= declared
+    assert declared - 100 <= read_draft(tmp_path / "d.toml").certificate.audited_level <= declared
     (tmp_path / "levels.csv").write_text("1" * 200_000, encoding="utf-8")
     with pytest.raises(ValueTableError, match=r"levels\.csv is not a CSV file"):
         read_draft(tmp_path / "d.toml")

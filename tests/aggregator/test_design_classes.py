@@ -124,7 +124,7 @@ def test_every_class_has_a_channel_that_keeps_its_notion(name: str, tmp_path) ->
     notion, names = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     made = DraftClasses.of(names, PlannedQuestion(DOMAIN, notion), name)
     for certificate, inner in zip(certify(made.channel, notion).class_certificates, notion.notions, strict=True):
-        assert inner.level * 0.5 < certificate.audited <= inner.level
+        assert inner.level * 0.5 < certificate.audited_level <= inner.level
     assert name in ("auto", made.mechanism)
 
 
@@ -181,7 +181,7 @@ def test_the_estimate_of_the_first_round_is_the_prior_of_the_second(tmp_path) ->
     prior = np.array(second.notion.prior) / sum(second.notion.prior)
     # The first round has a standard error below 0.01 in each value, so 0.05 is 5 of them.
     assert np.abs(prior - truth).max() < 0.05
-    assert second.certificate.audited <= NAT
+    assert second.certificate.audited_level <= NAT
     even = drafted(more="[prior]\ncounts = [1, 1, 1, 1]", folder=tmp_path)
 
     def person(campaign: Campaign) -> float:
@@ -235,7 +235,10 @@ def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
     for level, channel in zip((NAT, 2 * NAT), made.channel.channels, strict=True):
         alone = chosen(AUTO, PlannedQuestion(made.domain, Ldp(level), goal="distribution", reports=2000))
         assert (channel, isinstance(channel, Wave)) == (alone[1], True)
-    assert [one.audited <= level for one, level in zip(made.certificates, (NAT, 2 * NAT), strict=True)] == [True, True]
+    assert [one.audited_level <= level for one, level in zip(made.certificates, (NAT, 2 * NAT), strict=True)] == [
+        True,
+        True,
+    ]
     by_name = read_draft(numbers(tmp_path, high=9, name="wave"))
     assert by_name.mechanism == "wave"
     assert by_name.channel.channels == (wave(10, NAT), wave(10, 2 * NAT))

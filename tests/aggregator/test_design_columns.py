@@ -73,7 +73,7 @@ def test_small_tables_have_the_optimal_gain(prior, eps):
     table = optimal_table(prior, level)
     optimum = gained(slow_optimum(distribution, level), distribution)
     assert gained(lip_mse(table, prior), distribution) == pytest.approx(optimum, rel=1e-5, abs=1e-12)
-    assert certify(table, Lip(level, tuple(prior))).audited <= level
+    assert certify(table, Lip(level, tuple(prior))).audited_level <= level
     assert table.outputs <= max(len(prior), 2)
     assert lip_mse(table, prior) >= lip_mse_bound(level, prior) - 1e-9
 

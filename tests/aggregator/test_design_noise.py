@@ -31,10 +31,10 @@ def test_discrete_laplace_keeps_its_level_per_step(size, level):
     """
     channel = discrete_laplace(size, level)
     certificate = certify(channel, line(size, level))
-    assert certificate.audited == level
-    assert certificate.ldp <= (size - 1) * level
+    assert certificate.audited_level == level
+    assert certificate.ldp_level <= (size - 1) * level
     if (size - 1) * level <= 10 * NAT:
-        assert certificate.ldp >= (size - 1) * level - size
+        assert certificate.ldp_level >= (size - 1) * level - size
     if level > exact.MIN_LEVEL:
         with pytest.raises(Uncertified):
             certify(channel, line(size, level - 1))
@@ -44,7 +44,7 @@ def test_discrete_laplace_of_a_thousand_points_keeps_ldp():
     """A level divided among the steps of a line is satisfied over the whole line, even with steps of a few hundred
     nanonats."""
     for size, level in ((300, NAT), (1500, exact.MIN_LEVEL)):
-        assert certify(discrete_laplace(size, level // (size - 1)), Ldp(level)).audited <= level
+        assert certify(discrete_laplace(size, level // (size - 1)), Ldp(level)).audited_level <= level
 
 
 def test_discrete_laplace_is_the_truncated_geometric_distribution():
@@ -62,7 +62,7 @@ def test_discrete_laplace_is_the_truncated_geometric_distribution():
 )
 def test_discrete_gaussian_keeps_its_pure_level(size, sigma, level):
     """The level is satisfied for all pairs of points, and reached to a thousandth where the tail is cut off."""
-    audited = certify(discrete_gaussian(size, sigma, level), Ldp(level)).audited
+    audited = certify(discrete_gaussian(size, sigma, level), Ldp(level)).audited_level
     assert audited <= level
     if size > 10 * sigma:
         assert audited > 0.999 * level
@@ -94,7 +94,7 @@ TOWN = Grid(47_000_000, 47_120_000, 11_000_000, 11_100_000, 10_000)
 )
 def test_planar_noise_keeps_its_level_closely(notion):
     """Planar noise satisfies the level for all pairs of cells, and is less than a ten-thousandth below it."""
-    audited = certify(planar(notion), notion).audited
+    audited = certify(planar(notion), notion).audited_level
     assert (1 - 1e-4) * notion.level < audited <= notion.level
 
 
@@ -113,7 +113,7 @@ def test_planar_noise_on_a_line_is_discrete_laplace():
     the level of a step."""
     notion = geo_over(Buckets.of([0, 1, "2.5", 10]), NAT, "numbers")
     assert planar(notion) == discrete_laplace(4, NAT)
-    assert certify(planar(notion), notion).audited == NAT
+    assert certify(planar(notion), notion).audited_level == NAT
     column = Geo.between(NAT, 2, [0, 3, 6], [0])
     assert planar(column) == discrete_laplace(3, 3 * NAT // 2)
 

@@ -97,7 +97,7 @@ def test_the_symmetric_lip_channel_has_the_error_of_proposition_4(share):
     for level in (NAT // 2, NAT, 2 * NAT):
         prior = (share, 100 - share)
         channel = symmetric_lip(prior, level)
-        assert certify(channel, Lip(level, prior)).audited == level
+        assert certify(channel, Lip(level, prior)).audited_level == level
         p, e = min(prior) / 100, math.exp(level / NAT)
         q = (1 - p) / (e - 2 * p + 1)
         other = q * (1 - p) + (1 - q) * p
@@ -113,8 +113,8 @@ def test_random_sampling_keeps_its_level(prior):
     distributed as the prior."""
     for level in (NAT // 2, NAT, 4 * NAT):
         plain, lip = random_sampling(prior, level), random_sampling_lip(prior, level)
-        assert certify(plain, Ldp(level)).audited == level
-        assert certify(lip, Lip(level, prior)).audited == level
+        assert certify(plain, Ldp(level)).audited_level == level
+        assert certify(lip, Lip(level, prior)).audited_level == level
         assert plain.truth <= lip.truth  # LDP implies LIP
         marginal = [sum(p * lip.weight(x, y) for x, p in enumerate(prior)) for y in range(len(prior))]
         np.testing.assert_allclose([mass / 2**64 for mass in marginal], prior, rtol=1e-12)
@@ -254,8 +254,8 @@ def test_the_mutual_information_table_has_the_distortion_of_blahut_arimoto(prior
     cap."""
     table = mutual_information_table(prior, cap, distortion)
     certificate = certify(table, MutualInformation(cap, prior))
-    assert cap - 100 < certificate.audited <= cap
-    assert certificate.ldp is not None
+    assert cap - 100 < certificate.audited_level <= cap
+    assert certificate.ldp_level is not None
     with pytest.raises(Uncertified):
         certify(table, MutualInformation(cap - 100, prior))
     distribution = np.array(prior) / sum(prior)

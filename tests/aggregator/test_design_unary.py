@@ -46,7 +46,7 @@ def test_a_recipe_reaches_its_level_and_no_more(recipe, level):
     time, a is one unit larger."""
     channel = recipe(6, level)
     certificate = notions.certify(channel, Ldp(level))
-    assert certificate.audited <= level
+    assert certificate.audited_level <= level
     (a,), (b,) = channel.own_weights, channel.other_weights
     own = a + 1 if recipe is unary.rappor else a
     with pytest.raises(Uncertified):
@@ -104,8 +104,8 @@ def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
     """
     channel = unary.oue_lip(prior, level)
     certificate = notions.certify(channel, Lip(level, tuple(prior)))
-    assert certificate.audited > level * (1 - 1e-6) - 100
-    assert certificate.ldp <= 2 * level + 1
+    assert certificate.audited_level > level * (1 - 1e-6) - 100
+    assert certificate.ldp_level <= 2 * level + 1
     error = BitsDecoder(channel).variances(np.array(channel.other_weights)[np.array(channel.class_of)] / S).sum()
     plain = unary.oue(len(prior), level)
     of_oue = BitsDecoder(plain).variances(np.full(len(prior), plain.other_weights[0] / S)).sum()
@@ -149,7 +149,7 @@ def test_many_priors_are_designed_for_in_classes():
     prior = tuple(10**6 // (x + 3) for x in range(400))
     channel = unary.oue_lip(prior, NANONATS)
     assert len(channel.own_weights) <= unary.PRIOR_CLASSES
-    assert notions.certify(channel, Lip(NANONATS, prior)).audited > 0.9 * NANONATS
+    assert notions.certify(channel, Lip(NANONATS, prior)).audited_level > 0.9 * NANONATS
 
 
 def slow_optimum(sizes, levels, start):

@@ -60,8 +60,8 @@ def test_the_design_is_near_the_bound_and_satisfies_its_level(prior, eps, share)
     channel = windows(prior, level)
     assert share <= share_of_gain(channel, prior, level) <= 1 + 1e-9
     certificate = certify(channel, Lip(level, tuple(prior)))
-    assert certificate.audited <= level
-    assert certificate.ldp <= 2 * level
+    assert certificate.audited_level <= level
+    assert certificate.ldp_level <= 2 * level
     with pytest.raises(Uncertified):
         certify(channel, Lip(round(level * 0.999), tuple(prior)))
     assert Windows.from_wire(channel.encode()) == channel

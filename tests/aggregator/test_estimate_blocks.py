@@ -173,7 +173,7 @@ def test_one_sensitive_value_of_two_is_the_binary_optimum(level):
     channel = high_low(2, [0], level, hadamard)
     np.testing.assert_allclose(dense(channel), [[1, 0], [1 / E, 1 - 1 / E]], atol=1e-15)
     certificate = certify(channel, HighLow(level, 2, (0,)))
-    assert certificate.audited == level
+    assert certificate.audited_level == level
     # Warner's channel, the other optimum for two values, satisfies the level in both directions and has a larger error.
     assert expected_mse(channel) < expected_mse(randomized_response(2, level))
 
@@ -184,7 +184,7 @@ def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
     """An open input is reported as sensitive with probability 2 / (e^eps + 1) (Acharya et al. 2020, eq. 14)."""
     channel = high_low(10, range(sensitive), level, hadamard)
     assert channel.hidden / 2**128 == pytest.approx(2 / (math.exp(exact.nats(level)) + 1), rel=1e-14)
-    assert certify(channel, HighLow(level, 10, tuple(range(sensitive)))).audited == level
+    assert certify(channel, HighLow(level, 10, tuple(range(sensitive)))).audited_level == level
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -194,7 +194,7 @@ def test_each_block_gets_its_best_channel(level, rng):
     blocks = [0] * 2 + [1] * 16 + [2] * 60 + [3]
     builders = [hadamard, randomized_response]
     best = best_in_blocks(blocks, level, builders)
-    assert certify(best, Block.over(level, blocks)).audited in (level - 1, level)
+    assert certify(best, Block.over(level, blocks)).audited_level in (level - 1, level)
     for _ in range(5):
         sizes = rng.dirichlet(np.ones(4))
         p = np.repeat(sizes / [2, 16, 60, 1], [2, 16, 60, 1])

@@ -61,7 +61,7 @@ def test_the_views_are_the_pairs_of_the_draft(tmp_path: Path, analysis: str, ask
     assert [view.channel.inputs for view in campaign.views] == [
         view.map.inputs(campaign.domain) for view in campaign.views
     ]
-    assert all(0.99e9 < found.audited <= 10**9 for found in campaign.view_certificates)
+    assert all(0.99e9 < found.audited_level <= 10**9 for found in campaign.view_certificates)
     assert campaign.question == "Age?\nVote?\nWork?"
     assert all("an equal share" not in finding for finding in lint(campaign))
 

@@ -37,7 +37,7 @@ def test_classes_take_the_graded_response(made):
     choices, blocks = made
     assert [one.mechanism.name for one in choices] == ["graded", "graded"]
     certificate = notions.certify(blocks, Classes.of(NOTIONS))
-    assert [one.audited <= one.declared for one in certificate.class_certificates] == [True, True]
+    assert [one.audited_level <= one.declared_level for one in certificate.class_certificates] == [True, True]
     assert channels.decode(codec.decode(codec.encode(blocks.encode()), limit=2**20)) == blocks
 
 

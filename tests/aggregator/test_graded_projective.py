@@ -143,7 +143,7 @@ def test_the_error_is_near_that_of_idue_with_few_bits(nats, sizes, function, mos
     """
     notion = budgets(nats, sizes, function)
     one = made(notion)
-    assert one.certificate.audited <= notion.level
+    assert one.certificate.audited_level <= notion.level
     assert one.raw_mse <= most * expected_mse(idue(notion))
     assert one.channel.output_bits <= (notion.inputs - 1).bit_length() + 2
     assert one.raw_mse < expected_mse(projective(notion.inputs, min(notion.budgets)))
@@ -195,7 +195,7 @@ def test_classes_of_a_matrix_are_those_that_may_be_exchanged():
             same = all(rows[a][b] == rows[places[a]][places[b]] for a in range(8) for b in range(8))
             assert same == any({x, other} <= set(members) for members in classes)
     one = made(notion)
-    assert one.certificate.audited <= notion.level
+    assert one.certificate.audited_level <= notion.level
     assert one.raw_mse < expected_mse(projective(8, NAT))
 
 

@@ -61,7 +61,7 @@ def test_every_candidate_is_certified_and_has_its_exact_error(question):
     assert serving
     for one in serving:
         assert certify(one.channel, question.notion) == one.certificate
-        assert one.certificate.audited <= question.notion.level
+        assert one.certificate.audited_level <= question.notion.level
         if isinstance(question.notion, Lip):
             prior = question.notion.prior
             distribution = [weight / sum(prior) for weight in prior]

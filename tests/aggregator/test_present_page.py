@@ -304,9 +304,9 @@ def test_the_page_states_the_promise_in_words_and_in_nats(campaign, words):
     found = audit(campaign)
     text = " ".join(Parsed(f"<main>{''.join(promise_section(found))}</main>").words)
     certificate = campaign.certificate
-    for level in (certificate.declared, certificate.audited):
+    for level in (certificate.declared_level, certificate.audited_level):
         assert f"{exact.in_nats(level)}" in text
-    assert "none" in text if certificate.ldp is None else f"{exact.in_nats(certificate.ldp)}" in text
+    assert "none" in text if certificate.ldp_level is None else f"{exact.in_nats(certificate.ldp_level)}" in text
     assert f"{exact.in_nats(campaign.worst_case)} over the whole campaign" in text
     for part in words:
         assert part in text

@@ -147,5 +147,5 @@ def test_the_promise_is_that_of_the_class(open_device, view: int, place: int) ->
     assert terms.worst_case_nanonats == SIGNED.campaign.worst_case_of(place)
     preview = device.preview(campaign_id, answers_in(view, WHOLE))
     assert preview.cost_nanonats == SIGNED.campaign.certificate_of(place, view).cost
-    odds = exact.factor_above(SIGNED.campaign.certificate_of(place, view).audited)
+    odds = exact.factor_above(SIGNED.campaign.certificate_of(place, view).audited_level)
     assert preview.fits_true <= odds * preview.fits_other

@@ -123,7 +123,7 @@ def test_a_transcript_is_charged_by_its_level_and_exposed_by_ldp(agreed, clock) 
     earlier, ldp = [], 0
     for period in range(4):
         clock.now = OPENS + period * WEEK
-        ldp += NOTION.certificate_of(NOTION.prior_after(earlier, period)).ldp
+        ldp += NOTION.certificate_of(NOTION.prior_after(earlier, period)).ldp_level
         earlier.append((period, report_of(data, device.answer(joined, LABELS[5]).envelope)[2]))
     [exposed] = device.exposure(joined).campaigns
     assert (device.budget.spent_nanonats, exposed.nanonats) == (4 * NAT, ldp)

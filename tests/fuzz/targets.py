@@ -118,7 +118,7 @@ def campaign_target(payload: bytes) -> None:
     except BadData:
         return
     assert encode_campaign(campaign) == payload
-    assert campaign.certificate.audited <= campaign.notion.level
+    assert campaign.certificate.audited_level <= campaign.notion.level
 
 
 def signed_campaign_target(data: bytes) -> None:

@@ -66,8 +66,8 @@ def test_the_ball_equals_brute_force(name: str, radius: int) -> None:
     assert found.ball_level is not None
     assert expected - 1e-3 <= found.ball_level <= expected + 1 + 1e-3
     plain = certify(channel, Lip(MOST, PRIOR))
-    assert (plain.audited, plain.ldp, plain.witness, plain.cost) == (
-        found.audited, found.ldp, found.witness, found.cost,
+    assert (plain.audited_level, plain.ldp_level, plain.witness, plain.cost) == (
+        found.audited_level, found.ldp_level, found.witness, found.cost,
     )  # fmt: skip
 
 
@@ -80,15 +80,15 @@ def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
     assert certify(channel, Ldp(MOST)).ball_level is None
     made = [certify(channel, Lip(MOST, PRIOR, radius)) for radius in (1, 10**6, 10**8, 10**9)]
     balls = [one.ball_level for one in made if one.ball_level is not None]
-    assert made[0].audited <= balls[0]
+    assert made[0].audited_level <= balls[0]
     assert balls == sorted(balls)
-    assert balls[-1] == made[0].ldp
+    assert balls[-1] == made[0].ldp_level
 
 
 def test_the_declared_level_is_kept_over_the_ball() -> None:
     """The level that a campaign declares bounds the whole ball; a level that is a nanonat too low is refused."""
     channel = CHANNELS["table"]
-    centre = certify(channel, Lip(MOST, PRIOR)).audited
+    centre = certify(channel, Lip(MOST, PRIOR)).audited_level
     found = certify(channel, Lip(MOST, PRIOR, 5 * 10**7)).ball_level
     assert found is not None
     assert found > centre
@@ -127,10 +127,10 @@ def test_a_ball_is_refused_if_the_channel_is_too_large() -> None:
 def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
     """A channel that is certified for LDP at a level is certified for LIP at this level with every radius."""
     channel = CHANNELS[name]
-    level = max(certify(channel, Ldp(MOST)).audited, exact.MIN_LEVEL)
+    level = max(certify(channel, Ldp(MOST)).audited_level, exact.MIN_LEVEL)
     for radius in (0, 1, 10**8, 10**9):
         found = certify(channel, Lip(level, PRIOR, radius))
-        assert found.audited <= level
+        assert found.audited_level <= level
         assert found.ball_level is None or found.ball_level <= level
 
 
@@ -143,8 +143,8 @@ def test_a_channel_too_large_to_audit_is_certified_by_ldp(radius: int) -> None:
     prior = tuple(1 + x % 7 for x in range(3000))
     plain = certify(channel, Ldp(MOST))
     assert Lip.audit_steps(Lip(NAT, prior), channel) > MOST_STEPS
-    found = certify(channel, Lip(plain.audited, prior, radius))
-    assert (found.audited, found.ldp, found.cost) == (plain.audited,) * 3
-    assert found.ball_level == (plain.audited if radius else None)
+    found = certify(channel, Lip(plain.audited_level, prior, radius))
+    assert (found.audited_level, found.ldp_level, found.cost) == (plain.audited_level,) * 3
+    assert found.ball_level == (plain.audited_level if radius else None)
     with pytest.raises(Uncertified, match="steps"):
-        certify(channel, Lip(plain.audited - 1, prior, radius))
+        certify(channel, Lip(plain.audited_level - 1, prior, radius))

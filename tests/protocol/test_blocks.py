@@ -103,7 +103,7 @@ def test_the_cover_is_the_least_that_keeps_the_level(sensitive: int) -> None:
         cover = -(-(largest_weight(inner) << exact.EXP_BITS) // exact.exp_lower(NAT))
         notion = notions.HighLow(NAT, sensitive + 2, tuple(range(sensitive)))
         runs = ((1, sensitive), (0, 2))
-        assert notions.certify(Blocks(cover, runs, (inner,)), notion).audited == NAT
+        assert notions.certify(Blocks(cover, runs, (inner,)), notion).audited_level == NAT
         with pytest.raises(Uncertified):
             notions.certify(Blocks(cover - 1, runs, (inner,)), notion)
 
@@ -120,7 +120,7 @@ def test_a_map_in_blocks_is_certified_quickly() -> None:
     channel = channels.decode(codec.decode(wire, limit=2**20))
     certificate = notions.certify(channel, notions.Block.over(NAT, blocks))
     assert time.process_time() - begun < 10
-    assert (certificate.audited, certificate.ldp) == (NAT, None)
+    assert (certificate.audited_level, certificate.ldp_level) == (NAT, None)
     assert channel == made
     assert len(wire) < 80_000
 

@@ -336,7 +336,7 @@ def assert_made_for(channel: Channel, level: int) -> None:
     """Check that the channel is certified at this level and not at 0.1% less, and that a loss names a pair that reaches
     it."""
     certificate = notions.certify(channel, notions.Ldp(level))
-    assert level - 1 <= certificate.audited == certificate.ldp <= level
+    assert level - 1 <= certificate.audited_level == certificate.ldp_level <= level
     loss = certificate.witness
     assert loss.other is not None
     assert channel.weight(loss.x, loss.y) == loss.numerator
@@ -421,7 +421,7 @@ def test_declared_level_is_audited_level(family: str, k: int) -> None:
             good = Hadamard(truth, k)
             bad = [Hadamard(truth + 1, k), Hadamard(truth_of(more), k)]
         certificate = notions.certify(good, notions.Ldp(level))
-        assert certificate.audited == certificate.ldp == certificate.cost == level
+        assert certificate.audited_level == certificate.ldp_level == certificate.cost == level
         for channel in bad:
             with pytest.raises(Uncertified):
                 notions.certify(channel, notions.Ldp(level))

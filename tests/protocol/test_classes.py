@@ -69,9 +69,9 @@ def test_the_certificate_of_all_classes_has_the_largest_levels() -> None:
     """Audited and LDP levels are the largest of any class; outputs of different classes are not compared, although they
     reveal the class."""
     whole, each = certify(CHANNEL, NOTION), certify(CHANNEL, NOTION).class_certificates
-    assert whole.declared == 2 * NAT
-    assert whole.audited == max(one.audited for one in each)
-    assert whole.ldp == max(one.ldp for one in each)
+    assert whole.declared_level == 2 * NAT
+    assert whole.audited_level == max(one.audited_level for one in each)
+    assert whole.ldp_level == max(one.ldp_level for one in each)
     assert CHANNEL.loss(range(12), range(12)).level is None
 
 
@@ -177,10 +177,10 @@ def test_costs_are_those_of_the_class() -> None:
     """The worst case of a campaign is that of its costliest class; each class costs the LDP level of its own
     channel."""
     made = campaign()
-    assert made.worst_case == max(one.ldp for one in made.certificates) * 4
-    assert all(one.cost == one.ldp for one in made.certificates)
+    assert made.worst_case == max(one.ldp_level for one in made.certificates) * 4
+    assert all(one.cost == one.ldp_level for one in made.certificates)
     assert made.certificates[2].cost <= NAT // 2 < made.certificates[0].cost
-    assert campaign(closes=20).worst_case == made.certificate.ldp * 2
+    assert campaign(closes=20).worst_case == made.certificate.ldp_level * 2
 
 
 def test_the_inputs_of_a_class_are_a_block() -> None:

@@ -80,7 +80,7 @@ def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | R
     expected = brute_audit(notion, channel)
     certified = Geo(max(expected, exact.MIN_LEVEL), notion.unit, notion.down, notion.across)
     certificate = certify(channel, certified)
-    assert certificate.audited == expected
+    assert certificate.audited_level == expected
     witness = certificate.witness
     assert channel.weight(witness.x, witness.y) == witness.numerator
     assert witness.other is not None

@@ -115,7 +115,7 @@ def test_a_policy_graph_leaves_pairs_out() -> None:
     assert satisfies(table, within)
     assert within.level == NAT
     assert within.bound(0, 2) is None
-    assert notions.certify(table, within).ldp is None
+    assert notions.certify(table, within).ldp_level is None
 
 
 def test_the_level_is_the_largest_bound_of_a_pair() -> None:

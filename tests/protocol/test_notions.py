@@ -100,10 +100,10 @@ def check_audit(channel: Channel, notion: Notion) -> None:
             certify(channel, notion)
         return
     certificate = certify(channel, notion)
-    assert (certificate.declared, certificate.audited) == (notion.level, expected[1])
-    assert certificate.ldp == (None if ldp is None else ldp[1])
+    assert (certificate.declared_level, certificate.audited_level) == (notion.level, expected[1])
+    assert certificate.ldp_level == (None if ldp is None else ldp[1])
     assert certificate.cost == (expected[1] if ldp is None else ldp[1])
-    assert certificate.audited <= notion.level
+    assert certificate.audited_level <= notion.level
 
 
 @given(tables(), st.integers(exact.MIN_LEVEL, MOST))
@@ -149,7 +149,7 @@ def test_structured_channels_are_audited_as_their_tables(level: int, marks: list
     channel = high_low(level, [int(mark) for mark in marks])
     notion = HighLow(level, len(marks), sensitive)
     check_audit(channel, notion)
-    assert certify(channel, notion).audited == level
+    assert certify(channel, notion).audited_level == level
     check_audit(replace(channel, cover=channel.cover - 1), notion)
     check_audit(replace(channel, channels=(Hadamard(truth_of(level) + 1, sum(marks)),)), notion)
 
@@ -167,7 +167,7 @@ def test_lip_equals_brute_force(channel: Table, data: st.DataObject) -> None:
     level = exact.level_of(worst.numerator, worst.denominator)
     assert level is not None
     declared = max(level, exact.MIN_LEVEL)
-    assert certify(channel, Lip(declared, tuple(prior))).audited == level
+    assert certify(channel, Lip(declared, tuple(prior))).audited_level == level
     if level > exact.MIN_LEVEL:
         with pytest.raises(Uncertified):
             certify(channel, Lip(level - 1, tuple(prior)))
@@ -308,12 +308,12 @@ def test_a_certificate_has_the_declared_and_audited_levels(name: str) -> None:
     notion, channel = GRID[name]
     assert notion.inputs in (None, channel.inputs)
     certificate = certify(channel, notion)
-    assert 0 < certificate.audited <= certificate.declared == notion.level
+    assert 0 < certificate.audited_level <= certificate.declared_level == notion.level
     everything = range(channel.inputs)
     # The notion of classes does not compare inputs of different classes.
     if notion.name != "classes":
-        assert certificate.ldp == channel.loss(everything, everything).level
-    assert certificate.cost in (certificate.declared, certificate.audited, certificate.ldp)
+        assert certificate.ldp_level == channel.loss(everything, everything).level
+    assert certificate.cost in (certificate.declared_level, certificate.audited_level, certificate.ldp_level)
 
 
 @grid

@@ -49,9 +49,9 @@ def test_every_declared_prior_has_a_certified_channel(weights: list[int], level:
     prior = personal.canonical_prior(weights)
     notion = DeclaredPrior(level, len(prior))
     certificate = notion.certificate_of(prior)
-    assert certificate.audited <= level
+    assert certificate.audited_level <= level
     # The bound is twice the level (Jiang, Li, Tandon 2020, Theorem 1), plus rounding up.
-    assert certificate.ldp <= 2 * level + 10
+    assert certificate.ldp_level <= 2 * level + 10
     assert notion.channel_of(prior).truth > 0
 
 
@@ -157,7 +157,7 @@ def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], clas
 def test_the_choice_of_a_class_keeps_its_level(level: int) -> None:
     """The channel that chooses a class satisfies LDP at the charged level, and its own level is at most a millionth of
     a nat lower."""
-    audited = certify(personal.choice_channel(5, level), Ldp(level)).audited
+    audited = certify(personal.choice_channel(5, level), Ldp(level)).audited_level
     assert level - 1000 <= audited <= level
 
 

@@ -132,9 +132,9 @@ def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int,
         period += later
     expected = notion.prior_after(earlier, period)
     certificate = notion.certificate_of(expected)
-    assert certificate.audited <= level == certificate.cost
+    assert certificate.audited_level <= level == certificate.cost
     # The bound is twice the level (Jiang, Li, Tandon 2020, Theorem 1), plus rounding up.
-    assert certificate.ldp <= 2 * level + 10
+    assert certificate.ldp_level <= 2 * level + 10
     assert notion.channel_of(expected).truth > 0
     assert min(expected) > 0
 
@@ -145,7 +145,7 @@ def test_the_longest_transcript_is_certified() -> None:
     notion = TranscriptPrior(3 * NAT, (2**40,) + (1,) * 255, 655)
     earlier = [(period, 7) for period in range(MAX_TRANSCRIPT - 1)]
     certificate = notion.certificate_of(notion.prior_after(earlier, MAX_TRANSCRIPT - 1))
-    assert certificate.audited <= 3 * NAT
+    assert certificate.audited_level <= 3 * NAT
 
 
 @given(priors, levels, drifts, st.lists(st.integers(0, 5), min_size=1, max_size=6))
@@ -164,7 +164,7 @@ def test_a_common_factor_of_the_weights_keeps_the_channel(prior, factor: int, le
     notion = TranscriptPrior(level, prior)
     scaled = [factor * weight for weight in prior]
     assert notion.channel_of(scaled) == notion.channel_of(prior)
-    assert notion.certificate_of(scaled).audited == notion.certificate_of(prior).audited
+    assert notion.certificate_of(scaled).audited_level == notion.certificate_of(prior).audited_level
 
 
 def test_drift_moves_the_posterior_back_to_the_start_prior() -> None:
@@ -199,7 +199,7 @@ def test_a_campaign_has_only_the_channel_of_the_start_prior() -> None:
     the declared level."""
     made = unsigned_campaign()
     lip = certify(made.channel, Lip(NAT, PRIOR))
-    assert (made.certificate.audited, made.certificate.ldp) == (lip.audited, lip.ldp)
+    assert (made.certificate.audited_level, made.certificate.ldp_level) == (lip.audited_level, lip.ldp_level)
     assert made.certificate.cost == NAT < lip.cost
     assert decode_campaign(encode_campaign(made)) == made
     with pytest.raises(Uncertified, match="start prior"):

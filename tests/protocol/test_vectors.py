@@ -123,9 +123,8 @@ def check_level(case: Case) -> None:
 def check_certificate(case: Case) -> None:
     notion = notions.decode(wire(case["notion"]))
     certificate = notions.certify(channels.decode(wire(case["channel"])), notion)
-    for name in ("declared", "audited", "ldp", "cost"):
-        assert getattr(certificate, name) == case[name], name
-    assert certificate.ball_level == case["ball"]
+    for name in ("declared_level", "audited_level", "ldp_level", "ball_level", "cost"):
+        assert getattr(certificate, name) == case[name.removesuffix("_level")], name
 
 
 def check_campaign(case: Case) -> None:
@@ -134,7 +133,7 @@ def check_campaign(case: Case) -> None:
     assert (signed.id.hex(), signed.data, signed.campaign.title) == (case["id"], data, case["title"])
     assert signed.campaign.periods == case["periods"]
     assert [view.channel.inputs for view in signed.campaign.views] == case["inputs"]
-    assert signed.campaign.certificate.audited == case["audited"]
+    assert signed.campaign.certificate.audited_level == case["audited"]
     assert list(signed.campaign.classes) == case["classes"]
     assert list(signed.campaign.addresses) == case["addresses"]
     for language, shown in case["shown"].items():
@@ -151,16 +150,17 @@ def check_view(case: Case) -> None:
     signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
     campaign, certificate = signed.campaign, signed.campaign.certificate
     assert (campaign.output_bits, campaign.worst_case) == (case["output_bits"], int(case["worst_case"]))
-    assert (certificate.audited, certificate.ldp) == (case["audited"], case["ldp"])
+    assert (certificate.audited_level, certificate.ldp_level) == (case["audited"], case["ldp"])
     found = zip(campaign.views, campaign.view_certificates, case["views"], strict=True)
     for place, (view, proved, said) in enumerate(found):
         assert [view.map.input(campaign.domain, x) for x in range(campaign.domain.size)] == said["inputs"]
         assert (view.weight, campaign.max_draws_of(place)) == (said["weight"], said["draws"])
-        for name in ("declared", "audited", "ldp", "cost"):
-            assert getattr(proved, name) == said[name], name
-            assert [getattr(one, name) for one in proved.class_certificates] == [
-                one[name] for one in said["classes"]
-            ], name
+        for name in ("declared_level", "audited_level", "ldp_level", "cost"):
+            key = name.removesuffix("_level")
+            assert getattr(proved, name) == said[key], name
+            assert [getattr(one, name) for one in proved.class_certificates] == [one[key] for one in said["classes"]], (
+                name
+            )
     for key in case["keys"]:
         assert signed.view_of(bytes.fromhex(key["public"])) == key["view"]
 

@@ -304,10 +304,13 @@ def test_a_class_in_a_view_equals_a_campaign_of_that_class(made: tuple[Campaign,
             seen |= outputs
     for place, alone in enumerate(made):
         of_class = together.certificate.class_certificates[place]
-        assert (of_class.audited, of_class.ldp) == (alone.certificate.audited, alone.certificate.ldp)
+        assert (of_class.audited_level, of_class.ldp_level) == (
+            alone.certificate.audited_level,
+            alone.certificate.ldp_level,
+        )
         assert (together.cost_of(place), together.worst_case_of(place)) == (alone.cost_of(0), alone.worst_case)
     assert together.worst_case == max(alone.worst_case for alone in made)
-    assert together.certificate.audited == max(alone.certificate.audited for alone in made)
+    assert together.certificate.audited_level == max(alone.certificate.audited_level for alone in made)
     assert together.output_bits >= max(alone.output_bits for alone in made)
 
 
@@ -384,7 +387,7 @@ def test_every_view_keeps_the_declared_bound_of_each_pair(made: Campaign) -> Non
                 worst = max(worst, here / there)
             if view.map.input(made.domain, x) == view.map.input(made.domain, other):
                 assert rows[x] == rows[other]
-    assert made.certificate.ldp == exact.level_of(worst.numerator, worst.denominator)
+    assert made.certificate.ldp_level == exact.level_of(worst.numerator, worst.denominator)
 
 
 # Certificates
@@ -440,7 +443,7 @@ def test_one_channel_is_audited_for_each_view_that_has_it() -> None:
     rows = ((0, NAT, 3 * NAT), (NAT, 0, 3 * NAT), (3 * NAT, 3 * NAT, 0))
     three, notion = domain.Values(tuple("abc")), notions.Matrix(3 * NAT, rows)
     apart, together = (View(1, districts_of(cells), response(2, 3 * NAT)) for cells in ([0, 0, 1], [0, 1, 1]))
-    assert unsigned_campaign(domain=three, notion=notion, views=(apart,)).certificate.audited == 3 * NAT
+    assert unsigned_campaign(domain=three, notion=notion, views=(apart,)).certificate.audited_level == 3 * NAT
     for pair in ((apart, together), (together, apart)):
         with pytest.raises(Uncertified):
             unsigned_campaign(domain=three, notion=notion, views=pair)
@@ -450,7 +453,7 @@ def test_the_levels_of_a_campaign_are_the_largest_of_its_views() -> None:
     """Levels are the largest of any view; the worst case is that of the view whose draws cost most in total."""
     made = campaign_of((1, Identity()), (1, Coarse(2)))
     quiet = unsigned_campaign(views=(View(1, Identity(), response(5, NAT // 2)), View(1, Coarse(3), response(2, NAT))))
-    assert made.certificate.audited == max(one.audited for one in made.view_certificates)
+    assert made.certificate.audited_level == max(one.audited_level for one in made.view_certificates)
     assert quiet.certificate.view == 1
     assert [one.cost for one in quiet.view_certificates] == [NAT // 2, NAT]
     assert [quiet.max_draws_of(view) for view in range(2)] == [5, 2]

@@ -437,7 +437,7 @@ def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
         ("mutual information", notions.MutualInformation(NAT, PRIOR), LIP_TABLE),
         ("mutual information of a table with zeros", notions.MutualInformation(NAT, PRIOR), TABLE),
     ):
-        audited = notions.certify(channel, replace(notion, level=20 * NAT)).audited
+        audited = notions.certify(channel, replace(notion, level=20 * NAT)).audited_level
         yield f"{name}, at exactly its level", replace(notion, level=audited), channel
 
 
@@ -497,9 +497,9 @@ def certificate_cases() -> Iterator[Case]:
             "name": name,
             "notion": codec.encode(notion.encode()).hex(),
             "channel": codec.encode(channel.encode()).hex(),
-            "declared": certificate.declared,
-            "audited": certificate.audited,
-            "ldp": certificate.ldp,
+            "declared": certificate.declared_level,
+            "audited": certificate.audited_level,
+            "ldp": certificate.ldp_level,
             "cost": certificate.cost,
             "ball": certificate.ball_level,
         }
@@ -536,7 +536,7 @@ def certificate_cases() -> Iterator[Case]:
     yield case("lip of a table", notions.Lip(NAT, PRIOR), LIP_TABLE)
     yield case("lip of a response", notions.Lip(3 * NAT, PRIOR), RandomizedResponse(3, (ONE // 4,)))
     yield case("lip of a Hadamard channel", notions.Lip(NAT, (1, 1, 1, 1, 1)), PLAIN)
-    lip_level = notions.certify(LIP_TABLE, notions.Lip(NAT, PRIOR)).audited
+    lip_level = notions.certify(LIP_TABLE, notions.Lip(NAT, PRIOR)).audited_level
     yield case("lip at exactly its level", notions.Lip(lip_level, PRIOR), LIP_TABLE)
     yield case("lip with a ball of priors", notions.Lip(2 * NAT, PRIOR, 10**8), LIP_TABLE)
     yield case("lip with the ball of all priors", notions.Lip(2 * NAT, PRIOR, 10**9), LIP_TABLE)
@@ -550,7 +550,7 @@ def certificate_cases() -> Iterator[Case]:
         notion = notions.Lip(NAT, tuple(1 + x % 3 for x in range(channel.inputs)))
         yield case(f"lip of {name} of more than 2^22 cells", notion, channel)
     large = Hadamard(truth_of(NAT), 2047)
-    ldp_level = notions.certify(large, notions.Ldp(20 * NAT)).audited
+    ldp_level = notions.certify(large, notions.Ldp(20 * NAT)).audited_level
     even = notions.Lip(ldp_level, (1,) * 2047, 5 * 10**7)
     yield case("lip with a radius, of a channel too large to audit cell by cell that satisfies ldp", even, large)
     yield case(
@@ -871,7 +871,7 @@ def campaign_cases() -> Iterator[Case]:
             "title": made.title,
             "periods": made.periods,
             "inputs": [view.channel.inputs for view in made.views],
-            "audited": made.certificate.audited,
+            "audited": made.certificate.audited_level,
             "classes": list(made.classes),
             "addresses": list(made.addresses),
             "shown": {language: _shown(made.texts(language)) for language in LANGUAGES},
@@ -1359,20 +1359,25 @@ def view_cases() -> Iterator[Case]:
             "name": name,
             "campaign": data.hex(),
             "output_bits": made.output_bits,
-            "audited": made.certificate.audited,
-            "ldp": made.certificate.ldp,
+            "audited": made.certificate.audited_level,
+            "ldp": made.certificate.ldp_level,
             "worst_case": number(made.worst_case),
             "views": [
                 {
                     "weight": view.weight,
                     "inputs": [view.map.input(made.domain, x) for x in range(made.domain.size)],
-                    "declared": found.declared,
-                    "audited": found.audited,
-                    "ldp": found.ldp,
+                    "declared": found.declared_level,
+                    "audited": found.audited_level,
+                    "ldp": found.ldp_level,
                     "cost": found.cost,
                     "draws": made.max_draws_of(place),
                     "classes": [
-                        {"declared": one.declared, "audited": one.audited, "ldp": one.ldp, "cost": one.cost}
+                        {
+                            "declared": one.declared_level,
+                            "audited": one.audited_level,
+                            "ldp": one.ldp_level,
+                            "cost": one.cost,
+                        }
                         for one in found.class_certificates
                     ],
                 }

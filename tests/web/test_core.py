@@ -249,7 +249,7 @@ def test_ratios_that_are_equal_as_floats_are_compared_exactly() -> None:
     for channel, points in ((Noise(1, 3, nearly_alike(2**62)), 3), (table, 2)):
         notion = notions.Geo.between(2 * exact.NANONATS, 1, [0], range(points))
         found = notions.certify(channel, notion)
-        assert found.audited == exact.NANONATS + 1
+        assert found.audited_level == exact.NANONATS + 1
         case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
         cases.append(case | {name: getattr(found, name) for name in ("declared", "audited", "ldp", "cost", "ball")})
     assert run({"certificate": cases})["certificate"] == [None, None]

@@ -78,7 +78,7 @@ def compare_edited(count: int, seed: int, topics: Sequence[Case] = TOPICS, field
         try:
             campaign = open_campaign(data, [generate.ANALYST.public]).campaign
             found = campaign.certificate
-            case |= {"audited": found.audited, "ldp": found.ldp, "worst_case": str(campaign.worst_case)}
+            case |= {"audited": found.audited_level, "ldp": found.ldp_level, "worst_case": str(campaign.worst_case)}
             case["bits"] = campaign.output_bits
             case["names"] = {
                 one.language: list(campaign.domain_in(one.language).named) for one in campaign.translations

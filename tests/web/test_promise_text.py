@@ -137,7 +137,7 @@ def test_the_exposure_on_the_page_is_never_below_the_exact_one(page: Page) -> No
                 channel, proved = class_channels(channel, len(campaign.classes))[0], proved.class_certificates[0]
             for x, numbers in zip((None, *range(8)), revealed, strict=False):
                 before, after, truth, wrong = (one and Fraction(int(one[0]), int(one[1])) for one in numbers)
-                exactly = posterior_of(channel, proved.ldp, dict(counts), x)
+                exactly = posterior_of(channel, proved.ldp_level, dict(counts), x)
                 assert before == exactly.before
                 assert after >= exactly.after
                 assert truth is not None or not channel.unary
