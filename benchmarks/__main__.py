@@ -6,38 +6,13 @@ Targets are in brackets. `python -m benchmarks NAME ...` runs only the named ben
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
-from benchmarks import (
-    accuracy,
-    app,
-    daemon,
-    device,
-    estimate,
-    form_answer,
-    ingest,
-    joining,
-    receive,
-    rows,
-    scale,
-    size,
-    web,
-)
-
-BENCHMARKS = {
-    "size": size.run,
-    "estimate": estimate.run,
-    "device": device.run,
-    "form-answer": form_answer.run,
-    "joining": joining.run,
-    "daemon": daemon.run,
-    "app": app.run,
-    "ingest": ingest.run,
-    "scale": scale.run,
-    "rows": rows.run,
-    "receive": receive.run,
-    "web": web.run,
-    "accuracy": accuracy.run,
-}
+BENCHMARKS = (
+    "size", "estimate", "device", "form-answer", "joining", "daemon", "app", "ingest", "scale", "rows", "receive",
+    "web", "accuracy",
+)  # fmt: skip
+"""The names of the benchmarks, in the order in which they run; each is a module of this package."""
 
 
 def main() -> None:
@@ -47,7 +22,7 @@ def main() -> None:
         sys.exit(f"there is no benchmark {unknown[0]!r}: expected one of {', '.join(BENCHMARKS)}")
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"\n{name}", flush=True)
-        for title, measured in BENCHMARKS[name]():
+        for title, measured in import_module(f"benchmarks.{name.replace('-', '_')}").run():
             print(f"  {title:<68} {measured}", flush=True)
 
 

@@ -24,30 +24,23 @@ from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 STARTS = 5
 MANY = tuple(f"Occupation number {number}" for number in range(500))
 MICRO = 10**6
-ASKED = {
-    "Education": {},
-    "Occupation": {"domain": Values(MANY)},
-    "Hours": {"domain": Buckets.of([0, 10, 20, 40, 60])},
-    "Where": {"domain": Grid(45 * MICRO, 56 * MICRO, 5 * MICRO, 16 * MICRO, MICRO)},
-    "Shopping": {"domain": Items(2, ("tea", "coffee", "milk", "bread", "soap", "newspaper"))},
-}
 QUESTIONS = {
-    "Education": "six values",
-    "Occupation": "500 values",
-    "Hours": "a number",
-    "Where": "a map",
-    "Shopping": "a set",
+    "Education": ("six values", None),
+    "Occupation": ("500 values", Values(MANY)),
+    "Hours": ("a number", Buckets.of([0, 10, 20, 40, 60])),
+    "Where": ("a map", Grid(45 * MICRO, 56 * MICRO, 5 * MICRO, 16 * MICRO, MICRO)),
+    "Shopping": ("a set", Items(2, ("tea", "coffee", "milk", "bread", "soap", "newspaper"))),
 }
-"""The kind of answer of each campaign, as the rows name it."""
+"""For each campaign the kind of its answer, as the rows name it, and its domain; None is the usual one."""
 
 
 def phone(folder: Path) -> Path:
     """Create the store of a device that agreed to five campaigns, and return its folder."""
     store = folder / "phone"
     with Device.open(store, [AUTHOR.public], BudgetPolicy(lifetime=100.0)) as device:
-        for title, options in ASKED.items():
+        for title, (_, domain) in QUESTIONS.items():
             opens = int(time.time()) - WEEK // 2
-            data = campaign(title, **{"opens": opens, "periods": 2, "period_seconds": WEEK} | options)
+            data = campaign(title, domain, opens=opens, periods=2, period_seconds=WEEK)
             device.consent(device.join(data).campaign_id)
     (folder / "analyst.pub").write_text(public_line(AUTHOR.public), encoding="utf-8")
     return store
@@ -111,6 +104,6 @@ def run() -> list[tuple[str, str]]:
                 f"{longest[title][0] * 1e3:.0f} ms; the app's own work was at most "
                 f"{longest[title][1] * 1e3:.0f} ms in a frame",
             )
-            for title, question in QUESTIONS.items()
+            for title, (question, _) in QUESTIONS.items()
         ),
     ]

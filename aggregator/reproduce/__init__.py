@@ -22,7 +22,7 @@ To add a paper, write a module ``aggregator.reproduce.NAME`` with a tuple ``EXPE
 
 Experiments may use ``simulated_people.tally``, which simulates the reports of a population from the device's exact
 distribution, ``simulated_people.campaign``, which makes a campaign from a question and the name of a mechanism, and the
-data sets ``setting.data.retail()``, ``kosarak``, ``clothing``, ``check_ins_on_grid`` and ``last_check_ins``. The
+data sets ``setting.data.baskets("retail")``, ``clothing``, ``check_ins_on_grid`` and ``last_check_ins``. The
 ``role`` of a curve determines its colour (``experiment.ROLES``). Numbers in findings must be computed; only the papers'
 statements may be quoted.
 

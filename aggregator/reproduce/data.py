@@ -23,14 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from aggregator.families.decoder import Floats, Integers
-from aggregator.reproduce.formats import (
-    UnreadableData,
-    check_ins,
-    compact_arrays,
-    grid_check_ins,
-    lists,
-    rentals,
-)
+from aggregator.reproduce.formats import UnreadableData, check_ins, compact_arrays, grid_check_ins, lists, rentals
 from protocol.errors import NotYet
 
 GRID_ROWS, GRID_COLUMNS = 125, 350
@@ -183,13 +176,20 @@ class DataFolder:
             f"{source.originals[0]} (or the compact {source.compact}) into a folder and name it with --data"
         )
 
-    def kosarak(self) -> Baskets:
-        """Return the clicks on a news portal, one basket for each user (F. Bodon)."""
-        return self._baskets("kosarak")
-
-    def retail(self) -> Baskets:
-        """Return the market baskets of a shop (Brijs et al. 1999)."""
-        return self._baskets("retail")
+    def baskets(self, name: str) -> Baskets:
+        """Return the baskets of "kosarak", the clicks of each user of a news portal (F. Bodon), or of "retail", the
+        market baskets of a shop (Brijs et al. 1999)."""
+        path, source = self.file(name), SOURCES[name]
+        if path.suffix == ".npz":
+            arrays = compact_arrays(path, "offsets", "items")
+            offsets, items = arrays["offsets"].astype(np.int64), arrays["items"].astype(np.int64)
+            if offsets[0] or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
+                raise UnreadableData(f"{path.name}: its offsets must rise from 0 to {len(items)}, the number of items")
+        else:
+            offsets, items = lists(path)
+        complete = len(items) == source.records
+        label = f"{_label(source.title, complete)}, {len(offsets) - 1:,} baskets with {len(items):,} items in them"
+        return Baskets(offsets, items, label, complete)
 
     def clothing(self) -> Baskets:
         """Return the rated rentals of each person (Misra, Wan, McAuley 2018).
@@ -248,19 +248,6 @@ class DataFolder:
             complete = records == SOURCES["gowalla-last"].records
         label = f"{_label('Gowalla', complete)}, {len(last):,} users with {records:,} check-ins"
         return LastCheckIns(last, owner, district, count, label, complete)
-
-    def _baskets(self, name: str) -> Baskets:
-        path, source = self.file(name), SOURCES[name]
-        if path.suffix == ".npz":
-            arrays = compact_arrays(path, "offsets", "items")
-            offsets, items = arrays["offsets"].astype(np.int64), arrays["items"].astype(np.int64)
-            if offsets[0] or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
-                raise UnreadableData(f"{path.name}: its offsets must rise from 0 to {len(items)}, the number of items")
-        else:
-            offsets, items = lists(path)
-        complete = len(items) == source.records
-        label = f"{_label(source.title, complete)}, {len(offsets) - 1:,} baskets with {len(items):,} items in them"
-        return Baskets(offsets, items, label, complete)
 
 
 def _label(title: str, complete: bool) -> str:

@@ -141,7 +141,7 @@ def test_a_survey_needs_a_number_of_people_for_each_value():
 def test_lists_keep_order_and_repeated_items(tmp_path):
     """A FIMI file has one list per line, with order and repeated items; packed and compact files read the same."""
     (tmp_path / "kosarak.dat").write_text("1 2 3 \n\n7\n2 2 9\n", encoding="ascii")
-    plain = DataFolder(tmp_path).kosarak()
+    plain = DataFolder(tmp_path).baskets("kosarak")
     assert (plain.offsets.tolist(), plain.items.tolist()) == ([0, 3, 4, 7], [1, 2, 3, 7, 2, 2, 9])
     assert plain.occurrences.tolist() == [0, 1, 3, 1, 0, 0, 0, 1, 0, 1]
     assert (len(plain), plain.complete) == (3, False)
@@ -152,7 +152,7 @@ def test_lists_keep_order_and_repeated_items(tmp_path):
     (packed / "retail.dat.gz").write_bytes(gzip.compress((tmp_path / "kosarak.dat").read_bytes()))
     np.savez(compact / "retail.npz", offsets=plain.offsets.astype("u4"), items=plain.items.astype("u2"))
     for folder in (packed, compact):
-        other = DataFolder(folder).retail()
+        other = DataFolder(folder).baskets("retail")
         assert (other.offsets.tolist(), other.items.tolist()) == (plain.offsets.tolist(), plain.items.tolist())
 
 
@@ -160,8 +160,8 @@ def test_a_complete_data_set_is_labelled_as_complete(tmp_path, monkeypatch):
     """A data set with the published number of records is labelled as whole."""
     monkeypatch.setitem(SOURCES, "retail", SOURCES["retail"].__class__("Retail", ("retail.dat",), "x", "there", 3))
     (tmp_path / "retail.dat").write_text("0 5\n5\n", encoding="ascii")
-    assert DataFolder(tmp_path).retail().complete
-    assert DataFolder(tmp_path).retail().label.startswith("Retail, whole,")
+    assert DataFolder(tmp_path).baskets("retail").complete
+    assert DataFolder(tmp_path).baskets("retail").label.startswith("Retail, whole,")
 
 
 RENTALS = [
@@ -291,13 +291,14 @@ def test_a_file_of_another_format_is_refused(file, tmp_path):
     """A file whose contents do not have the format of its name is refused; for a text file the error has the line or
     field."""
     text, reader, where = BROKEN[file]
+    arguments = (reader,) if reader in ("kosarak", "retail") else ()
     (tmp_path / file).write_text(text, encoding="ascii")
     with (
         pytest.raises(UnreadableData, match=where)
         if "cannot" not in where
         else pytest.raises((UnreadableData, OSError))
     ):
-        getattr(DataFolder(tmp_path), reader)()
+        getattr(DataFolder(tmp_path), "baskets" if arguments else reader)(*arguments)
 
 
 def test_a_compact_file_of_unequal_arrays_is_refused(tmp_path):

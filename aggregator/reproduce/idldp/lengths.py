@@ -19,20 +19,8 @@ from aggregator.families.registry import decoder_of
 from aggregator.planner.padding import Padding, choose_padding
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
-from aggregator.reproduce.idldp.mechanisms import (
-    COMPARED,
-    RECIPES,
-    ROLES,
-    baskets,
-    exact_errors,
-    partly,
-    repeated,
-)
-from aggregator.reproduce.idldp.surveys import (
-    ItemHolders,
-    campaign,
-    relative,
-)
+from aggregator.reproduce.idldp.mechanisms import COMPARED, RECIPES, ROLES, baskets, exact_errors, partly, repeated
+from aggregator.reproduce.idldp.surveys import ItemHolders, campaign, relative
 from protocol import exact
 
 LEVELS = (1.0, 2.0, 4.0)

@@ -39,7 +39,7 @@ SIMULATED = ", simulated"
 
 def baskets(data: DataFolder, name: str) -> Baskets:
     """Return the data set of that name."""
-    return {"Clothing": data.clothing, "Retail": data.retail, "Kosarak": data.kosarak}[name]()
+    return data.clothing() if name == "Clothing" else data.baskets(name.lower())
 
 
 def partly(people: ItemHolders) -> str:

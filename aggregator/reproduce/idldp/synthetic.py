@@ -31,16 +31,7 @@ from aggregator.reproduce.idldp.mechanisms import (
     repeated,
 )
 from aggregator.reproduce.idldp.points import LABEL, in_few_bits, point_errors
-from aggregator.reproduce.idldp.surveys import (
-    EPSILON,
-    FULL,
-    MSE,
-    SPARSE,
-    ItemHolders,
-    campaign,
-    floor,
-    squared,
-)
+from aggregator.reproduce.idldp.surveys import EPSILON, FULL, MSE, SPARSE, ItemHolders, campaign, floor, squared
 from protocol import exact
 from protocol.channels.bits.channel import S
 from protocol.notions import Ldp

@@ -256,7 +256,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
 
 def figure_9a(setting: Setting) -> ExperimentResult:
     """Compute fig. 9a: popular pages of Kosarak."""
-    clicks = setting.data.kosarak()
+    clicks = setting.data.baskets("kosarak")
     times = clicks.occurrences
     pages = int((times > 0).sum())
     bar = 15_000 if clicks.complete else round(15_000 * len(clicks.items) / SOURCES["kosarak"].records)
