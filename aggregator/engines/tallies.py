@@ -98,7 +98,7 @@ def total_tally(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
             refused=refused,
             chains=chains,
             lost=sum(part.lost for part in chained),
-            groups=_groups(parts, new_index),
+            groups=_summed_groups(parts, new_index),
         )
     if isinstance(first, PersonalTally):
         declared = [part for part in parts if isinstance(part, PersonalTally)]
@@ -106,13 +106,13 @@ def total_tally(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
         size = next((len(part.counts) // len(part.declared) for part in declared if len(part.declared)), 0)
         cells = (new_index[:, np.newaxis] * size + np.arange(size)).ravel()
         counts = _added(declared, cells, len(rows) * size)
-        groups = _groups(parts, cells)
+        groups = _summed_groups(parts, cells)
         return replace(first, counts=counts, reports=reports, refused=refused, declared=rows, groups=groups)
     if isinstance(first, ViewsTally):
         views = [total_tally(of_view, refused) for of_view in zip(*(part.by_view for part in parts), strict=True)]
         return ViewsTally.of_parts(views, refused, first.version)
     counts = np.sum([part.counts for part in parts], axis=0)
-    return replace(first, counts=counts, reports=reports, refused=refused, groups=_groups(parts, None))
+    return replace(first, counts=counts, reports=reports, refused=refused, groups=_summed_groups(parts, None))
 
 
 def _added(parts: Sequence[Tally], new_index: Integers, size: int) -> Integers:
@@ -133,7 +133,7 @@ def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
     return rows, np.array([place[row] for row in all_rows], dtype=np.int64)
 
 
-def _groups(parts: Sequence[Tally], new_index: Integers | None) -> Groups | None:
+def _summed_groups(parts: Sequence[Tally], new_index: Integers | None) -> Groups | None:
     """Return the sum of the groups of all parts; None if a part has no groups.
 
     Args:

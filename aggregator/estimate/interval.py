@@ -147,12 +147,12 @@ def intervals(
     z = quantile(alpha)
     low, high = normal(raw, se, alpha)
     if increments is None:
-        stepwise = (steps.number == 1) | ~_enough(steps, raw, se, z, effect)
+        stepwise = (steps.step_count == 1) | ~_enough(steps, raw, se, z, effect)
     else:
         reports = steps.reports if effect is None else steps.reports / effect
         stepwise = increments.inverse_skewness * reports < max(LEAST_VECTORS, _least_count(z))
-    for number in np.unique(steps.number[stepwise]):
-        chosen = stepwise & (steps.number == number)
+    for number in np.unique(steps.step_count[stepwise]):
+        chosen = stepwise & (steps.step_count == number)
         low[chosen], high[chosen] = _exact(steps.of(chosen), alpha / number, None if effect is None else effect[chosen])
     return low, high
 

@@ -60,10 +60,10 @@ class BinomialSteps:
     slack: Floats | float = 0.0
 
     @property
-    def number(self) -> Integers:
+    def step_count(self) -> Integers:
         """The number of steps of each input, shape (k,)."""
-        number: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
-        return number
+        step_count: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
+        return step_count
 
     @property
     def inside(self) -> Floats:
@@ -76,7 +76,7 @@ class BinomialSteps:
         return self._where_one_step(-self.base / self.heights.sum(axis=0))
 
     def _where_one_step(self, numbers: Floats) -> Floats:
-        return np.where(self.number == 1, numbers, np.nan)
+        return np.where(self.step_count == 1, numbers, np.nan)
 
     def of(self, chosen: NDArray[np.bool_]) -> BinomialSteps:
         """Return the steps of the chosen inputs only."""

@@ -160,8 +160,8 @@ def _unsupported(missing: Sequence[str]) -> str:
 
 
 def evaluate(mechanism: Mechanism, channel: Channel, question: PlannedQuestion) -> Candidate:
-    """Return a certified channel with its expected errors at the question's shares; at the prior of a LIP notion if the
-    question has none.
+    """Return a certified channel with its expected errors at the question's shares; if the question has none, at the
+    prior of a LIP notion, otherwise at equal shares.
 
     Raises:
         BadData: the channel does not satisfy the notion.
@@ -171,23 +171,23 @@ def evaluate(mechanism: Mechanism, channel: Channel, question: PlannedQuestion) 
     prior = notion.prior if isinstance(notion, Lip) else None
     reference = None if prior is None else [weight / sum(prior) for weight in prior]
     expected_shares = reference if question.shares is None else question.shares
-    raw_mse = weight = math.nan
+    raw_mse = people_per_report = math.nan
     decoder = shown_inputs.decoder(channel, reference)
     with suppress(NotInvertible):
         raw_mse = decoder_mse(decoder, expected_shares, shown_inputs)
-        weight = decoder.people_per_report * shown_inputs.factor
+        people_per_report = decoder.people_per_report * shown_inputs.factor
     numbers = question.domain.points if isinstance(question.domain, Line) else None
-    of_mean = None if numbers is None else math.nan
+    mean_variance = None if numbers is None else math.nan
     if numbers is not None:
         with suppress(NotInvertible):
-            tuned, distribution = (
+            distributions = (
                 None if shares is None else np.asarray(shares, dtype=np.float64)
                 for shares in (reference, expected_shares)
             )
-            of_mean = expected_variance(decoder, [*map(float, numbers)], tuned, distribution)
-    person = None if prior is None else math.nan if channel.unary else lip_mse(channel, prior, shown_inputs)
-    wrong = None if prior is None else report_mae(channel, prior)
-    return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean, wrong)
+            mean_variance = expected_variance(decoder, [*map(float, numbers)], *distributions)
+    person_mse = None if prior is None else math.nan if channel.unary else lip_mse(channel, prior, shown_inputs)
+    mae = None if prior is None else report_mae(channel, prior)
+    return Candidate(mechanism, channel, certificate, raw_mse, people_per_report, person_mse, mean_variance, mae)
 
 
 def most_bits_of(question: PlannedQuestion, limit: int | None) -> int:

@@ -135,14 +135,14 @@ class FormPlan:
         if not self.tables:
             return ["No device is asked two questions, so no association can be found."]
         pairs, detected = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)
-        never = sum(table.detectable > 1 for table in self.tables)
-        location, of_them = f"in {detected or 'any'} of {pairs} pairs of questions", f"In {never} of them, even"
+        undetectable = sum(table.detectable > 1 for table in self.tables)
+        location, of_them = f"in {detected or 'any'} of {pairs} pairs of questions", f"In {undetectable} of them, even"
         if pairs == 1:
             location, of_them = f"between {' and '.join(self.tables[0].names)}", "Even"
         people = quantity(self.reports, "person", "people")
         medium = f"{'an' if detected else 'no'} association of medium strength (Cramer's V {MEDIUM})"
         sentences = [f"With {people} at {exact.in_nats(self.level)}, {medium} can be found {location}."]
-        if never:
+        if undetectable:
             sentences.append(f"{of_them} the strongest association cannot be distinguished from none.")
         if detected < pairs:
             required = sorted(table.people for table in self.tables)

@@ -87,7 +87,7 @@ def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     number = np.array(channel.class_of)
     np.testing.assert_allclose(steps.inside, np.array(channel.own_weights)[number] / S, atol=1e-12)
     np.testing.assert_allclose(steps.outside, np.array(channel.other_weights)[number] / S, atol=1e-12)
-    assert (steps.number == 1).all()
+    assert (steps.step_count == 1).all()
 
 
 def test_ceiling_and_weight_equal_those_of_all_words(channel):

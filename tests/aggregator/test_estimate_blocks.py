@@ -69,7 +69,7 @@ def test_there_is_a_step_between_any_two_contributions_of_a_report(channel):
     decoder = decoder_of(channel)
     steps = decoder.binomial_steps(np.ones(channel.outputs, dtype=np.int64), channel.outputs)
     levels = [len(np.unique(column.round(9))) for column in left_inverse(decoder).T]
-    assert steps.number.tolist() == [number - 1 for number in levels]
+    assert steps.step_count.tolist() == [number - 1 for number in levels]
 
 
 def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel, rng):
@@ -140,7 +140,7 @@ def test_utility_optimised_response_is_the_published_channel(sensitive, level):
     # A report for another value has the same weight for x whether that value is sensitive or open, so there is one
     # step.
     steps = decoder_of(channel).binomial_steps(np.ones(7, dtype=np.int64), 7)
-    assert (steps.number == 1).all()
+    assert (steps.step_count == 1).all()
     np.testing.assert_allclose(steps.inside[:s], E * c2)
     np.testing.assert_allclose(steps.outside[:s], c2)
 

@@ -153,7 +153,7 @@ def test_support_channels_have_one_step_with_the_stated_probabilities(name):
     reach = np.array(
         [decoder_of(channel).binomial_steps(report, 1).counts[-1] for report in np.eye(channel.outputs, dtype=np.int64)]
     )
-    assert (steps.number == 1).all()
+    assert (steps.step_count == 1).all()
     inside = Q @ reach  # [x', x]: the probability that an output of x' is in S_x
     for x in range(channel.inputs):
         assert inside[x, x] == pytest.approx(steps.inside[x], abs=1e-9)
@@ -173,7 +173,7 @@ def test_supports_have_the_known_probabilities():
     np.testing.assert_allclose(steps.outside, [cover / 2**64 for cover in uneven.cover], atol=1e-12)
     mixed = high_low(5, [0, 3], NANONATS, hadamard)
     steps = decoder_of(mixed).binomial_steps(np.ones(mixed.outputs, dtype=np.int64), mixed.outputs)
-    assert steps.number.tolist() == [2, 1, 1, 2, 1]
+    assert steps.step_count.tolist() == [2, 1, 1, 2, 1]
     assert np.isnan(steps.inside[[0, 3]]).all()
     np.testing.assert_allclose(steps.inside[[1, 2, 4]], 1 - mixed.hidden / 2**128)
     np.testing.assert_allclose(steps.outside[[1, 2, 4]], 0)

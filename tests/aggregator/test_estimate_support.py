@@ -175,7 +175,7 @@ def test_each_input_has_one_step_with_the_stated_probabilities(channel):
         reach[y] = decoder.binomial_steps(features[y], 1).counts[0]
     assert set(np.unique(reach)) <= {0, 1}
     steps = decoder.binomial_steps(features[seen[0]], 1)
-    assert (steps.number == 1).all()
+    assert (steps.step_count == 1).all()
     probability = R @ reach  # [x', x]: the probability that an output of x' is in S_x
     np.testing.assert_allclose(np.diag(probability), steps.inside, atol=1e-12)
     for x in range(channel.inputs):

@@ -111,7 +111,7 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
         level: the LIP level in nanonats.
     """
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
-    group = _groups(distribution)
+    group = _prior_classes(distribution)
     problem = _UnderPrior(group, distribution, exact.nats(level) * (1 - LEVEL_RESERVE))
     a, b = problem.chances(minimum(problem))
     chances = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
@@ -182,7 +182,7 @@ def _utility_optimised(size: int, sensitive: Sequence[int], level: int, a: int, 
     return Bits.over([(a, b) if x in marked else (shown, 0) for x in range(size)])
 
 
-def _groups(distribution: Floats) -> Integers:
+def _prior_classes(distribution: Floats) -> Integers:
     """Return the class of each value, (k,): one for each distinct prior, or one of ``PRIOR_CLASSES`` logarithmic
     intervals."""
     _, exactly = np.unique(distribution, return_inverse=True)
