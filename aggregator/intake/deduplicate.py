@@ -102,16 +102,16 @@ class Candidates:
         report = self.report[rows]
         return self._slot_codes(self._partitions[1][report], self._keys[1][report], self.slot[rows])
 
-    def free(self, table: DeltaTable, only: str = "", slots: Slots | None = None) -> Mask:
+    def free(self, table: DeltaTable, key_condition: str = "", slots: Slots | None = None) -> Mask:
         """Return, for each report, whether all its slots are free in the snapshot and in the earlier candidates.
 
         Args:
-            only: an SQL condition that all rows of the candidates' keys meet; other rows are not read.
+            key_condition: an SQL condition that all rows of the candidates' keys meet; other rows are not read.
             slots: the filled slots of earlier snapshots; None to query the snapshot.
         Raises:
             StudyError
         """
-        free = ~self._replayed(table, only, slots)
+        free = ~self._replayed(table, key_condition, slots)
         device = self._keys[1] * len(self._partitions[0]) + self._partitions[1]
         _, index, times = np.unique(device, return_inverse=True, return_counts=True)
         # Two reports can fill the same slot only if a device sent several reports for one period.
@@ -121,7 +121,7 @@ class Candidates:
         self._first_come(free, self.report[rows[contested]].tolist(), index[contested].tolist())
         return free
 
-    def _replayed(self, table: DeltaTable, only: str, slots: Slots | None) -> Mask:
+    def _replayed(self, table: DeltaTable, key_condition: str, slots: Slots | None) -> Mask:
         """Return, for each report, whether it fills a slot that is already filled in the snapshot."""
         if slots is not None:
             start = self.slot[self._first]
@@ -131,7 +131,7 @@ class Candidates:
                 return known
         replayed = np.zeros(self.reports, dtype=np.bool_)
         codes, index = np.unique(self.slot_codes(np.arange(len(self.report))), return_inverse=True)
-        replayed[self.report[self._filled(table, codes, only)[index]]] = True
+        replayed[self.report[self._filled(table, codes, key_condition)[index]]] = True
         return replayed
 
     @staticmethod
@@ -150,7 +150,7 @@ class Candidates:
                 free[reports[start]] = False
             start = stop
 
-    def _filled(self, table: DeltaTable, codes: Integers, only: str) -> Mask:
+    def _filled(self, table: DeltaTable, codes: Integers, key_condition: str) -> Mask:
         """Return, for each slot code (in ascending order), whether the snapshot has a row for it."""
         filled = np.zeros(len(codes), dtype=np.bool_)
         partitions, _ = self._partitions
@@ -167,7 +167,7 @@ class Candidates:
                     continue
                 listed = ", ".join(map(str, periods))
                 condition = f"campaign = '{campaign}' AND period IN ({listed})"
-                condition += f" AND {only}" if only else ""
+                condition += f" AND {key_condition}" if key_condition else ""
                 batches = table.scan(columns=["period", "key", "slot"], predicate=condition)
                 for batch in batches:
                     period, key, slot = (column.to_numpy() for column in pa.record_batch(batch).columns)

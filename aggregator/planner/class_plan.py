@@ -127,14 +127,13 @@ class _ClassPlanner:
         )
 
     def _errors(self, reports: int) -> GoalErrors:
-        mean = self._mean_variance
-        of_mean = None if mean is None else math.sqrt(mean / reports)
+        mean_se = None if self._mean_variance is None else math.sqrt(self._mean_variance / reports)
         if self._rounded:  # the distribution cannot be estimated from a few rounded numbers
-            return GoalErrors(None, None, of_mean, None)
+            return GoalErrors(None, None, mean_se, None)
         errors, length = simulated_error(self._channels, reports, PLAN_SURVEYS), length_of(self._question)
         if math.isinf(errors.distance):
-            return GoalErrors(None, None, of_mean, None)
-        return GoalErrors(errors.decile * length, errors.distance * length, of_mean, errors.in_range)
+            return GoalErrors(None, None, mean_se, None)
+        return GoalErrors(errors.decile * length, errors.distance * length, mean_se, errors.in_range)
 
     @property
     def _rounded(self) -> bool:
@@ -151,7 +150,7 @@ class _ClassPlanner:
 
     def _people(self, target: float, reports: int) -> int | None:
         goal, length = self._question.goal, length_of(self._question)
-        if goal == "mean" or goal not in ("distribution", "ranges"):
+        if goal not in ("distribution", "ranges"):
             root = self._equal if goal != "mean" else self._mean_variance and math.sqrt(self._mean_variance)
             people = None if root is None else math.ceil((root / target) ** 2)
             return None if people is None or people > MOST_PEOPLE else people
