@@ -21,7 +21,7 @@ from aggregator.counting import outputs_under
 from aggregator.estimates import Estimates
 from aggregator.holdings import VerifiedCampaign, listed_in
 from aggregator.intake import enrolments
-from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.chunk import Chunk, ChunkBuilder
 from aggregator.intake.framing import frames
 from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import verifier
@@ -250,9 +250,9 @@ class Study(Estimates):
 
 def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, RefusalReason]]]:
     """Return the enrolments of a batch, and the number of its other items, counted as malformed."""
-    gathering = Gathering()
-    gathering.add(data, frames(data, final=True))
-    chunk = gathering.chunk()
+    builder = ChunkBuilder()
+    builder.add(data, frames(data, final=True))
+    chunk = builder.chunk()
     strays = chunk.frames.shape[1] - len(chunk.of(Kind.ENROLMENT)) + chunk.malformed_items
     return chunk, Counter({("", RefusalReason.MALFORMED): strays})
 

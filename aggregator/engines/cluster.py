@@ -36,7 +36,7 @@ from aggregator.engines.steps import ShardResult, StudyVersion, ValidatedReports
 from aggregator.engines.tallies import PeriodChoice
 from aggregator.engines.workers import URGENT, Workers, WorkItem
 from aggregator.estimate.tally import Tally
-from aggregator.intake.enrolments import Introduction, register_introduced
+from aggregator.intake.enrolments import IntroducedKeys, register_introduced
 from aggregator.intake.files import batch_files, unread
 from aggregator.intake.ingest import IngestResult, IngestTotals
 from aggregator.intake.verified import VerifiedDigests
@@ -124,7 +124,7 @@ class Cluster:
         self, totals: IngestTotals, verified: VerifiedDigests, cut: Iterable[Piece], study_version: StudyVersion
     ) -> None:
         """Register the keys that enrolments introduce, in the order in which they were read."""
-        waiting: dict[str, list[Introduction]] = {}
+        waiting: dict[str, list[IntroducedKeys]] = {}
         jobs = ((piece.ranges, study_version) for piece in cut)
         for item in self.workers.in_order(steps.verify_enrolments, jobs):
             enrolments: steps.VerifiedEnrolments = item.future.result()
@@ -241,6 +241,6 @@ class Cluster:
             yield tallies.total_tally(parts, refused)
 
 
-def _register_introduced(totals: IngestTotals, parts: Sequence[Introduction]) -> None:
-    enrolled = register_introduced(totals.study, Introduction.joined(parts))
+def _register_introduced(totals: IngestTotals, parts: Sequence[IntroducedKeys]) -> None:
+    enrolled = register_introduced(totals.study, IntroducedKeys.joined(parts))
     totals.take_keys(enrolled, enrolled.added + enrolled.known + enrolled.refused.total())

@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from aggregator.holdings import CampaignEntry
 from aggregator.intake import ranges, shards, validate
-from aggregator.intake.enrolments import EnrolmentCounts, Introduction, introduced
+from aggregator.intake.enrolments import EnrolmentCounts, IntroducedKeys, introduced
 from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.registry import Registry, load
@@ -159,7 +159,7 @@ class VerifiedEnrolments:
 
     enrolled: EnrolmentCounts
     without_key: int
-    keys: tuple[Introduction, ...]
+    keys: tuple[IntroducedKeys, ...]
     verified: tuple[bytes, ...]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from aggregator.intake.columns import Bytes, Integers, halves, key_column, octets
 from aggregator.intake.framing import KEY_AT, Frames
-from aggregator.intake.signatures import Sealed
+from aggregator.intake.signatures import EnvelopeOffsets
 from protocol.envelope import Kind
 from protocol.keys import KEY_ID_BYTES
 
@@ -38,22 +38,22 @@ class Chunk:
         """``data`` as an array."""
         return np.frombuffer(self.data, dtype=np.uint8)
 
-    def of(self, kind: Kind) -> Sealed:
+    def of(self, kind: Kind) -> EnvelopeOffsets:
         """Return the envelopes of one kind."""
         begin, payload, end = self.frames[:3, self.frames[3] == kind]
-        return Sealed(kind, self.data, begin, payload, end)
+        return EnvelopeOffsets(kind, self.data, begin, payload, end)
 
-    def key_ids(self, sealed: Sealed) -> Bytes:
+    def key_ids(self, sealed: EnvelopeOffsets) -> Bytes:
         """Return the key ids that envelopes name, (n, 8) bytes."""
         return octets(self.octets, sealed.begin + KEY_AT, KEY_ID_BYTES)
 
-    def keys(self, sealed: Sealed) -> Integers:
+    def keys(self, sealed: EnvelopeOffsets) -> Integers:
         """Return the key ids that envelopes name, (n,) integers."""
         return key_column(self.key_ids(sealed))
 
 
 @dataclass
-class Gathering:
+class ChunkBuilder:
     """A chunk being built."""
 
     parts: list[bytes] = field(default_factory=list)

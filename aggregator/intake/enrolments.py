@@ -23,7 +23,7 @@ from aggregator.intake import columns, registry
 from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask
 from aggregator.intake.refusals import RefusalReason
-from aggregator.intake.signatures import Sealed, Verifier
+from aggregator.intake.signatures import EnvelopeOffsets, Verifier
 from aggregator.storage.tables import KEYS, SCHEMAS, StudyError, append
 from protocol import codec, personal
 from protocol.campaign import Campaign
@@ -61,7 +61,7 @@ class EnrolmentCounts:
 
 
 @dataclass(frozen=True)
-class Introduction:
+class IntroducedKeys:
     """Keys of one campaign whose enrolments verified, in the order in which they were read.
 
     Attributes:
@@ -77,7 +77,7 @@ class Introduction:
     prior: ByteStrings
 
     @classmethod
-    def joined(cls, parts: Sequence[Introduction]) -> Introduction:
+    def joined(cls, parts: Sequence[IntroducedKeys]) -> IntroducedKeys:
         """Concatenate introductions to the same campaign."""
         columns = ([getattr(part, name) for part in parts] for name in ("ids", "public", "prior"))
         ids, public, prior = (np.concatenate(column) for column in columns)
@@ -103,7 +103,7 @@ def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) 
 
 def introduced(
     study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool
-) -> tuple[EnrolmentCounts, list[Introduction]]:
+) -> tuple[EnrolmentCounts, list[IntroducedKeys]]:
     """Verify a chunk's enrolments as ``enrol`` does, and register nothing.
 
     Returns:
@@ -112,7 +112,7 @@ def introduced(
         StudyError
     """
     result = EnrolmentCounts()
-    introductions: list[Introduction] = []
+    introductions: list[IntroducedKeys] = []
     sealed = chunk.of(Kind.ENROLMENT)
     if not len(sealed):
         return result, introductions
@@ -132,11 +132,11 @@ def introduced(
         usable = rows[_usable(fields.public[rows])]
         good = usable[verifier.verify(sealed.rows(usable), fields.public[usable])]
         result.refused[campaign, RefusalReason.BAD_SIGNATURE] += len(rows) - len(good)
-        introductions.append(Introduction(campaign, ids[good], fields.public[good], fields.prior[good]))
+        introductions.append(IntroducedKeys(campaign, ids[good], fields.public[good], fields.prior[good]))
     return result, introductions
 
 
-def register_introduced(study: Holdings, introduction: Introduction) -> EnrolmentCounts:
+def register_introduced(study: Holdings, introduction: IntroducedKeys) -> EnrolmentCounts:
     """Register introduced keys; refuse those with the key id of another public key.
 
     Raises:
@@ -272,7 +272,7 @@ def register(
     return added, known
 
 
-def _decoded(chunk: Chunk, sealed: Sealed, result: EnrolmentCounts) -> tuple[columns.Enrolments, Integers]:
+def _decoded(chunk: Chunk, sealed: EnvelopeOffsets, result: EnrolmentCounts) -> tuple[columns.Enrolments, Integers]:
     key_ids = chunk.key_ids(sealed)
     fields = columns.enrolments(chunk.octets, key_ids, sealed.payload, sealed.payload_end)
     result.refused["", RefusalReason.MALFORMED] += int((~fields.valid).sum())

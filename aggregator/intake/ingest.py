@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from aggregator.intake import validate
-from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.chunk import Chunk, ChunkBuilder
 from aggregator.intake.enrolments import EnrolmentCounts, enrol
 from aggregator.intake.files import batch_files, contents, may_hold, unread
 from aggregator.intake.framing import HEADS, frames
@@ -175,25 +175,25 @@ def _finished(
 
 def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
     """Yield the envelopes of files in chunks: a chunk joins many small files, or has a part of a large file."""
-    gathering = Gathering()
+    builder = ChunkBuilder()
     for path, read in contents(files, piece_bytes):
         # A large file shares no chunk with other files. So its chunks, and their digests, are the same in every ingest.
         large = _size(path) >= min(ALONE_BYTES, piece_bytes)
-        if large and gathering.parts:
-            yield gathering.chunk()
-            gathering = Gathering()
+        if large and builder.parts:
+            yield builder.chunk()
+            builder = ChunkBuilder()
         rest, inside_malformed = b"", False
         for piece, last in _with_last(path, read, warnings):
             data = rest + piece if rest else piece
             envelopes = frames(data, final=last, inside_malformed=inside_malformed)
             rest, inside_malformed = data[envelopes.rest :], envelopes.inside_malformed
-            gathering.add(data[: envelopes.rest] if rest else data, envelopes)
-            full = gathering.envelopes >= chunk_reports or gathering.size >= 2 * piece_bytes
+            builder.add(data[: envelopes.rest] if rest else data, envelopes)
+            full = builder.envelopes >= chunk_reports or builder.size >= 2 * piece_bytes
             if full or (large and last):
-                yield gathering.chunk()
-                gathering = Gathering()
-    if gathering.parts:
-        yield gathering.chunk()
+                yield builder.chunk()
+                builder = ChunkBuilder()
+    if builder.parts:
+        yield builder.chunk()
 
 
 def _size(path: Place) -> int:

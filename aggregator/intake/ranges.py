@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aggregator.intake import signatures
-from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.chunk import Chunk, ChunkBuilder
 from aggregator.intake.files import read_part
 from aggregator.intake.framing import Frames, frames
 from aggregator.storage.places import Place, Result, prefetched
@@ -165,14 +165,14 @@ def group_ranges(ranges: Iterable[Range], size: int, max_ranges: int, large_byte
 
 def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
     """Return the envelopes of ranges as one chunk, and the reason why reading stopped, by file."""
-    gathering = Gathering()
+    builder = ChunkBuilder()
     reasons: dict[Place, str] = {}
     for file_range, (data, envelopes, _, error) in zip(ranges, map_ranges(read_range, ranges), strict=True):
         if error is not None:
             reasons[file_range.path] = error.strerror or str(error)
-        if not gathering.size:
+        if not builder.size:
             # The blocks of verified signatures are cut by offsets in the chunk. These must equal the offsets in the
             # file, so that the blocks do not depend on the division of files.
-            gathering.add(bytes(file_range.begin % signatures.BLOCK_BYTES), _NOTHING)
-        gathering.add(data[: envelopes.rest], envelopes)
-    return gathering.chunk(), reasons
+            builder.add(bytes(file_range.begin % signatures.BLOCK_BYTES), _NOTHING)
+        builder.add(data[: envelopes.rest], envelopes)
+    return builder.chunk(), reasons

@@ -35,7 +35,7 @@ LEAST = 256
 
 
 @dataclass(frozen=True)
-class Sealed:
+class EnvelopeOffsets:
     """Envelopes of one kind, as offsets into ``data``.
 
     Attributes:
@@ -52,9 +52,9 @@ class Sealed:
     def __len__(self) -> int:
         return len(self.begin)
 
-    def rows(self, rows: Integers) -> Sealed:
+    def rows(self, rows: Integers) -> EnvelopeOffsets:
         """Return the envelopes at the given rows."""
-        return Sealed(self.kind, self.data, self.begin[rows], self.payload[rows], self.end[rows])
+        return EnvelopeOffsets(self.kind, self.data, self.begin[rows], self.payload[rows], self.end[rows])
 
     @property
     def payload_end(self) -> Integers:
@@ -120,7 +120,7 @@ class Verifier:
     pool: ThreadPoolExecutor
     verified: VerifiedDigests | None = None
 
-    def start(self, sealed: Sealed, publics: Bytes) -> PendingVerdicts:
+    def start(self, sealed: EnvelopeOffsets, publics: Bytes) -> PendingVerdicts:
         """Start to verify envelopes under their keys.
 
         Args:
@@ -143,7 +143,7 @@ class Verifier:
                 blocks.append(SignatureBlock(start, stop, digest, futures))
         return PendingVerdicts(len(sealed), blocks, self.verified)
 
-    def verify(self, sealed: Sealed, publics: Bytes) -> Mask:
+    def verify(self, sealed: EnvelopeOffsets, publics: Bytes) -> Mask:
         """Return whether each envelope verifies under its key; see ``start``."""
         return self.start(sealed, publics).verdicts()
 
@@ -158,7 +158,7 @@ def verifier(threads: int | None = None, verified: VerifiedDigests | None = None
             pool.shutdown(wait=False, cancel_futures=True)  # the remaining verdicts are not needed
 
 
-def _digest(sealed: Sealed, publics: Bytes, start: int, stop: int) -> bytes:
+def _digest(sealed: EnvelopeOffsets, publics: Bytes, start: int, stop: int) -> bytes:
     """Return the digest of all bytes that determine the verdicts on the envelopes."""
     first, last = int(sealed.begin[start]), int(sealed.end[stop - 1])
     offsets = np.stack([sealed.begin[start:stop], sealed.payload[start:stop], sealed.end[start:stop]]) - first
@@ -170,7 +170,7 @@ def _digest(sealed: Sealed, publics: Bytes, start: int, stop: int) -> bytes:
     return digest.digest()
 
 
-def _verify_slice(sealed: Sealed, publics: Bytes, start: int, stop: int) -> Mask:
+def _verify_slice(sealed: EnvelopeOffsets, publics: Bytes, start: int, stop: int) -> Mask:
     data = sealed.data
     begin, payload, end = (column[start:stop] for column in (sealed.begin, sealed.payload, sealed.end))
     keys = publics[start:stop].tobytes()

@@ -24,7 +24,7 @@ from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask, Reports
 from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.refusals import RefusalReason
-from aggregator.intake.signatures import PendingVerdicts, Sealed, Verifier
+from aggregator.intake.signatures import EnvelopeOffsets, PendingVerdicts, Verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.views import ViewChannels, assigned_views, unpack
 from aggregator.storage.tables import REPORTS, append
@@ -138,7 +138,7 @@ class _Verdicts:
 
     study: Study
     data: Bytes
-    sealed: Sealed
+    sealed: EnvelopeOffsets
     reports: Reports
     names: tuple[str, ...]
     closes: tuple[int | None, ...]

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from aggregator.intake import columns
-from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.chunk import Chunk, ChunkBuilder
 from aggregator.intake.columns import Bytes, Integers, Mask, Reports, campaign_named
 from aggregator.intake.framing import TRAILER, frames
-from aggregator.intake.signatures import Sealed, Verifier
+from aggregator.intake.signatures import EnvelopeOffsets, Verifier
 from aggregator.intake.views import Unpacked, ViewChannels, assigned_views, unpack
 from aggregator.receive.output_hashes import numbers, output_hashes
 from aggregator.receive.snapshot import CampaignSnapshot
@@ -124,7 +124,7 @@ class CountedQuery:
     """
 
     chunk: Chunk
-    sealed: Sealed
+    sealed: EnvelopeOffsets
     reports: Reports
     keys: Integers
     campaigns: tuple[str, ...]
@@ -132,9 +132,9 @@ class CountedQuery:
     @classmethod
     def of(cls, body: bytes) -> CountedQuery:
         """Return the query about the reports in the bytes of a batch."""
-        gathering = Gathering()
-        gathering.add(body, frames(body, final=True))
-        chunk = gathering.chunk()
+        builder = ChunkBuilder()
+        builder.add(body, frames(body, final=True))
+        chunk = builder.chunk()
         sealed = chunk.of(Kind.REPORT)
         reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
         named = zip(reports.campaign, reports.valid.tolist(), strict=True)

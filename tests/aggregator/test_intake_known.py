@@ -11,7 +11,7 @@ from deltalake import WriterProperties
 
 from aggregator.intake import ingest as intake
 from aggregator.intake import shards, signatures, validate
-from aggregator.intake.chunk import Gathering
+from aggregator.intake.chunk import ChunkBuilder
 from aggregator.intake.compact import compact
 from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.framing import frames
@@ -161,10 +161,10 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
 
     def passing(*envelopes):
         data = b"".join(envelopes)
-        gathering = Gathering()
-        gathering.add(data, frames(data, final=True))
+        builder = ChunkBuilder()
+        builder.add(data, frames(data, final=True))
         with verifier(1, VerifiedDigests.of(study.path)) as verifying:
-            _, offers = validate.examine(study, gathering.chunk(), verifying, NOW, 10**6)
+            _, offers = validate.examine(study, builder.chunk(), verifying, NOW, 10**6)
         return sum(offer.reports for offer in offers)
 
     assert (passing(*good), verified_now[0]) == (3, 0)
@@ -272,9 +272,9 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
 def test_a_remembered_signature_is_valid_for_one_key_only(tmp_path):
     """The same bytes with the same key id and another public key are verified again, and refused."""
     data = report(0, PLAIN)
-    gathering = Gathering()
-    gathering.add(data * LEAST, frames(data * LEAST, final=True))
-    sealed = gathering.chunk().of(Kind.REPORT)
+    builder = ChunkBuilder()
+    builder.add(data * LEAST, frames(data * LEAST, final=True))
+    sealed = builder.chunk().of(Kind.REPORT)
     publics = [np.frombuffer(device(n, PLAIN).public * LEAST, dtype=np.uint8).reshape(-1, 32) for n in range(2)]
     with verifier(1, VerifiedDigests.of(tmp_path)) as verifying:
         assert [verifying.verify(sealed, publics[n]).all() for n in (0, 0, 1)] == [True, True, False]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from nacl.exceptions import BadSignatureError
 
-from aggregator.intake.signatures import SLICE, Sealed, verifier, well_formed
+from aggregator.intake.signatures import SLICE, EnvelopeOffsets, verifier, well_formed
 from protocol import codec, keys
 from protocol.envelope import Kind, signed_message
 from protocol.errors import BadData
@@ -109,6 +109,6 @@ def test_exactly_the_altered_envelopes_fail(kind):
     begin, payload_at, end = np.array(frames, dtype=np.int64).T
     public = np.frombuffer(KEY.public * number, dtype=np.uint8).reshape(-1, 32)
     with verifier(3) as threads:
-        assert threads.verify(Sealed(kind, data, begin, payload_at, end), public).tolist() == good
+        assert threads.verify(EnvelopeOffsets(kind, data, begin, payload_at, end), public).tolist() == good
         nothing = begin[:0]
-        assert len(threads.verify(Sealed(kind, data, nothing, nothing, nothing), public[:0])) == 0
+        assert len(threads.verify(EnvelopeOffsets(kind, data, nothing, nothing, nothing), public[:0])) == 0

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aggregator.families.bits import recipe as unary
 from aggregator.intake import signatures, validate
-from aggregator.intake.chunk import Chunk, Gathering
+from aggregator.intake.chunk import Chunk, ChunkBuilder
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.intake.refusals import RefusalReason
@@ -76,10 +76,10 @@ def test_candidates_equal_the_unpacked_reports(prepared, sealed, most_outputs):
     """The rows are the outputs of Report.outputs, in order; a report that Report.outputs refuses has no row."""
     study = Study.open(prepared)
     data = b"".join(envelope for envelope, _ in sealed)
-    gathering = Gathering()
-    gathering.add(data, frames(data, final=True))
+    builder = ChunkBuilder()
+    builder.add(data, frames(data, final=True))
     with verifier(2) as threads:
-        judged, offers = validate.examine(study, gathering.chunk(), threads, NOW, most_outputs)
+        judged, offers = validate.examine(study, builder.chunk(), threads, NOW, most_outputs)
     expected, refused = [], 0
     for envelope, decoded in sealed:
         signed = next(signed for signed in CAMPAIGNS.values() if signed.id == decoded.campaign_id)
