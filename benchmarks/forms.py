@@ -179,7 +179,7 @@ def yes_no() -> Iterator[tuple[str, ...]]:
 def main() -> None:
     """Measure, print the figures, and write the section of docs/BENCHMARKS.md."""
     folder = page.folder_with(FILE, ", the categorical columns of UCI Adult")
-    small = page.shown(yes_no())
+    small = page.print_rows(yes_no())
     with np.load(folder / FILE) as data:
         names = [name for name in data.files if f"{name}_names" in data.files]
         codes = [data[name].astype(np.int64) for name in names]

@@ -92,10 +92,7 @@ def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
     signed = campaign(answers)
     publics = []
     batch = folder / "batch.htr"
-    with (
-        batch.open("wb") as file,
-        ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool,
-    ):
+    with batch.open("wb") as file, ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         starts = range(0, reports, BLOCK)
         stops = [min(start + BLOCK, reports) for start in starts]
         for envelopes, public in pool.map(sealed_reports, starts, stops, repeat(signed.id), repeat(answers)):
@@ -205,7 +202,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     yield "bytes an output in the table", f"{table / result.outputs:.1f}"
 
 
-def printed(*command: str) -> Iterator[tuple[str, str]]:
+def figures_of_process(*command: str) -> Iterator[tuple[str, str]]:
     """Yield the figures that a benchmark in another process prints, line by line."""
     with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # no outside input
         for line in running.stdout or ():
@@ -220,7 +217,7 @@ def run(reports: int = SINGLES) -> Iterator[tuple[str, str]]:
     for envelopes, answers in ((reports, 1), (BUNDLES, BUNDLE)):
         with tempfile.TemporaryDirectory() as name:
             prepare(Path(name), envelopes, answers)
-            yield from printed("benchmarks.ingest", name)
+            yield from figures_of_process("benchmarks.ingest", name)
 
 
 if __name__ == "__main__":

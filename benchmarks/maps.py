@@ -128,7 +128,7 @@ def main() -> None:
         ),
         "notions": (map_notions.HEADS, map_notions.measured(true_shares(folder, "users"))),
     }
-    tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in sections.items()}
+    tables = {name: page.table(heads, page.print_rows(rows)) for name, (heads, rows) in sections.items()}
     page.write("maps", Path(__file__).with_suffix(".md"), surveys=SURVEYS, **tables)
 
 

@@ -268,7 +268,7 @@ def main() -> None:
         "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding", "64 edges", "wave"),
                   means()),
     }  # fmt: skip
-    tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in sections.items()}
+    tables = {name: page.table(heads, page.print_rows(rows)) for name, (heads, rows) in sections.items()}
     page.write("numbers", Path(__file__).with_suffix(".md"), surveys=SURVEYS, seconds=decoding_time(), **tables)
 
 

@@ -16,7 +16,7 @@ def folder_with(file: str, description: str) -> Path:
     return Path(sys.argv[1])
 
 
-def shown(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def print_rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Print each row as soon as it is measured; return all rows."""
     printed_rows = []
     for row in rows:

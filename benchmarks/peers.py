@@ -144,7 +144,7 @@ def named(row: dict[str, Any]) -> str:
     return "auto" if row["mechanism"].startswith("auto") else row["mechanism"]
 
 
-def gathered(rows: list[dict[str, Any]], eps: float) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def grouped(rows: list[dict[str, Any]], eps: float) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Return the rows at one level by library and mechanism, in the order of k."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
@@ -156,7 +156,7 @@ def gathered(rows: list[dict[str, Any]], eps: float) -> dict[tuple[str, str], li
 def costs(rows: list[dict[str, Any]], eps: float) -> str:
     """Return the table of costs: client, server and bytes, each for all k."""
     lines = []
-    for (library, mechanism), some in gathered(rows, eps).items():
+    for (library, mechanism), some in grouped(rows, eps).items():
         cells = {"client": [], "server": [], "wire": []}
         for row in some:
             cost = row.get("cost")
@@ -186,7 +186,7 @@ def path_costs(rows: list[dict[str, Any]]) -> str:
 def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
     """Return the table of errors: MSE and TV of each estimate for all k."""
     lines = []
-    for (library, mechanism), some in gathered(rows, eps).items():
+    for (library, mechanism), some in grouped(rows, eps).items():
         cell_of = {row["k"]: next((cell for cell in row.get("cells", []) if cell["n"] == n), {}) for row in some}
         kinds = list(dict.fromkeys(column_of(name) for cell in cell_of.values() for name in cell.get("estimates", {})))
         for kind in kinds or ["-"]:

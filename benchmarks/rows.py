@@ -20,7 +20,7 @@ from aggregator.intake.slots import Slots
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS
 from aggregator.study import Study
-from benchmarks.ingest import US_GRID, campaign, peak, printed, timed, valid_reports
+from benchmarks.ingest import US_GRID, campaign, figures_of_process, peak, timed, valid_reports
 
 ROWS = 10_000_000
 COMMIT_ROWS = 200_000
@@ -28,7 +28,7 @@ COMMIT_ROWS = 200_000
 
 def run(rows: int = ROWS) -> Iterator[tuple[str, str]]:
     """Yield the figures of a study of ``rows`` rows, measured in a separate process."""
-    return printed("benchmarks.rows", str(rows))
+    return figures_of_process("benchmarks.rows", str(rows))
 
 
 def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:

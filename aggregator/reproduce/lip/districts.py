@@ -123,10 +123,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     panel = error_panel(
         f"last check-in of {int(population.sum()):,} users, {size} districts",
         Curve(
-            "randomised response, MMSE",
-            levels,
-            [root(randomized_response(size, level(eps))) for eps in levels],
-            "ldp",
+            "randomised response, MMSE", levels, [root(randomized_response(size, level(eps))) for eps in levels], "ldp"
         ),
         Curve("best LDP, MMSE", levels, roots(ldp), "ldp"),
         *published("published LIP", levels, prior, root),

@@ -47,13 +47,11 @@ class CuratorError:
     Attributes:
         low, high: the range of the estimates E[S|Y].
         mse: the least E[(S - E[S|Y])^2] of any mechanism.
-        silent: the error if nothing is published, n p (1 - p).
     """
 
     low: float
     high: float
     mse: float
-    silent: float
 
 
 def curator_error(people: int, share: float, level: int) -> CuratorError:
@@ -82,7 +80,7 @@ def curator_error(people: int, share: float, level: int) -> CuratorError:
     low = max(mean / odds, people - odds * (people - mean))
     high = min(mean * odds, people - (people - mean) / odds)
     distribution = stats.binom.pmf(np.arange(people + 1), people, share)
-    return CuratorError(low, high, least_error(distribution, low, high), mean * (1 - share))
+    return CuratorError(low, high, least_error(distribution, low, high))
 
 
 def least_error(distribution: Floats, low: float, high: float) -> float:
