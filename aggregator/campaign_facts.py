@@ -98,7 +98,7 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
         Levels, cost and worst case in nats, each rounded up to a nanonat; null where infinite.
     """
     certificate = campaign.certificate
-    channel = campaign.views[certificate.view].channel  # the witness belongs to this view
+    channel = campaign.views[certificate.view_index].channel  # the witness belongs to this view
     named: dict[str, float | None] = {
         "declared": exact.nats(certificate.declared_level),
         "ldp": None if certificate.ldp_level is None else exact.nats(certificate.ldp_level),
@@ -118,7 +118,7 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
         "levels": named,
         "certified": True,  # a campaign that is not certified cannot be constructed
         "witness": {
-            "view": certificate.view,
+            "view": certificate.view_index,
             "input": certificate.witness.x,
             "other": certificate.witness.other,
             "output": channel.spelled(certificate.witness.y),

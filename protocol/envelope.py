@@ -98,10 +98,10 @@ def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
     return Envelope(kind, key.id, payload, key.sign(signed_message(kind, key.id, payload))).encode()
 
 
-def sealed_bytes(payload: int) -> int:
-    """Return the length in bytes of an envelope whose payload has ``payload`` bytes; nothing is signed."""
+def sealed_bytes(payload_bytes: int) -> int:
+    """Return the length in bytes of an envelope whose payload has ``payload_bytes`` bytes; nothing is signed."""
     parts = (_PREFIX, _KEY_ID, _SIGNATURE)
-    return sum(map(len, parts)) + 1 + keys.KEY_ID_BYTES + codec.written_bytes(payload) + keys.SIGNATURE_BYTES
+    return sum(map(len, parts)) + 1 + keys.KEY_ID_BYTES + codec.written_bytes(payload_bytes) + keys.SIGNATURE_BYTES
 
 
 def decode(data: bytes) -> Envelope:

@@ -103,17 +103,17 @@ def posterior(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]
     return tuple(weight * channel.weight(x, y) for x, weight in enumerate(prior))
 
 
-def prior_after_drift(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int, ...]:
+def prior_after_drift(prior: Sequence[int], start_prior: Sequence[int], drift: int) -> tuple[int, ...]:
     """Return the prior one period later, as integer weights: with probability ``drift`` the value is drawn again, from
-    ``start``.
+    ``start_prior``.
 
         (1 - d) P_x + d S_x,   times a common denominator
 
     Args:
         drift: the probability times ``DRIFT_ONE``.
     """
-    stays, comes = (DRIFT_ONE - drift) * sum(start), drift * sum(prior)
-    return tuple(weight * stays + fresh * comes for weight, fresh in zip(prior, start, strict=True))
+    stays, comes = (DRIFT_ONE - drift) * sum(start_prior), drift * sum(prior)
+    return tuple(weight * stays + fresh * comes for weight, fresh in zip(prior, start_prior, strict=True))
 
 
 def choice_channel(class_count: int, level: int) -> RandomizedResponse:

@@ -138,13 +138,13 @@ class Enrolment:
         public: the public key, 32 bytes.
         prior: the prior that the person declares in a campaign for declared priors; None in every other campaign.
             It is public.
-        level: the personal level in nanonats, declared with the prior; 0 for the campaign's level.
+        personal_level: the personal level in nanonats, declared with the prior; 0 for the campaign's level.
     """
 
     campaign_id: bytes
     public: bytes
     prior: tuple[int, ...] | None = None
-    level: int = 0
+    personal_level: int = 0
 
     def __post_init__(self) -> None:
         if self.prior is not None:
@@ -152,7 +152,7 @@ class Enrolment:
 
     def encode(self) -> bytes:
         """Return the payload of the enrolment's envelope."""
-        declared = [] if self.prior is None else [personal.declaration_value(self.prior, self.level)]
+        declared = [] if self.prior is None else [personal.declaration_value(self.prior, self.personal_level)]
         return codec.encode([self.campaign_id, self.public, *declared])
 
     def seal(self, key: keys.SigningKey) -> bytes:
@@ -202,7 +202,7 @@ class Enrolment:
             raise ReportError(
                 f"an enrolment in this campaign must declare a prior of {size} values, not of {len(self.prior or ())}"
             )
-        if self.level >= campaign.notion.level:
+        if self.personal_level >= campaign.notion.level:
             raise ReportError(f"a personal level must be below the campaign's, {exact.in_nats(campaign.notion.level)}")
 
 

@@ -187,12 +187,12 @@ def test_the_promise_of_high_low_names_the_unprotected_direction() -> None:
         "en": "Answers that are not sensitive are not protected",
         "de": "Antworten, die nicht heikel sind",
     }.items():
-        assert words in Promise.of(notion, certificate, outputs=1).text(language)
+        assert words in Promise.of(notion, certificate, max_outputs=1).text(language)
     blocks = Blocks.over(
         -(-(1 << 127 << exact.EXP_BITS) // exact.exp_lower(NAT)), [0, 1, 1, 0], lambda _: two_blocks(NAT).channels[0]
     )
     sided = notions.HighLow(NAT, K, (1, 2))
-    assert "for certain" in Promise.of(sided, notions.certify(blocks, sided), outputs=1).text()
+    assert "for certain" in Promise.of(sided, notions.certify(blocks, sided), max_outputs=1).text()
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def trade_offs(campaign: Campaign) -> list[TradeOff]:
             "--plot draws the tests of a single channel, and this campaign has one for each class of people: leave out "
             "--plot"
         )
-    view, witness = campaign.views[campaign.certificate.view], campaign.certificate.witness
+    view, witness = campaign.views[campaign.certificate.view_index], campaign.certificate.witness
     channel = view.channel
     if witness.other is None:  # this witness compares an input with the prior, not with another input
         everything = channel.selected(range(channel.inputs))

@@ -95,6 +95,8 @@ class PosterContent:
             when=wording.when.format(**days),
             link=str(link),
             promised=wording.promise,
-            promise=Promise.of(campaign.notion, campaign.certificate, outputs=campaign.answers_per_period).text(fixed),
+            promise=Promise.of(campaign.notion, campaign.certificate, max_outputs=campaign.answers_per_period).text(
+                fixed
+            ),
             foot=tuple(text.format(**{name: words}) for name, text, words in foot if words),
         )

@@ -322,9 +322,9 @@ def _promises(campaign: Campaign) -> list[tuple[str, str]]:
     """Return rows with the privacy promise in the words that devices show; one for each class."""
     outputs = campaign.answers_per_period
     if not isinstance(campaign.notion, Classes):
-        return [("promise", Promise.of(campaign.notion, campaign.certificate, outputs=outputs).text())]
+        return [("promise", Promise.of(campaign.notion, campaign.certificate, max_outputs=outputs).text())]
     return [
-        (f"promise to {name}", Promise.of(campaign.notion, certificate, place, outputs=outputs).text())
+        (f"promise to {name}", Promise.of(campaign.notion, certificate, place, max_outputs=outputs).text())
         for place, (name, certificate) in enumerate(zip(campaign.classes, campaign.certificates, strict=True))
     ]
 

@@ -54,7 +54,8 @@ def promise_section(audit: Audit) -> list[Html]:
                     tag(
                         "li",
                         tag("strong", name, dir="auto"),
-                        f": {Promise.of(notion, certificate, place, outputs=outputs).text()} {_audited(certificate)}",
+                        f": {Promise.of(notion, certificate, place, max_outputs=outputs).text()} ",
+                        _audited(certificate),
                     )
                     for place, (name, certificate) in certificates
                 ),
@@ -62,7 +63,7 @@ def promise_section(audit: Audit) -> list[Html]:
         )
     else:
         parts.append(tag("p", "Devices show this promise before a person, or the owner of a sensor, agrees:"))
-        parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate, outputs=outputs).text())))
+        parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate, max_outputs=outputs).text())))
     if outputs > 1:
         parts.append(
             tag("p", "Each perturbed answer in a report is called an output. The numbers below are for one output, "

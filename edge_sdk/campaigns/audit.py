@@ -47,7 +47,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
         view: index of the device's view; None for the view that is nearest to its bound.
     """
     domain, level = campaign.domain, campaign.notion.level
-    view = campaign.certificate.view if view is None else view
+    view = campaign.certificate.view_index if view is None else view
     channel, coarsening = campaign.views[view].channel, campaign.views[view].map
     size = coarsening.inputs(domain)
     counts = {x: times for x in range(size) if history and (times := history.get(coarsening.label(domain, x)))}

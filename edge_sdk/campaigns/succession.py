@@ -47,7 +47,7 @@ def continues(before: Joined, after: Joined) -> bool:
     )
     # The promise also depends on the channel: of two channels of one notion, one may reveal more beside its level. The
     # number of outputs belongs to the schedule, which may differ if the costs do not grow.
-    same_promise = replace(offered.promise, outputs=agreed.promise.outputs) == agreed.promise
+    same_promise = replace(offered.promise, max_outputs=agreed.promise.max_outputs) == agreed.promise
     return same and later and costs_no_more and same_promise and _coarsenings(after) == _coarsenings(before)
 
 

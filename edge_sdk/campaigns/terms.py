@@ -319,7 +319,7 @@ class Terms:
             ),
             cost,
             worst,
-            Promise.of(campaign.notion, certificate, class_index, outputs=campaign.answers_per_period),
+            Promise.of(campaign.notion, certificate, class_index, max_outputs=campaign.answers_per_period),
             assumed_shares(campaign, class_index, translated),
             _answers(translated),
             campaign.domain,

@@ -50,12 +50,12 @@ class Family:
     """A family of channels.
 
     Attributes:
-        channel: the class of its channels; ``channel.family`` is the name on the wire.
-        structure: makes the audit structure of a channel, given the maximum number of steps.
+        channel_type: the class of its channels; ``channel_type.family`` is the name on the wire.
+        make_structure: makes the audit structure of a channel, given the maximum number of steps.
     """
 
-    channel: type[Channel]
-    structure: Callable[[Any, int], Structure]
+    channel_type: type[Channel]
+    make_structure: Callable[[Any, int], Structure]
 
 
 def structure_of(channel: Channel, max_steps: int = MOST_ENUMERATED) -> Structure:
@@ -65,7 +65,7 @@ def structure_of(channel: Channel, max_steps: int = MOST_ENUMERATED) -> Structur
         max_steps: maximum number of steps; an audit that needs more raises ``TooLarge``.
     """
     family = FAMILIES.get(channel.family)
-    return Structure(channel, max_steps) if family is None else family.structure(channel, max_steps)
+    return Structure(channel, max_steps) if family is None else family.make_structure(channel, max_steps)
 
 
 def _structure_of_blocks(channel: Blocks, max_steps: int) -> Structure:
@@ -73,7 +73,7 @@ def _structure_of_blocks(channel: Blocks, max_steps: int) -> Structure:
 
 
 FAMILIES: dict[str, Family] = {
-    family.channel.family: family
+    family.channel_type.family: family
     for family in (
         Family(Table, Structure),
         Family(RandomizedResponse, ResponseStructure),
@@ -102,4 +102,4 @@ def decode(value: codec.Value) -> Channel:
     family = FAMILIES.get(name)
     if family is None:
         raise ChannelError(f"a channel's family must be one of {', '.join(FAMILIES)}, not {name[:40]!r}")
-    return family.channel.from_wire(value)
+    return family.channel_type.from_wire(value)

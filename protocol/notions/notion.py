@@ -33,7 +33,7 @@ class Certificate:
         ball_level: for LIP with a declared radius, the LIP level for an observer with any prior within the radius; at
             most the declared level. None without a radius.
         class_certificates: the certificate of each class; empty if the notion is not one of classes.
-        view: the position of the witness's view; the inputs and the output of the witness are numbered as in the
+        view_index: the position of the witness's view; the inputs and the output of the witness are numbered as in the
             channel of this view.
     """
 
@@ -44,7 +44,7 @@ class Certificate:
     levels_add: bool = False
     ball_level: int | None = None
     class_certificates: tuple[Certificate, ...] = ()
-    view: int = 0
+    view_index: int = 0
 
     @property
     def cost(self) -> int:

@@ -41,7 +41,7 @@ class Promise:
         people, ball_factor: for LIP over a ball of priors, the number of people among 100 who may answer differently,
             which is exact, and the factor in that case.
         of_class: True if the person chose a class, which is public.
-        outputs: the maximum number of outputs in a report; every factor is for one output.
+        max_outputs: the maximum number of outputs in a report; every factor is for one output.
     """
 
     notion_name: str
@@ -53,16 +53,18 @@ class Promise:
     people: Fraction | None = None
     ball_factor: Fraction | None = None
     of_class: bool = False
-    outputs: int = 1
+    max_outputs: int = 1
 
     @classmethod
-    def of(cls, notion: Notion, certificate: Certificate, class_index: int | None = None, *, outputs: int) -> Promise:
+    def of(
+        cls, notion: Notion, certificate: Certificate, class_index: int | None = None, *, max_outputs: int
+    ) -> Promise:
         """Return the promise of a certified notion.
 
         Args:
             certificate: the certificate of the channel for the person's answers.
             class_index: index of the person's class; None if the person has not chosen one.
-            outputs: the maximum number of outputs in a report, ``answers_per_period`` of the campaign.
+            max_outputs: the maximum number of outputs in a report, ``answers_per_period`` of the campaign.
         """
         if isinstance(notion, Classes):
             if class_index is None:
@@ -97,7 +99,7 @@ class Promise:
             people,
             ball_factor,
             class_index is not None,
-            outputs,
+            max_outputs,
         )
 
     def text(self, language: str = "en") -> str:
@@ -127,7 +129,7 @@ class Promise:
             yield f"{beside}.none"
         elif self.overall_factor is not None:
             yield f"{beside}.less" if f"{beside}.less" in SENTENCES["en"] else "everybody"
-        if self.outputs > 1 and self.notion_name != "classes":
+        if self.max_outputs > 1 and self.notion_name != "classes":
             yield "bundle"
 
     def _numbers(self) -> Iterator[tuple[str, Fraction]]:
@@ -136,8 +138,8 @@ class Promise:
         for name, number in {**numbers, "people": self.people, "ball": self.ball_factor}.items():
             if number is not None:
                 yield name, number
-        if self.outputs > 1:
-            yield "outputs", Fraction(self.outputs)
+        if self.max_outputs > 1:
+            yield "outputs", Fraction(self.max_outputs)
 
     def as_json(self) -> dict[str, object]:
         """Return the promise as a JSON object; numbers are decimals written as text, so that they stay exact."""

@@ -85,7 +85,7 @@ def worst_of(certificates: Sequence[Certificate], notion: Notion) -> Certificate
             worst_of([certificate.class_certificates[place] for certificate in certificates], class_notion)
             for place, class_notion in enumerate(notion.notions if isinstance(notion, Classes) else ())
         ),
-        view=view,
+        view_index=view,
     )
 
 

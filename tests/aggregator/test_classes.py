@@ -412,7 +412,7 @@ def test_enrolment_columns_equal_the_decoded_enrolments(rows) -> None:
         if one is not None:
             assert found.public[row].tobytes() == one.public
             written = found.prior[row]
-            assert (written and enrolments.declaration_of(written)) == (one.prior and (one.prior, one.level))
+            assert (written and enrolments.declaration_of(written)) == (one.prior and (one.prior, one.personal_level))
 
 
 def test_a_prior_is_declared_once(study_of, tmp_path) -> None:

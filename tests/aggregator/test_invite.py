@@ -134,7 +134,7 @@ def test_a_poster_has_the_texts_of_the_campaign_and_the_app():
     )  # fmt: skip
     for text in (*of_author, str(LINK), keys.fingerprint_text(LINK.fingerprint)):
         assert text in whole
-    promise = Promise.of(campaign.notion, campaign.certificate, outputs=1)
+    promise = Promise.of(campaign.notion, campaign.certificate, max_outputs=1)
     assert (english.promise, german.promise) == (promise.text("en"), promise.text("de"))
     assert (german.title, german.head, german.language) == ("Abschlüsse", "Stadtbücherei fragt", "de")
     assert PosterContent.of(SIGNED, LINK, "fr").language == "en"

@@ -107,7 +107,7 @@ def test_a_personal_level_is_declared_and_cannot_change(open_device, place, data
         # The factor is e^0.25 = 1.2840, rounded up.
         assert (terms.level, terms.promise.factor) == (0.25, Fraction(129, 100))
         sealed = Enrolment.open(envelope.decode(device.enrolment(joined)))
-        assert (sealed.prior, sealed.level) == ((4, 2, 1, 1, 1, 1), NAT // 4)
+        assert (sealed.prior, sealed.personal_level) == ((4, 2, 1, 1, 1, 1), NAT // 4)
         assert device.answer(joined, "none").cost_nanonats == preview.cost_nanonats
         device.forget(joined)
         device.join(data)
@@ -133,7 +133,7 @@ def test_a_personal_level_is_at_most_the_level_of_the_campaign(open_device) -> N
         device.consent(device.join(campaign()).campaign_id, level=0.5)
     assert not device.consented(joined)
     device.consent(joined, prior=PRIOR, level=1.0)
-    assert Enrolment.open(envelope.decode(device.enrolment(joined))).level == 0
+    assert Enrolment.open(envelope.decode(device.enrolment(joined))).personal_level == 0
 
 
 # Priors chosen at random, for a charge

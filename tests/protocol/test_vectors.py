@@ -203,11 +203,11 @@ def check_enrolment(case: Case) -> None:
         assert signed.id == enrolment.campaign_id
         enrolment.require_fit(signed.campaign)
         if enrolment.prior is not None:
-            own = signed.campaign.notion.channel_of(enrolment.prior, signed.campaign.channel, enrolment.level)
+            own = signed.campaign.notion.channel_of(enrolment.prior, signed.campaign.channel, enrolment.personal_level)
             assert codec.encode(own.encode()).hex() == case["channel"]
     assert (enrolment.campaign_id.hex(), enrolment.public.hex()) == (case["campaign_id"], case["public"])
     assert enrolment.prior == (tuple(case["prior"]) if case["prior"] is not None else None)
-    assert enrolment.level == case["level"]
+    assert enrolment.personal_level == case["level"]
 
 
 def check_answer(case: Case) -> None:

@@ -454,7 +454,7 @@ def test_the_levels_of_a_campaign_are_the_largest_of_its_views() -> None:
     made = campaign_of((1, Identity()), (1, Coarse(2)))
     quiet = unsigned_campaign(views=(View(1, Identity(), response(5, NAT // 2)), View(1, Coarse(3), response(2, NAT))))
     assert made.certificate.audited_level == max(one.audited_level for one in made.view_certificates)
-    assert quiet.certificate.view == 1
+    assert quiet.certificate.view_index == 1
     assert [one.cost for one in quiet.view_certificates] == [NAT // 2, NAT]
     assert [quiet.max_draws_of(view) for view in range(2)] == [5, 2]
     assert (quiet.max_draws, quiet.worst_case) == (5, 5 * NAT // 2)

@@ -82,7 +82,7 @@ def test_the_page_states_the_same_promise_as_the_device(page: Page) -> None:
         for place in (None, *range(len(campaign.classes))):
             proved = whole if place is None else whole.class_certificates[place]
             expected.append(
-                [Promise.of(campaign.notion, proved, place, outputs=most).text(language) for language in LANGUAGES]
+                [Promise.of(campaign.notion, proved, place, max_outputs=most).text(language) for language in LANGUAGES]
             )
     assert found == expected
     assert kinds == set(KINDS)
@@ -100,7 +100,7 @@ def test_a_page_has_each_sentence_of_its_promise() -> None:
                     campaign.notion,
                     whole if place is None else whole.class_certificates[place],
                     place,
-                    outputs=campaign.answers_per_period,
+                    max_outputs=campaign.answers_per_period,
                 )
                 words = [
                     text if isinstance(text, str) else text[promise.sensitive_count != 1]
