@@ -45,7 +45,7 @@ COMMANDS = {
         "audit education.campaign --json",
     ),
     "anonymity": CommandEntry(
-        "release",
+        "anonymity",
         "Compute k-anonymity and l-diversity of a table or of reports.",
         "anonymity people.csv --known age --known town --sensitive illness",
     ),
@@ -80,7 +80,7 @@ COMMANDS = {
         "--study lib estimate education --by period --plot trend.png",
     ),
     "compare": CommandEntry(
-        "changes",
+        "compare",
         "Compare two campaigns, or two classes of people.",
         "--study lib compare education education-2027 --plot difference.png",
     ),

@@ -3,7 +3,7 @@
 Each commit takes effect as a whole or not at all. ``enrol``, ``revoke`` and ``ingest`` may make several commits; if
 such a command is interrupted, its earlier commits are kept.
 
-``estimate``, ``changes`` and ``export`` have the commands that estimate from these data, and ``upkeep`` those that
+``estimate``, ``compare`` and ``export`` have the commands that estimate from these data, and ``upkeep`` those that
 maintain a study.
 """
 

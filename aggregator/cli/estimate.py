@@ -3,7 +3,7 @@
 Options that cannot be combined are refused before anything is counted. Then the engine makes the needed tallies (with
 --by period, one for each span of periods), and every output of the command comes from them.
 
-``changes`` prints estimates by period, and their changes. The estimators are imported when an estimate is made, so that
+``compare`` prints estimates by period, and their changes. The estimators are imported when an estimate is made, so that
 the completion of an option stays fast.
 """
 
@@ -256,7 +256,7 @@ def _of_form(
 
 def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign) -> Trend | OrderedCourse:
     """Print the estimates of each period or class, and their differences, and return them."""
-    from aggregator.cli.changes import ChangeOutput, TrendRequest, show_trend
+    from aggregator.cli.compare import ChangeOutput, TrendRequest, show_trend
     from aggregator.cli.value_names import region_of
     from aggregator.estimate.ordered_campaign import has_summary
 

@@ -23,7 +23,7 @@ from aggregator.author.pufferfish_file import ScenarioError, read_scenarios
 from aggregator.author.toml_section import DraftError, Section
 from aggregator.author.trade_off import trade_offs
 from aggregator.author.value_table import ValueTableError, read_prior
-from aggregator.cli.release import anonymity
+from aggregator.cli.anonymity import anonymity
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits.recipe import oue
 from aggregator.families.response.recipe import lip_response
