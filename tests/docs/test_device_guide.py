@@ -45,8 +45,8 @@ def test_the_ten_steps_run_as_printed(tmp_path, monkeypatch, capsys):
             exec(compile(code, f"step {number}", "exec"), names)  # noqa: S102  # runs the guide under test
     printed = capsys.readouterr().out
     assert "Town library asks: What is the highest level of education" in printed
-    assert "6 of 8 nats would be set aside" in printed
-    assert re.search(r"2 left; 0 wait; next attempt: None\n", printed)
+    assert "6 of 8 nats would be reserved" in printed
+    assert re.search(r"2 sent; 0 waiting; next attempt: None\n", printed)
     found = ingest(study, [tmp_path / "lib" / "inbox"], now=int(time.time()))
     assert (found.read, found.accepted) == (1, 1)
 
