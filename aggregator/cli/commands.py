@@ -50,13 +50,15 @@ COMMANDS = {
         "anonymity people.csv --known age --known town --sensitive illness",
     ),
     "import": CommandEntry(
-        "desk",
+        "add_data",
         "Add a signed campaign, or its closing notice, to the study.",
         "--study lib import education.campaign --trust analyst.pub",
     ),
-    "enrol": CommandEntry("desk", "Register device keys.", "--study lib enrol devices.pub"),
+    "enrol": CommandEntry("add_data", "Register device keys.", "--study lib enrol devices.pub"),
     "revoke": CommandEntry(
-        "desk", "Refuse further reports under the given device keys.", "--study lib revoke stolen.pub --from-period 3"
+        "add_data",
+        "Refuse further reports under the given device keys.",
+        "--study lib revoke stolen.pub --from-period 3",
     ),
     "invite": CommandEntry(
         "invite",
@@ -72,7 +74,7 @@ COMMANDS = {
         "--study lib codes education --count 500 --out cards.pdf",
     ),
     "receive": CommandEntry("receive", "Receive uploads over HTTP.", "--study lib receive --listen 127.0.0.1:8700"),
-    "ingest": CommandEntry("desk", "Verify reports and count each one once.", "--study lib ingest uploads/ --json"),
+    "ingest": CommandEntry("add_data", "Verify reports and count each one once.", "--study lib ingest uploads/ --json"),
     "status": CommandEntry("status", "Show the study's campaigns, keys, reports and refusals.", "--study lib status"),
     "estimate": CommandEntry(
         "estimate",

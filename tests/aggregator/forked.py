@@ -20,9 +20,9 @@ from aggregator.storage import tables
 PROCESSES = get_context("forkserver")
 # pandas is listed because pyarrow loads it with the first table, which takes 0.3 s of processor time in each copy.
 PROCESSES.set_forkserver_preload([
-    "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.engines.connection", "aggregator.estimate.estimator",
-    "aggregator.intake.compact", "aggregator.intake.ingest", "aggregator.present.page", "aggregator.present.plot",
-    "aggregator.receive.inbox", "hypothesis", "pandas", "pytest", "tests.aggregator.fleet",
+    "aggregator.cli.add_data", "aggregator.cli.estimate", "aggregator.engines.connection",
+    "aggregator.estimate.estimator", "aggregator.intake.compact", "aggregator.intake.ingest", "aggregator.present.page",
+    "aggregator.present.plot", "aggregator.receive.inbox", "hypothesis", "pandas", "pytest", "tests.aggregator.fleet",
 ])  # fmt: skip
 
 

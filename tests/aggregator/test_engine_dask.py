@@ -763,7 +763,7 @@ def test_the_local_engine_imports_no_dask(study, tmp_path):
         import sys
         from aggregator.cli.group import halftruth
         halftruth(["--study", {str(study.path)!r}, "ingest", {str(file)!r}], standalone_mode=False)
-        import aggregator.cli.desk, aggregator.cli.doctor, aggregator.estimate.estimator
+        import aggregator.cli.add_data, aggregator.cli.doctor, aggregator.estimate.estimator
         print(sorted({{name.split(".")[0] for name in sys.modules}} & {{"dask", "distributed"}}))
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
