@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from aggregator.intake.registry import Registry, load
 from aggregator.storage import tables
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, StudyError
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.closing import is_closing, unverified_closing
@@ -66,7 +66,7 @@ class Holdings:
     """The campaigns and keys of a study in a folder or bucket. Every method except ``known`` reads the latest
     committed state."""
 
-    def __init__(self, path: Place) -> None:
+    def __init__(self, path: StoragePath) -> None:
         self.path = path
         self._opened: dict[str, VerifiedCampaign] = {}
         self._registries: dict[str, tuple[int, Registry]] = {}

@@ -27,7 +27,7 @@ from aggregator.intake.ingest import IngestResult, ingest
 from aggregator.quantity import quantity
 from aggregator.receive import codes, inbox
 from aggregator.storage import tables
-from aggregator.storage.places import Place, sync
+from aggregator.storage.paths import StoragePath, sync
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, Damaged, StudyError
 from aggregator.study import Study
 from protocol.closing import is_closing
@@ -48,7 +48,7 @@ class Sources:
         keys: files of enrolments that the analyst registered.
     """
 
-    batches: Sequence[Place] | None = None
+    batches: Sequence[StoragePath] | None = None
     campaigns: Sequence[Path] = ()
     trusted: Sequence[bytes] = ()
     keys: Sequence[Path] = ()
@@ -83,7 +83,7 @@ class Rebuilt:
 
 
 def rebuild(
-    old: Place,
+    old: StoragePath,
     new: Path,
     sources: Sources,
     *,
@@ -138,10 +138,10 @@ def rebuild(
 class _Rebuilding:
     """A rebuild under way; the new study is at ``path``."""
 
-    old: Place
+    old: StoragePath
     path: Path
     study: Study
-    batches: list[Place]
+    batches: list[StoragePath]
     now: int
     threads: int | None
     progress: Callable[[int], None] | None

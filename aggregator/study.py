@@ -27,7 +27,7 @@ from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import verifier
 from aggregator.status import CampaignStatus, campaign_status
 from aggregator.storage import tables
-from aggregator.storage.places import Place, place, sync
+from aggregator.storage.paths import StoragePath, storage_path, sync
 from aggregator.storage.remote import Remote
 from aggregator.storage.tables import CAMPAIGNS, SCHEMAS, StudyError
 from protocol.campaign import SignedCampaign, open_campaign
@@ -62,7 +62,7 @@ class Study(Estimates):
         return f"Study({str(self.path)!r})"
 
     @classmethod
-    def open(cls, path: str | Place) -> Study:
+    def open(cls, path: str | StoragePath) -> Study:
         """Return the study in a folder, or under a prefix of a bucket.
 
         Args:
@@ -70,10 +70,10 @@ class Study(Estimates):
         Returns:
             The study; no file stays open.
         Raises:
-            StudyError: there is no study at this place, or it cannot be read.
-            PlaceError: the path is not a valid place.
+            StudyError: there is no study at this path, or it cannot be read.
+            StoragePathError: the path is malformed.
         """
-        path = place(path)
+        path = storage_path(path)
         if not all(tables.exists(path / name) for name in SCHEMAS):
             fault = "is not a study" if path.is_dir() else "does not exist"
             raise StudyError(
@@ -83,7 +83,7 @@ class Study(Estimates):
         return cls(path)
 
     @classmethod
-    def create(cls, path: str | Place) -> Study:
+    def create(cls, path: str | StoragePath) -> Study:
         """Return the study in a folder, or under a prefix of a bucket; create it if it does not exist.
 
         Args:
@@ -91,10 +91,10 @@ class Study(Estimates):
         Returns:
             The study; an existing one is opened.
         Raises:
-            StudyError: the place cannot be written, or contains something other than a study.
-            PlaceError: the path is not a valid place, or its object store has no conditional writes.
+            StudyError: the path cannot be written, or contains something other than a study.
+            StoragePathError: the path is malformed, or its object store has no conditional writes.
         """
-        path = place(path)
+        path = storage_path(path)
         with tables.storage(path / CAMPAIGNS):
             # A prefix of a bucket exists if it has objects.
             occupied = path.is_dir() and (isinstance(path, Remote) or any(path.iterdir()))

@@ -58,7 +58,7 @@ SLOWEST_FIRST = (
     "protocol/test_projective.py",
     "docs/test_mechanisms.py",
     "protocol/test_channels.py",
-    "aggregator/test_places.py",
+    "aggregator/test_storage_paths.py",
     "edge_sdk/test_daemon.py",
     "aggregator/test_demo.py",
     "aggregator/test_ranges.py",

@@ -27,7 +27,7 @@ from aggregator.intake.ingest import IngestResult
 from aggregator.present.listing import ingest_table
 from aggregator.quantity import named, quantity
 from aggregator.receive import inbox
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.study import Study
 from aggregator.utc import second_text
 from protocol.closing import is_closing
@@ -155,7 +155,7 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
 @arguments.as_json
 @arguments.in_study
 def ingest(
-    ctx: click.Context, paths: tuple[Place, ...], threads: int | None, engine_name: str, as_json: bool
+    ctx: click.Context, paths: tuple[StoragePath, ...], threads: int | None, engine_name: str, as_json: bool
 ) -> IngestResult:
     """Verify the reports in PATHS (files, folders, or s3:// locations) and count each report once.
 
@@ -171,7 +171,7 @@ def ingest(
         printing.note(
             f"no uploads in {inbox.inbox_of(study.path)}; to ingest other reports, name their files or folders"
         )
-    files: list[Place] = [*uploads]
+    files: list[StoragePath] = [*uploads]
     for path in paths:
         batches = batch_files([path])
         if not batches:
@@ -192,10 +192,10 @@ def ingest(
     return result
 
 
-def _no_batches(files: list[Place]) -> list[str]:
+def _no_batches(files: list[StoragePath]) -> list[str]:
     """Return a warning for files that are campaigns or notices, and a warning for files without any envelope."""
 
-    def holds(file: Place, *kinds: Kind) -> bool:
+    def holds(file: StoragePath, *kinds: Kind) -> bool:
         return any(may_hold(file, HEADS[kind], intake.READ_BYTES) for kind in kinds)
 
     others = [file for file in files if not holds(file, Kind.REPORT, Kind.ENROLMENT)]

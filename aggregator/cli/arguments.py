@@ -8,19 +8,19 @@ from typing import Any
 
 import click
 
-from aggregator.storage.places import Place, is_remote, place
-from aggregator.storage.remote import PlaceError, Remote
+from aggregator.storage.paths import StoragePath, is_remote, storage_path
+from aggregator.storage.remote import Remote, StoragePathError
 
 
 class _PathOrBucket(click.Path):
-    """A file, a folder or a place in a bucket; a place in a bucket is checked when it is used."""
+    """A file, a folder or a path in a bucket; a path in a bucket is checked when it is used."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str) or not is_remote(value):
             return super().convert(value, param, ctx)
         try:
-            return place(value)
-        except PlaceError as error:
+            return storage_path(value)
+        except StoragePathError as error:
             self.fail(str(error), param, ctx)
 
 
@@ -38,14 +38,14 @@ class _NewFolder(click.Path):
         return super().convert(value, param, ctx)
 
 
-study_place = _PathOrBucket(path_type=Path)
+study_path = _PathOrBucket(path_type=Path)
 batches = _PathOrBucket(exists=True, readable=True, path_type=Path)
 new_folder = _NewFolder(path_type=Path)
 existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
-def _take_study(ctx: click.Context, _: click.Parameter, study: Place | None) -> None:
+def _take_study(ctx: click.Context, _: click.Parameter, study: StoragePath | None) -> None:
     """Replace the study that is named before the command by the one that is named after it."""
     if study is not None:
         ctx.obj = study
@@ -64,7 +64,7 @@ def in_study_on_disk(command: Callable[..., Any]) -> Callable[..., Any]:
 def _with_study(command: Callable[..., Any], described: str) -> Callable[..., Any]:
     named = click.option(
         "--study",
-        type=study_place,
+        type=study_path,
         expose_value=False,
         is_eager=True,
         callback=_take_study,
@@ -74,7 +74,7 @@ def _with_study(command: Callable[..., Any], described: str) -> Callable[..., An
     return named(click.pass_context(command))
 
 
-def study_folder(ctx: click.Context) -> Place:
+def study_folder(ctx: click.Context) -> StoragePath:
     """Return the folder, or the prefix in a bucket, that --study names."""
     folder = ctx.obj
     if not isinstance(folder, Path | Remote):

@@ -11,11 +11,11 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from aggregator.cli.arguments import study_place
+from aggregator.cli.arguments import study_path
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.failure import FAILED, Failure, exit_code_of
 from aggregator.cli.printing import visible
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from protocol.errors import HalftruthError
 from protocol.spelling import suggestion
 
@@ -107,13 +107,13 @@ def _reason(error: OSError) -> str:
 @click.version_option(package_name="halftruth", prog_name="halftruth")
 @click.option(
     "--study",
-    type=study_place,
+    type=study_path,
     envvar="HALFTRUTH_STUDY",
     help="The study's folder, or s3://BUCKET/FOLDER.",
     metavar="DIR",
 )
 @click.pass_context
-def halftruth(ctx: click.Context, study: Place | None) -> None:
+def halftruth(ctx: click.Context, study: StoragePath | None) -> None:
     """Surveys on sensitive questions, with local differential privacy.
 
     An author writes a question and signs it as a campaign. Devices perturb their answers and send signed reports. The

@@ -17,7 +17,7 @@ from aggregator.intake.files import total_bytes
 from aggregator.quantity import quantity
 from aggregator.rebuild import Rebuilt, Sources
 from aggregator.receive import inbox
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import SCHEMAS
 from aggregator.study import Study
 
@@ -105,7 +105,7 @@ def _text(size: FileTotals) -> str:
 def rebuild(
     ctx: click.Context,
     out: Path,
-    batches: tuple[Place, ...],
+    batches: tuple[StoragePath, ...],
     campaigns: tuple[Path, ...],
     trust: tuple[Path, ...],
     enrolments: tuple[Path, ...],

@@ -41,7 +41,7 @@ from aggregator.intake.files import batch_files, unread
 from aggregator.intake.ingest import IngestResult, IngestTotals
 from aggregator.intake.verified import VerifiedDigests
 from aggregator.storage import tables
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import CAMPAIGNS, REPORTS, SCHEMAS
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
@@ -72,7 +72,12 @@ class Cluster:
     sent_bytes: int = 0
 
     def ingest(
-        self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
+        self,
+        study: Study,
+        paths: Iterable[str | StoragePath],
+        *,
+        now: int,
+        progress: Callable[[int], None] | None = None,
     ) -> IngestResult:
         """Verify, deduplicate and count reports like ``aggregator.intake.ingest.ingest``.
 
@@ -82,7 +87,7 @@ class Cluster:
         """
         files = batch_files(paths)
         study_version = self._require_shared(study)
-        warnings: dict[Place, str] = {}
+        warnings: dict[StoragePath, str] = {}
         cut = pieces.cut_files(self.workers, study, files, self.piece_bytes, warnings)
         totals, verified = IngestTotals(study, now), VerifiedDigests.of(study.path)
         self._take_keys(totals, verified, [piece for piece in cut if piece.enrolments], study_version)
@@ -143,7 +148,7 @@ class Cluster:
         verified: VerifiedDigests,
         cut: Sequence[Piece],
         study_version: StudyVersion,
-        warnings: dict[Place, str],
+        warnings: dict[StoragePath, str],
         progress: Callable[[int], None] | None,
     ) -> None:
         """Commit the valid reports in rounds, while workers examine the next pieces."""

@@ -10,7 +10,7 @@ from protocol.errors import HalftruthError
 if TYPE_CHECKING:  # only type checkers import them: the check of an engine's name must not load the tables
     from aggregator.estimate.tally import Tally
     from aggregator.intake.ingest import IngestResult
-    from aggregator.storage.places import Place
+    from aggregator.storage.paths import StoragePath
     from aggregator.study import Study
     from protocol.campaign import SignedCampaign
 
@@ -23,7 +23,12 @@ class Engine(Protocol):
     """The interface of all engines."""
 
     def ingest(
-        self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
+        self,
+        study: Study,
+        paths: Iterable[str | StoragePath],
+        *,
+        now: int,
+        progress: Callable[[int], None] | None = None,
     ) -> IngestResult:
         """Verify, deduplicate and count reports; see ``aggregator.intake.ingest.ingest``."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from aggregator.estimate.tally import Tally
 from aggregator.intake import ingest as intake
 from aggregator.intake.ingest import IngestResult
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
@@ -27,7 +27,12 @@ class Local:
     threads: int | None = None
 
     def ingest(
-        self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
+        self,
+        study: Study,
+        paths: Iterable[str | StoragePath],
+        *,
+        now: int,
+        progress: Callable[[int], None] | None = None,
     ) -> IngestResult:
         """Verify, deduplicate and count reports."""
         return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)

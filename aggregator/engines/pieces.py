@@ -19,8 +19,7 @@ from aggregator.intake.files import total_bytes, unread
 from aggregator.intake.ingest import ALONE_BYTES
 from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.signatures import BLOCK_BYTES
-from aggregator.storage import places
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath, size_of
 from aggregator.study import Study
 
 PIECE_BYTES = 2**22
@@ -54,7 +53,7 @@ class Piece:
 
 
 def cut_files(
-    workers: Workers, study: Study, files: Sequence[Place], piece_bytes: int, warnings: dict[Place, str]
+    workers: Workers, study: Study, files: Sequence[StoragePath], piece_bytes: int, warnings: dict[StoragePath, str]
 ) -> list[Piece]:
     """Return the pieces of ``files``, in the order of the files.
 
@@ -102,12 +101,12 @@ def _bytes_of(study: Study, outputs: int) -> int:
     return max(2**16, min(sizes, default=PIECE_BYTES))
 
 
-def _guesses(files: Iterable[Place], range_bytes: int, warnings: dict[Place, str]) -> Iterator[Range]:
+def _guesses(files: Iterable[StoragePath], range_bytes: int, warnings: dict[StoragePath, str]) -> Iterator[Range]:
     """Yield the files in ranges of at most ``range_bytes`` bytes, cut at any position."""
     for path in files:
         absolute = _absolute(path)
         try:
-            size = places.size_of(path)
+            size = size_of(path)
         except OSError as error:
             warnings[absolute] = unread(error.strerror or str(error), nothing=True)
             continue
@@ -116,12 +115,12 @@ def _guesses(files: Iterable[Place], range_bytes: int, warnings: dict[Place, str
         yield from ranges.nominal(absolute, size, range_bytes)
 
 
-def _absolute(path: Place) -> Place:
+def _absolute(path: StoragePath) -> StoragePath:
     """Return the absolute path, without resolving links, so that it is the same on every machine."""
     return Path(os.path.abspath(path)) if isinstance(path, Path) else path  # noqa: PTH100
 
 
-def sentences(files: Iterable[Place], warnings: Mapping[Place, str]) -> Iterator[str]:
+def sentences(files: Iterable[StoragePath], warnings: Mapping[StoragePath, str]) -> Iterator[str]:
     """Yield a sentence for each file that has a warning, in the order of the files."""
     for path in files:
         if warning := warnings.get(_absolute(path)):

@@ -31,7 +31,7 @@ from aggregator.intake.slots import Slots
 from aggregator.intake.validate import ValidationOutcome
 from aggregator.intake.verified import VerifiedDigests, verified_bytes
 from aggregator.storage import tables
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS, StudyError
 from aggregator.study import Study
 from protocol.envelope import Kind
@@ -52,7 +52,7 @@ class StudyVersion:
         verified: the size in bytes of the file of verified digests; only the running time depends on it.
     """
 
-    path: Place
+    path: StoragePath
     campaigns: int
     keys: int
     verified: int = field(compare=False)
@@ -104,7 +104,7 @@ def pinned(study_version: StudyVersion) -> PinnedStudy:
 
 
 @lru_cache(maxsize=2)
-def verified(path: Place, size: int) -> VerifiedDigests:
+def verified(path: StoragePath, size: int) -> VerifiedDigests:
     """Return the digests that were verified before, from the first ``size`` bytes of their file."""
     return VerifiedDigests.of(path, size)
 
@@ -112,7 +112,7 @@ def verified(path: Place, size: int) -> VerifiedDigests:
 class SlotCache:
     """Cache of the filled slots of a shard, which a process uses in later rounds and for other drivers."""
 
-    def __init__(self, path: Place, shard: int, shard_count: int) -> None:
+    def __init__(self, path: StoragePath, shard: int, shard_count: int) -> None:
         """Make an empty cache for one of ``shard_count`` shards of the study at ``path``."""
         low, high = shards.bounds(shard, shard_count)
         self.slots = Slots(path / REPORTS, SHARD_ROWS, low, high)
@@ -120,12 +120,12 @@ class SlotCache:
 
 
 @lru_cache(maxsize=32)
-def slot_cache(path: Place, shard: int, shard_count: int) -> SlotCache:
+def slot_cache(path: StoragePath, shard: int, shard_count: int) -> SlotCache:
     """Return this process's cache for one of ``shard_count`` shards."""
     return SlotCache(path, shard, shard_count)
 
 
-def probe(path: Place, identity: str) -> tuple[str, str]:
+def probe(path: StoragePath, identity: str) -> tuple[str, str]:
     """Return the version of halftruth on this worker, and the reason why the worker cannot read the study, or "" if it
     can.
 
@@ -188,7 +188,7 @@ class ValidatedReports:
     outcome: ValidationOutcome
     outputs: int
     packed_bytes: int
-    reasons: Mapping[Place, str]
+    reasons: Mapping[StoragePath, str]
     verified: tuple[bytes, ...]
 
 

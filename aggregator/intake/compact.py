@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aggregator.storage.places import Place, below, touch
+from aggregator.storage.paths import StoragePath, below, touch
 from aggregator.storage.tables import (
     REPORTS,
     SCHEMAS,
@@ -153,7 +153,7 @@ def compact(
     return compactions
 
 
-def _compact(path: Place, cutoff: float, file_bytes: int) -> Compaction:
+def _compact(path: StoragePath, cutoff: float, file_bytes: int) -> Compaction:
     files = data_files(path, require_whole(path))
     unchanged = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(files).values())
     with storage(path):
@@ -178,7 +178,7 @@ def _partitions(files: Iterable[DataFile]) -> dict[tuple[str | int, ...], Mappin
     return {tuple(file.partition.values()): file.partition for file in files}
 
 
-def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int) -> bool:
+def _rewritten(path: StoragePath, partition: Mapping[str, str | int], file_bytes: int) -> bool:
     """Rewrite a partition if it has too many files; return False if other processes committed to it during every
     attempt."""
     for attempt in range(1, _ATTEMPTS + 1):
@@ -199,7 +199,7 @@ def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int)
     return False
 
 
-def _sweep(path: Place, cutoff: float) -> tuple[FileTotals, FileTotals]:
+def _sweep(path: StoragePath, cutoff: float) -> tuple[FileTotals, FileTotals]:
     """Delete unused files that have not changed since ``cutoff``.
 
     Returns:
@@ -210,7 +210,7 @@ def _sweep(path: Place, cutoff: float) -> tuple[FileTotals, FileTotals]:
     """
     log = path / "_delta_log"
     # Files are listed first: a file written later may be in no snapshot yet.
-    files = [file.place for file in below(path) if _written_by_storage(file.place, log)]
+    files = [file.path for file in below(path) if _written_by_storage(file.path, log)]
     live = {file.path for file in data_files(path, require_whole(path))}
     removed, retained = [], []
     synced = False
@@ -231,6 +231,6 @@ def _sweep(path: Place, cutoff: float) -> tuple[FileTotals, FileTotals]:
     return FileTotals.of(removed), FileTotals.of(retained)
 
 
-def _written_by_storage(file: Place, log: Place) -> bool:
+def _written_by_storage(file: StoragePath, log: StoragePath) -> bool:
     pattern = _HALF_WRITTEN if file.parent == log else _DATA
     return pattern.fullmatch(file.name) is not None

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import repeat
 
-from aggregator.storage import places
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath, below, prefetched, size_of, storage_path
 from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
@@ -28,7 +27,7 @@ class IntakeError(HalftruthError):
     """A given path does not exist, or is a pipe or a device."""
 
 
-def batch_files(paths: Iterable[str | Place]) -> list[Place]:
+def batch_files(paths: Iterable[str | StoragePath]) -> list[StoragePath]:
     """Return the files to read, in the given order; a folder stands for all regular files below it, sorted by path.
 
     Objects and prefixes in buckets (s3://BUCKET/FOLDER) are listed in the same way. In folders, names that begin with a
@@ -36,16 +35,16 @@ def batch_files(paths: Iterable[str | Place]) -> list[Place]:
 
     Raises:
         IntakeError: a path does not exist, or is a pipe or a device, which cannot be read twice.
-        PlaceError: a malformed address of an object or prefix.
+        StoragePathError: a malformed address of an object or prefix.
         OSError: a bucket does not answer.
     """
-    files: list[Place] = []
+    files: list[StoragePath] = []
     missing: list[str] = []
-    for path in [places.place(path) for path in paths]:
+    for path in [storage_path(path) for path in paths]:
         if path.is_file():
             files.append(path)
         elif path.is_dir():
-            files += sorted((file.place for file in places.below(path) if _is_batch(path, file.place)), key=_in_order)
+            files += sorted((file.path for file in below(path) if _is_batch(path, file.path)), key=_in_order)
         else:
             missing.append(str(path))
     if missing:
@@ -56,16 +55,16 @@ def batch_files(paths: Iterable[str | Place]) -> list[Place]:
     return files
 
 
-def _is_batch(folder: Place, file: Place) -> bool:
+def _is_batch(folder: StoragePath, file: StoragePath) -> bool:
     hidden = any(part.startswith(".") for part in file.parts[len(folder.parts) :])
     return not hidden and not file.name.endswith(UNFINISHED)
 
 
-def _in_order(file: Place) -> tuple[str, ...]:
+def _in_order(file: StoragePath) -> tuple[str, ...]:
     return file.parts
 
 
-def pieces(path: Place, size: int) -> Iterator[bytes]:
+def pieces(path: StoragePath, size: int) -> Iterator[bytes]:
     """Yield the bytes of a file in pieces of ``size`` bytes.
 
     Raises:
@@ -76,19 +75,19 @@ def pieces(path: Place, size: int) -> Iterator[bytes]:
             yield piece
 
 
-def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterator[bytes]]]:
+def contents(paths: Sequence[StoragePath], size: int) -> Iterator[tuple[StoragePath, Iterator[bytes]]]:
     """Yield each file with its bytes in pieces of ``size`` bytes; small objects are requested in advance.
 
     Raises:
         OSError: a file cannot be read; raised while its pieces are iterated over.
     """
     remote = any(isinstance(path, Remote) for path in paths)
-    early = places.prefetched(_small_content, paths) if remote else repeat(None)
+    early = prefetched(_small_content, paths) if remote else repeat(None)
     for path, content in zip(paths, early, strict=False):
         yield path, pieces(path, size) if content is None else _as_pieces(content)
 
 
-def _small_content(path: Place) -> bytes | OSError | None:
+def _small_content(path: StoragePath) -> bytes | OSError | None:
     """Return the content of a small object, or the error that reading it raised; None for other files and objects."""
     if not isinstance(path, Remote) or path.listed is None or path.listed.st_size > _EARLY_BYTES:
         return None
@@ -105,7 +104,7 @@ def _as_pieces(content: bytes | OSError) -> Iterator[bytes]:
         yield content
 
 
-def may_hold(path: Place, mark: bytes, size: int) -> bool:
+def may_hold(path: StoragePath, mark: bytes, size: int) -> bool:
     """Return whether a file contains ``mark``; True for unreadable and remote files. The file is read in pieces of
     ``size`` bytes."""
     if isinstance(path, Remote):
@@ -122,7 +121,7 @@ def may_hold(path: Place, mark: bytes, size: int) -> bool:
     return False
 
 
-def read_part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
+def read_part(path: StoragePath, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
     """Return up to ``size`` bytes of a file from ``begin`` on, whether reading ended before that many (at the end of
     the file or by an error), and the error; None without one."""
     read: list[bytes] = []
@@ -142,14 +141,14 @@ def unread(reason: str, *, nothing: bool) -> str:
     return f"could not be read{'' if nothing else ' to its end'}: {reason}"
 
 
-def total_bytes(paths: Iterable[str | Place]) -> int:
+def total_bytes(paths: Iterable[str | StoragePath]) -> int:
     """Return the total size in bytes of the files to read; files of unknown size are left out.
 
     Raises:
-        IntakeError, PlaceError, OSError: see ``batch_files``.
+        IntakeError, StoragePathError, OSError: see ``batch_files``.
     """
     size = 0
     for path in batch_files(paths):
         with suppress(OSError):
-            size += places.size_of(path)
+            size += size_of(path)
     return size

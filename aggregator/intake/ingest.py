@@ -26,8 +26,7 @@ from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.validate import PendingChunk, ValidationOutcome
 from aggregator.intake.verified import VerifiedDigests
-from aggregator.storage import places
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath, size_of
 from aggregator.storage.tables import REJECTS, REPORTS, SCHEMAS, add, sync_table
 from protocol.envelope import Kind
 
@@ -112,7 +111,7 @@ class IngestResult:
 
 def ingest(
     study: Study,
-    paths: Iterable[str | Place],
+    paths: Iterable[str | StoragePath],
     *,
     now: int,
     threads: int | None = None,
@@ -136,7 +135,7 @@ def ingest(
         Counts of accepted and refused reports. Ingesting the same files again accepts nothing.
     Raises:
         IntakeError: a path does not exist, or is a pipe or a device.
-        PlaceError: a malformed address of an object or prefix.
+        StoragePathError: a malformed address of an object or prefix.
         StudyError: the study cannot be read or written. Earlier commits stay, and a second ingest does not count their
             reports again.
     """
@@ -173,7 +172,7 @@ def _finished(
         current = following
 
 
-def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
+def _chunks(files: Sequence[StoragePath], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
     """Yield the envelopes of files in chunks: a chunk joins many small files, or has a part of a large file."""
     builder = ChunkBuilder()
     for path, read in contents(files, piece_bytes):
@@ -196,15 +195,15 @@ def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk
         yield builder.chunk()
 
 
-def _size(path: Place) -> int:
+def _size(path: StoragePath) -> int:
     """Return the size of a file in bytes; 0 if the size cannot be determined, because reading the file later reports
     the error."""
     with suppress(OSError):
-        return places.size_of(path)
+        return size_of(path)
     return 0
 
 
-def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
+def _with_last(path: StoragePath, read: Iterator[bytes], warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
     """Yield each piece of a file, and whether it is the last one; add problems with the file to ``warnings``."""
     piece, any_piece = b"", False
     try:

@@ -19,7 +19,7 @@ from aggregator.intake import signatures
 from aggregator.intake.chunk import Chunk, ChunkBuilder
 from aggregator.intake.files import read_part
 from aggregator.intake.framing import Frames, frames
-from aggregator.storage.places import Place, Result, prefetched
+from aggregator.storage.paths import Result, StoragePath, prefetched
 from aggregator.storage.remote import Remote
 from protocol.envelope import MAX_PAYLOAD, Kind
 
@@ -41,7 +41,7 @@ class Range:
         inside_malformed: whether the byte before ``begin`` was part of a malformed item.
     """
 
-    path: Place
+    path: StoragePath
     begin: int
     stop: int
     inside_malformed: bool = False
@@ -75,7 +75,7 @@ class FramedRange:
     absent: bool
 
 
-def nominal(path: Place, size: int, range_bytes: int) -> list[Range]:
+def nominal(path: StoragePath, size: int, range_bytes: int) -> list[Range]:
     """Return the ranges of ``range_bytes`` bytes into which a file of ``size`` bytes is cut; the state is a guess for
     all ranges except the first."""
     return [Range(path, begin, min(begin + range_bytes, size), begin > 0) for begin in range(0, size, range_bytes)]
@@ -125,7 +125,7 @@ def stitched(
         guesses: all ranges of a file, one file after the other.
         reframe: frames a range whose guess was wrong.
     """
-    path: Place | None = None
+    path: StoragePath | None = None
     begin, inside, ended = 0, False, False
     for guess, framed in guesses:
         if guess.path != path or guess.begin == 0:
@@ -163,10 +163,10 @@ def group_ranges(ranges: Iterable[Range], size: int, max_ranges: int, large_byte
         yield tuple(group)
 
 
-def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
+def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[StoragePath, str]]:
     """Return the envelopes of ranges as one chunk, and the reason why reading stopped, by file."""
     builder = ChunkBuilder()
-    reasons: dict[Place, str] = {}
+    reasons: dict[StoragePath, str] = {}
     for file_range, (data, envelopes, _, error) in zip(ranges, map_ranges(read_range, ranges), strict=True):
         if error is not None:
             reasons[file_range.path] = error.strerror or str(error)

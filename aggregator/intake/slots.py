@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from aggregator.intake.columns import Integers, Mask
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import Damaged, DataFile, data_files, storage
 
 MOST_ROWS = 2**24
@@ -104,7 +104,7 @@ class _Partition:
         disjoint: whether no slot occurred twice in a run.
     """
 
-    files: set[Place] = field(default_factory=set)
+    files: set[StoragePath] = field(default_factory=set)
     runs: list[Spans] = field(default_factory=list)
     disjoint: bool = True
 
@@ -126,7 +126,7 @@ class Slots:
         low, high: the least and the greatest key; rows of other keys are not kept.
     """
 
-    path: Place
+    path: StoragePath
     max_rows: int = MOST_ROWS
     low: int = -(2**63)
     high: int = 2**63 - 1
@@ -195,7 +195,7 @@ class Slots:
             partition.files.add(path)
         return partition
 
-    def _rows(self, path: Place) -> tuple[Integers, Integers]:
+    def _rows(self, path: StoragePath) -> tuple[Integers, Integers]:
         """Return the keys and slots of a file's rows; row groups without keys from ``low`` to ``high`` are not read."""
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             groups = [

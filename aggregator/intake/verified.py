@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from aggregator.storage.places import Place, below
+from aggregator.storage.paths import StoragePath, below
 from aggregator.storage.remote import Remote
 
 NAME = "verified"
@@ -35,13 +35,13 @@ class VerifiedDigests:
         path: the path of the file, which need not exist.
     """
 
-    path: Place
+    path: StoragePath
     _known: set[bytes] = field(default_factory=set)
     _object: Remote | None = None
     _written: bytes = b""
 
     @classmethod
-    def of(cls, study_path: Place, size: int = -1) -> VerifiedDigests:
+    def of(cls, study_path: StoragePath, size: int = -1) -> VerifiedDigests:
         """Return the stored digests of a study; an empty set if they cannot be read, because they only save time.
 
         Args:
@@ -102,7 +102,7 @@ class DigestCollector(VerifiedDigests):
         self.collected += [digest for digest in digests if digest not in self]
 
 
-def verified_bytes(study_path: Place) -> int:
+def verified_bytes(study_path: StoragePath) -> int:
     """Return the size of a study's stored digests in bytes."""
     path = study_path / NAME
     with suppress(OSError):
@@ -110,10 +110,10 @@ def verified_bytes(study_path: Place) -> int:
     return 0
 
 
-def _read(path: Place, size: int) -> bytes:
+def _read(path: StoragePath, size: int) -> bytes:
     with suppress(OSError):
         if isinstance(path, Remote):
-            return b"\n".join(file.place.read_bytes() for file in below(path))
+            return b"\n".join(file.path.read_bytes() for file in below(path))
         with path.open("rb") as file:
             return file.read(size)
     return b""

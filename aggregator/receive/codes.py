@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aggregator.receive.inbox import NoInbox
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.storage.remote import Remote
 from aggregator.storage.tables import StudyError
 from protocol.keys import PUBLIC_BYTES
@@ -75,7 +75,7 @@ def grouped(code: str) -> str:
 class Codes:
     """The codes of one study, in a separate file beside its tables."""
 
-    def __init__(self, study_path: Place) -> None:
+    def __init__(self, study_path: StoragePath) -> None:
         """Set the path; the file is opened or created when it is first needed.
 
         Raises:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from aggregator.intake.files import UNFINISHED
 from aggregator.intake.framing import frames
-from aggregator.storage.places import Place, sync_path
+from aggregator.storage.paths import StoragePath, sync_path
 from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
@@ -47,7 +47,7 @@ class NoInbox(HalftruthError):
     acknowledged."""
 
 
-def inbox_of(study_path: Place) -> Path:
+def inbox_of(study_path: StoragePath) -> Path:
     """Return the folder in which a study's uploads wait.
 
     Raises:
@@ -60,17 +60,17 @@ def inbox_of(study_path: Place) -> Path:
     return study_path / "inbox"
 
 
-def done_of(study_path: Place) -> Path:
+def done_of(study_path: StoragePath) -> Path:
     """Return the folder of archived batches."""
     return inbox_of(study_path) / "done"
 
 
-def admitted_of(study_path: Place) -> Path:
+def admitted_of(study_path: StoragePath) -> Path:
     """Return the folder of enrolments that were admitted by codes and are not yet registered."""
     return inbox_of(study_path).parent / "admitted"
 
 
-def prepare(study_path: Place) -> None:
+def prepare(study_path: StoragePath) -> None:
     """Create the folders that do not exist.
 
     Raises:
@@ -81,7 +81,7 @@ def prepare(study_path: Place) -> None:
         sync_path(folder.parent)
 
 
-def sweep(study_path: Place, now: float) -> None:
+def sweep(study_path: StoragePath, now: float) -> None:
     """Delete partial files that were left by a crash.
 
     Args:
@@ -96,7 +96,7 @@ def sweep(study_path: Place, now: float) -> None:
                     part.unlink()
 
 
-def require_room(study_path: Place, size: int) -> None:
+def require_room(study_path: StoragePath, size: int) -> None:
     """Check that the disk has room for an upload of ``size`` bytes.
 
     Raises:
@@ -107,7 +107,7 @@ def require_room(study_path: Place, size: int) -> None:
         raise InboxFull("the disk has no room for the upload")
 
 
-def put(study_path: Place, body: bytes) -> Path:
+def put(study_path: StoragePath, body: bytes) -> Path:
     """Store an upload on the disk and return its file; the file is durable when this returns.
 
     Raises:
@@ -116,7 +116,7 @@ def put(study_path: Place, body: bytes) -> Path:
     return _put(study_path, inbox_of(study_path), body)
 
 
-def admit(study_path: Place, enrolment: bytes) -> Path:
+def admit(study_path: StoragePath, enrolment: bytes) -> Path:
     """Store the enrolment of a key that a code admitted and return its file; the file is durable when this returns.
 
     Raises:
@@ -125,7 +125,7 @@ def admit(study_path: Place, enrolment: bytes) -> Path:
     return _put(study_path, admitted_of(study_path), enrolment)
 
 
-def _put(study_path: Place, folder: Path, body: bytes) -> Path:
+def _put(study_path: StoragePath, folder: Path, body: bytes) -> Path:
     require_room(study_path, len(body))
     try:
         return _write(folder, body)
@@ -135,19 +135,19 @@ def _put(study_path: Place, folder: Path, body: bytes) -> Path:
         raise
 
 
-def waiting(study_path: Place) -> list[Path]:
+def waiting(study_path: StoragePath) -> list[Path]:
     """Return the uploads that wait to be ingested, and other batches that were copied into the inbox."""
     return sorted(path for path in inbox_of(study_path).glob(f"[!.]*{ENDING}") if path.is_file())
 
 
-def admitted(study_path: Place) -> list[Path]:
+def admitted(study_path: StoragePath) -> list[Path]:
     """Return the files of enrolments that were admitted by codes and are not yet registered."""
     if isinstance(study_path, Remote):
         return []
     return sorted(admitted_of(study_path).glob(f"[!.]*{ENDING}"))
 
 
-def kept_enrolments(study_path: Place) -> list[Path]:
+def kept_enrolments(study_path: StoragePath) -> list[Path]:
     """Return the files of all enrolments that were admitted by codes: archived batches of registered enrolments, and
     the enrolments not yet registered."""
     if isinstance(study_path, Remote):
@@ -155,7 +155,7 @@ def kept_enrolments(study_path: Place) -> list[Path]:
     return [*sorted((admitted_of(study_path) / "done").glob(f"[!.]*{ENDING}")), *admitted(study_path)]
 
 
-def archive_admitted(study_path: Place, files: Iterable[Path]) -> None:
+def archive_admitted(study_path: StoragePath, files: Iterable[Path]) -> None:
     """Archive registered enrolments as one sorted batch, so that the next ingest does not read them.
 
     After a crash the enrolments still wait, and may be archived too; registering them again changes nothing.
@@ -172,13 +172,13 @@ def archive_admitted(study_path: Place, files: Iterable[Path]) -> None:
     sync_path(admitted_of(study_path))
 
 
-def archives(study_path: Place) -> list[Path]:
+def archives(study_path: StoragePath) -> list[Path]:
     """Return a list with the folder of archived batches; empty if the folder does not exist, or the study is in a
     bucket."""
     return [done_of(study_path)] if isinstance(study_path, Path) and done_of(study_path).is_dir() else []
 
 
-def archive(study_path: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
+def archive(study_path: StoragePath, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
     """Archive ingested uploads as mixed batches, so that the next ingest does not read them.
 
     Files above ``PILE_BYTES`` and files with other bytes are not uploads of a device, and are archived as they are.
@@ -230,18 +230,18 @@ def copy(old: Path, new: Path) -> None:
             shutil.copy2(file, new_folder / file.name)
 
 
-def _folders(study_path: Place) -> tuple[Path, ...]:
+def _folders(study_path: StoragePath) -> tuple[Path, ...]:
     return inbox_of(study_path), done_of(study_path), admitted_of(study_path), admitted_of(study_path) / "done"
 
 
-def _archive_mixed(study_path: Place, pile: set[bytes], sources: list[Path]) -> None:
+def _archive_mixed(study_path: StoragePath, pile: set[bytes], sources: list[Path]) -> None:
     if pile:
         _write(done_of(study_path), b"".join(sorted(pile)))
     for file in sources:
         file.unlink(missing_ok=True)
 
 
-def _archive_whole(study_path: Place, file: Path) -> None:
+def _archive_whole(study_path: StoragePath, file: Path) -> None:
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
         os.fsync(opened.fileno())

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from numpy.typing import NDArray
 
 from aggregator.intake.columns import Bytes, Integers, Mask
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import DataFile, data_files, storage
 
 Hashes = NDArray[np.uint64]
@@ -67,7 +67,7 @@ class Counted:
     """
 
     secret: int = field(repr=False)
-    files: frozenset[Place] = frozenset()
+    files: frozenset[StoragePath] = frozenset()
     runs: tuple[Hashes, ...] = ()
 
     def holds(self, hashes: Hashes) -> Mask:
@@ -79,7 +79,7 @@ class Counted:
             counted |= run[positions] == hashes
         return counted
 
-    def following(self, path: Place, table: DeltaTable, campaign: str) -> Counted:
+    def following(self, path: StoragePath, table: DeltaTable, campaign: str) -> Counted:
         """Return the hashes in a newer snapshot; only its new files are read, or all if earlier files are gone.
 
         Args:

@@ -7,7 +7,7 @@ A bucket has no folders, no append and no sync, and an object is written atomica
 The server's address and the credentials are read from environment variables with Amazon's names, like those of the
 storage engine: see docs/SCALE.md.
 
-``places`` has the functions for both: files on a disk, and objects.
+``paths`` has the functions for both: files on a disk, and objects.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _METADATA_SERVER = "169.254.169.254"
 """The address that is asked for credentials if the environment has none."""
 
 
-class PlaceError(HalftruthError):
-    """The address of a place is malformed, the client for its object store is not installed, or the store has no
+class StoragePathError(HalftruthError):
+    """A path is malformed, the client for its object store is not installed, or the store has no
     conditional writes."""
 
 
@@ -91,11 +91,11 @@ class Remote:
         return Remote(self.bucket, self.key.rpartition("/")[0])
 
     def with_name(self, name: str) -> Remote:
-        """Return the place whose last part is replaced by another name."""
+        """Return the path whose last part is replaced by another name."""
         return self.parent / name
 
     def resolve(self) -> Remote:
-        """Return the place itself, because a bucket has no links."""
+        """Return the path itself, because a bucket has no links."""
         return self
 
     def stat(self) -> Stat:
@@ -208,7 +208,7 @@ class Remote:
         """Check that the store refuses to create an object that exists.
 
         Raises:
-            PlaceError: the store overwrites the object.
+            StoragePathError: the store overwrites the object.
             OSError
         """
         probe = self / f".probe-{secrets.token_hex(8)}"
@@ -219,7 +219,7 @@ class Remote:
             return
         finally:
             probe.unlink()
-        raise PlaceError(
+        raise StoragePathError(
             f"the object store of {self} overwrites existing objects despite If-None-Match: two writers would lose "
             "each other's reports. Use an object store with conditional writes, or a folder"
         )
@@ -281,14 +281,14 @@ def _client(remote: Remote) -> Iterator[S3Store]:
     """Context manager: the client of a bucket; its errors are raised as ``OSError``.
 
     Raises:
-        PlaceError: the client's package is not installed.
+        StoragePathError: the client's package is not installed.
         OSError
     """
     try:
         with _LOADING:
             store = _store(remote.bucket)
     except ModuleNotFoundError:
-        raise PlaceError(
+        raise StoragePathError(
             f"{remote} is on an object store: install its client with `pip install 'halftruth[aggregator,s3]'`"
         ) from None
     from obstore import exceptions

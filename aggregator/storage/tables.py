@@ -37,8 +37,8 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from aggregator.storage import places, remote
-from aggregator.storage.places import Place, sync
+from aggregator.storage import remote
+from aggregator.storage.paths import StoragePath, below, of_uri, sync, uri_of
 from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
@@ -111,7 +111,7 @@ class Damaged(StudyError):
     """A table is missing or has lost data."""
 
     @classmethod
-    def of(cls, path: Place, fault: str) -> Damaged:
+    def of(cls, path: StoragePath, fault: str) -> Damaged:
         """Return the error about the table at ``path``, with the fault and its remedy."""
         return cls(
             f"the study {path.parent} is damaged: its table {path.name} {fault}. Repair it with "
@@ -123,7 +123,7 @@ class Newer(StudyError):
     """The table was written by a newer version of halftruth."""
 
     @classmethod
-    def of(cls, path: Place, fault: str) -> Newer:
+    def of(cls, path: StoragePath, fault: str) -> Newer:
         """Return the error about the table at ``path``, with the fault and its remedy."""
         return cls(
             f"the study {path.parent} was written by a newer version of halftruth: its table {path.name} {fault}. "
@@ -132,13 +132,13 @@ class Newer(StudyError):
 
 
 @contextmanager
-def storage(table: Place | DeltaTable) -> Iterator[None]:
+def storage(table: StoragePath | DeltaTable) -> Iterator[None]:
     """Context manager: raise errors of the storage engine and the system as ``StudyError``.
 
     Raises:
         StudyError
     """
-    path = places.of_uri(table.table_uri) if isinstance(table, DeltaTable) else table
+    path = of_uri(table.table_uri) if isinstance(table, DeltaTable) else table
     try:
         yield
     except TableNotFoundError:
@@ -165,7 +165,7 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
         ) from error
 
 
-def create(path: Place) -> None:
+def create(path: StoragePath) -> None:
     """Create an empty table if it does not exist.
 
     Raises:
@@ -177,14 +177,14 @@ def create(path: Place) -> None:
             return
         try:
             schema, partition = SCHEMAS[path.name], PARTITIONS.get(path.name, [])
-            DeltaTable.create(places.uri_of(path), schema, mode="ignore", partition_by=partition)
+            DeltaTable.create(uri_of(path), schema, mode="ignore", partition_by=partition)
             _sync_commit(path, 0)
         except DeltaError:
             if not exists(path):  # another process created it at the same moment
                 raise
 
 
-def exists(path: Place) -> bool:
+def exists(path: StoragePath) -> bool:
     """Return whether a table exists.
 
     Raises:
@@ -203,12 +203,12 @@ def exists(path: Place) -> bool:
         return True
 
 
-def _is_table(path: Place) -> bool:
-    return (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(places.uri_of(path))
+def _is_table(path: StoragePath) -> bool:
+    return (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(uri_of(path))
 
 
-def _was_written_to(path: Place) -> bool:
-    names = ((file.place.parent.name, file.place.name) for file in places.below(path))
+def _was_written_to(path: StoragePath) -> bool:
+    names = ((file.path.parent.name, file.path.name) for file in below(path))
     return any(name.endswith(".parquet") or (in_ == "_delta_log" and _LATER_COMMIT.match(name)) for in_, name in names)
 
 
@@ -222,13 +222,13 @@ class DataFile:
         partition: values of the columns by which the table is partitioned.
     """
 
-    path: Place
+    path: StoragePath
     size: int
     rows: int
     partition: Mapping[str, str | int]
 
 
-def data_files(path: Place, table: DeltaTable) -> list[DataFile]:
+def data_files(path: StoragePath, table: DeltaTable) -> list[DataFile]:
     """Return the data files of a snapshot of the table at ``path``.
 
     Raises:
@@ -241,7 +241,7 @@ def data_files(path: Place, table: DeltaTable) -> list[DataFile]:
         ]
 
 
-def require_whole(path: Place) -> DeltaTable:
+def require_whole(path: StoragePath) -> DeltaTable:
     """Return the current snapshot of a table; raise an error unless all its files have the size with which they were
     written.
 
@@ -250,14 +250,14 @@ def require_whole(path: Place) -> DeltaTable:
         Damaged, StudyError
     """
     with storage(path):
-        table = DeltaTable(places.uri_of(path))
+        table = DeltaTable(uri_of(path))
         unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
         if unknown:
             raise Newer.of(path, f"has unknown columns: {', '.join(sorted(unknown))}")
-        sizes = {file.place: file.size for file in places.below(path)}
+        sizes = {file.path: file.size for file in below(path)}
         # The engine reads a commit truncated to zero bytes as an empty commit.
-        commits = (place for place in sizes if place.parent == path / "_delta_log" and place.name.endswith(".json"))
-        if not all(sizes[place] for place in commits):
+        commits = (file for file in sizes if file.parent == path / "_delta_log" and file.name.endswith(".json"))
+        if not all(sizes[file] for file in commits):
             raise Damaged.of(path, "has an empty commit in its log")
         for file in data_files(path, table):
             if sizes.get(file.path) != file.size:
@@ -266,26 +266,26 @@ def require_whole(path: Place) -> DeltaTable:
         return table
 
 
-def snapshot(path: Place, version: int | None = None) -> DeltaTable:
+def snapshot(path: StoragePath, version: int | None = None) -> DeltaTable:
     """Return the current snapshot of a table, or the snapshot of a version.
 
     Raises:
         StudyError
     """
     with storage(path):
-        return DeltaTable(places.uri_of(path), version=version)
+        return DeltaTable(uri_of(path), version=version)
 
 
 class Slice(DeltaTable):
     """A snapshot restricted to the rows that meet a condition, for ``query`` and ``stream``."""
 
-    def __init__(self, path: Place, version: int, condition: str) -> None:
+    def __init__(self, path: StoragePath, version: int, condition: str) -> None:
         """Open the snapshot of a version, restricted to the rows that meet a condition.
 
         Args:
             condition: an SQL condition; empty for all rows.
         """
-        super().__init__(places.uri_of(path), version=version)
+        super().__init__(uri_of(path), version=version)
         self.condition = condition
 
 
@@ -320,7 +320,7 @@ def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch(batch)
 
 
-def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
+def append(path: StoragePath, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
     """Append the rows that ``rows_for`` computes from a snapshot; if another process commits first, compute them
     again from a newer snapshot.
 
@@ -332,7 +332,7 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
     failures, base_version = 0, -1
     with storage(path):
         while True:
-            table = DeltaTable(places.uri_of(path))
+            table = DeltaTable(uri_of(path))
             if table.version() != base_version:
                 failures, base_version = 0, table.version()
             rows = rows_for(table)
@@ -362,7 +362,7 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
             checkpoint(path, table)
 
 
-def _sync_commit(path: Place, version: int) -> None:
+def _sync_commit(path: StoragePath, version: int) -> None:
     """Sync a commit to the disk.
 
     Raises:
@@ -375,7 +375,7 @@ def _sync_commit(path: Place, version: int) -> None:
     _sync(path, [entry, *(path / unquote(action["add"]["path"]) for action in actions if "add" in action)])
 
 
-def _sync(path: Place, files: Iterable[Place]) -> None:
+def _sync(path: StoragePath, files: Iterable[StoragePath]) -> None:
     """Sync files of a table to the disk, and their folders up to the table's folder.
 
     Raises:
@@ -386,7 +386,7 @@ def _sync(path: Place, files: Iterable[Place]) -> None:
     sync([*listed, *folders])
 
 
-def sync_table(path: Place) -> None:
+def sync_table(path: StoragePath) -> None:
     """Sync a table to the disk, including commits of other processes. Files that are already synced take little time.
 
     Raises:
@@ -395,10 +395,10 @@ def sync_table(path: Place) -> None:
     if isinstance(path, Remote):
         return
     with storage(path):
-        _sync(path, [file.place for file in places.below(path)])
+        _sync(path, [file.path for file in below(path)])
 
 
-def checkpoint(path: Place, table: DeltaTable) -> None:
+def checkpoint(path: StoragePath, table: DeltaTable) -> None:
     """Write the checkpoint of a snapshot and sync it to the disk; a reader then starts there and does not read each
     earlier commit.
 
@@ -415,7 +415,7 @@ def pause(failures: int) -> None:
     time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # the waiting time is not secret
 
 
-def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
+def rewrite(path: StoragePath, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
     """Write the rows of a partition to files of about ``file_bytes`` bytes, unless another process has committed since
     the snapshot ``table``.
 
@@ -452,7 +452,7 @@ def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], 
     return True
 
 
-def add(path: Place, rows: pa.Table) -> None:
+def add(path: StoragePath, rows: pa.Table) -> None:
     """Append rows, without a condition on the table's version.
 
     Raises:

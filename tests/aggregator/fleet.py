@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.study import Study
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
@@ -67,7 +67,7 @@ def _files(signed: SignedCampaign, devices: tuple[int, ...]) -> dict[str, bytes]
         return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
-def study(path: Place, signed: SignedCampaign, devices: Iterable[int] = ()) -> Study:
+def study(path: StoragePath, signed: SignedCampaign, devices: Iterable[int] = ()) -> Study:
     """Make a study with one campaign, ``education``, and enrolled devices.
 
     Studies of the same campaign and devices are copies of the first one: creating each one takes 50 ms of processor

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from aggregator.storage import remote
-from aggregator.storage.places import Place
+from aggregator.storage.paths import StoragePath
 from aggregator.study import Study
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, enrolment
@@ -62,7 +62,7 @@ def using_store(address: str) -> Iterator[None]:
         remote._store.cache_clear()
 
 
-def prepared(path: Place) -> Study:
+def prepared(path: StoragePath) -> Study:
     """Make a study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
     made = fleet.study(path, PLAIN, range(10))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
@@ -70,7 +70,7 @@ def prepared(path: Place) -> Study:
     return made
 
 
-def uploaded(folder: Place, datas: Iterable[bytes]) -> Place:
+def uploaded(folder: StoragePath, datas: Iterable[bytes]) -> StoragePath:
     """Write each upload as an object below a prefix, or as a file in a folder; the order of the names is that of the
     uploads."""
     if isinstance(folder, Path):

@@ -22,7 +22,7 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.verified import VerifiedDigests
 from aggregator.rebuild import Sources, rebuild
 from aggregator.storage import tables
-from aggregator.storage.places import below
+from aggregator.storage.paths import below
 from aggregator.storage.remote import Remote
 from aggregator.storage.tables import REPORTS, Damaged, StudyError
 from aggregator.study import Study
@@ -38,9 +38,9 @@ EIGHTEEN = [report(n % 9, PLAIN, n % 16, period=n // 9) for n in range(18)]
 
 
 def copied(study, path):
-    """Return a copy of the study at another place."""
+    """Return a copy of the study at another path."""
     for file in below(study.path):
-        Remote(BUCKET, path.key + file.place.key.removeprefix(study.path.key)).write_bytes(file.place.read_bytes())
+        Remote(BUCKET, path.key + file.path.key.removeprefix(study.path.key)).write_bytes(file.path.read_bytes())
     return Study.open(path)
 
 
@@ -248,7 +248,7 @@ def test_compaction_keeps_the_rows_and_replaced_objects(bucket, study):
     done = {one.table: one for one in compact(study, now=now + RETENTION + HOUR)}
     assert (done[REPORTS].removed.files, done[REPORTS].retained.files) == (3, 0)
     assert rows(Study.open(study.path)) == before[0]
-    assert not [file for file in below(study.path) if file.place.name.startswith(".")]
+    assert not [file for file in below(study.path) if file.path.name.startswith(".")]
 
 
 def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_path):
@@ -257,9 +257,9 @@ def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_p
     (bucket / "all.htr").write_bytes(b"".join(report(n, PLAIN, n) for n in range(6)))
     ingest(study, [bucket / "all.htr"], now=NOW)
     expected = rows(study), study.status(NOW)
-    (file,) = (one for one in below(study.path / REPORTS) if one.place.name.endswith(".parquet"))
-    whole = file.place.read_bytes()
-    for damage in (lambda: file.place.write_bytes(whole[:100]), file.place.unlink):
+    (file,) = (one for one in below(study.path / REPORTS) if one.path.name.endswith(".parquet"))
+    whole = file.path.read_bytes()
+    for damage in (lambda: file.path.write_bytes(whole[:100]), file.path.unlink):
         damage()
         with pytest.raises(Damaged, match=r"is damaged: its table reports has lost .*parquet"):
             Study.open(study.path)
@@ -276,7 +276,7 @@ def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_p
         with pytest.raises(Damaged):
             Study.open(study.path)
     for one in list(below(study.path / REPORTS)):
-        one.place.unlink()
+        one.path.unlink()
     with pytest.raises(Damaged, match="is missing"):
         Study.open(study.path)
 

@@ -1,7 +1,7 @@
-"""Places: local files and folders, and objects and prefixes in the buckets of an object store.
+"""Storage paths: local files and folders, and objects and prefixes in the buckets of an object store.
 
 The address of an object in a bucket is s3://BUCKET/KEY. ``remote`` has objects; the functions of this module take both
-kinds of places.
+kinds of paths.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlparse
 
-from aggregator.storage.remote import SCHEME, PlaceError, Remote
+from aggregator.storage.remote import SCHEME, Remote, StoragePathError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,7 +26,7 @@ _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 AT_ONCE = 32
 """Maximum number of requests at the same time."""
 
-Place: TypeAlias = Path | Remote
+StoragePath: TypeAlias = Path | Remote
 
 
 @dataclass(frozen=True)
@@ -38,48 +38,50 @@ class File:
         changed: the time of the last change, UTC seconds, by the clock of the storage.
     """
 
-    place: Place
+    path: StoragePath
     size: int
     changed: float
 
 
 def is_remote(text: str) -> bool:
-    """Return whether a name has the form of a remote place, such as s3://BUCKET."""
+    """Return whether a name has the form of a remote path, such as s3://BUCKET."""
     return _ELSEWHERE.match(text) is not None
 
 
-def place(named: str | Place) -> Place:
-    """Return the place that a path or address names.
+def storage_path(text: str | StoragePath) -> StoragePath:
+    """Return the path that a file name or an address names.
 
     Raises:
-        PlaceError: a malformed address, or one that does not begin with s3://.
+        StoragePathError: a malformed address, or one that does not begin with s3://.
     """
-    if not isinstance(named, str):
-        return named
-    if not is_remote(named):
-        return Path(named)
-    bucket, _, key = named[len(SCHEME) :].partition("/")
+    if not isinstance(text, str):
+        return text
+    if not is_remote(text):
+        return Path(text)
+    bucket, _, key = text[len(SCHEME) :].partition("/")
     key = key.removesuffix("/")
     parts = key.split("/") if key else []
-    if not named.lower().startswith(SCHEME) or not bucket or any(part in ("", ".", "..") for part in parts):
-        raise PlaceError(f"{named!r} is not a valid place: give a folder, or {SCHEME}BUCKET/FOLDER in an object store")
+    if not text.lower().startswith(SCHEME) or not bucket or any(part in ("", ".", "..") for part in parts):
+        raise StoragePathError(
+            f"{text!r} is not a valid path: give a folder, or {SCHEME}BUCKET/FOLDER in an object store"
+        )
     return Remote(bucket, key)
 
 
-def uri_of(place: Place) -> str:
-    """Return the storage engine's URI of a place."""
-    return f"{SCHEME}{place.bucket}/{quote(place.key)}" if isinstance(place, Remote) else str(place)
+def uri_of(path: StoragePath) -> str:
+    """Return the storage engine's URI of a path."""
+    return f"{SCHEME}{path.bucket}/{quote(path.key)}" if isinstance(path, Remote) else str(path)
 
 
-def of_uri(uri: str) -> Place:
-    """Return the place of a URI of the storage engine."""
+def of_uri(uri: str) -> StoragePath:
+    """Return the path of a URI of the storage engine."""
     parts = urlparse(uri)
     if uri.startswith(SCHEME):
         return Remote(parts.netloc, unquote(parts.path).strip("/"))
     return Path(unquote(parts.path))
 
 
-def below(folder: Place) -> Iterator[File]:
+def below(folder: StoragePath) -> Iterator[File]:
     """Yield all files below a folder, or all objects under a prefix.
 
     Raises:
@@ -97,7 +99,7 @@ def below(folder: Place) -> Iterator[File]:
                     yield File(file, status.st_size, status.st_mtime)
 
 
-def size_of(file: Place) -> int:
+def size_of(file: StoragePath) -> int:
     """Return the size of a file or object in bytes; for a listed object, the size in the listing.
 
     Raises:
@@ -106,7 +108,7 @@ def size_of(file: Place) -> int:
     return file.size() if isinstance(file, Remote) else file.stat().st_size
 
 
-def touch(file: Place) -> None:
+def touch(file: StoragePath) -> None:
     """Set the time of a file or object to now.
 
     Raises:
@@ -133,7 +135,7 @@ def prefetched(function: Callable[[Item], Result], items: Iterable[Item]) -> Ite
             yield waiting.popleft().result()
 
 
-def sync(paths: Iterable[Place]) -> None:
+def sync(paths: Iterable[StoragePath]) -> None:
     """Sync files, folders and their directory entries to the disk, if the system supports it.
 
     Objects in buckets need no sync.

@@ -1,4 +1,4 @@
-"""Places in a bucket behave like pathlib's paths; a missing place, or a store unfit for a study, is an error."""
+"""Paths in a bucket behave like those of pathlib; a missing path, or a store unfit for a study, is an error."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from aggregator.cli.group import halftruth
 from aggregator.intake.files import IntakeError, batch_files
 from aggregator.receive.inbox import NoInbox, inbox_of
-from aggregator.storage import places, remote, tables
-from aggregator.storage.places import below, place
-from aggregator.storage.remote import ObjectStoreError, PlaceError, Remote
+from aggregator.storage import remote, tables
+from aggregator.storage.paths import below, prefetched, size_of, storage_path
+from aggregator.storage.remote import ObjectStoreError, Remote, StoragePathError
 from aggregator.storage.tables import REPORTS, StudyError
 from aggregator.study import Study
 from protocol.keys import public_line
@@ -46,15 +46,15 @@ def test_a_place_in_a_bucket_behaves_like_a_path(bucket, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         remote.write_bytes(data)
-        assert remote == bucket / name == place(str(remote)) == remote.resolve()
+        assert remote == bucket / name == storage_path(str(remote)) == remote.resolve()
         assert remote.read_bytes() == path.read_bytes() == data
         assert (remote.name, remote.parent.name) == (path.name, path.parent.name if "/" in name else bucket.name)
         assert remote.with_name("z") == remote.parent / "z"
         for one in (remote, remote.parent, bucket / "nothing", bucket / "b"):
             two = here / str(one).removeprefix(str(bucket)).lstrip("/")
             assert (one.exists(), one.is_file(), one.is_dir()) == (two.exists(), two.is_file(), two.is_dir())
-        listed = next(file for file in below(bucket) if file.place == remote)
-        assert listed.size == places.size_of(listed.place) == places.size_of(remote) == path.stat().st_size
+        listed = next(file for file in below(bucket) if file.path == remote)
+        assert listed.size == size_of(listed.path) == size_of(remote) == path.stat().st_size
         assert abs(listed.changed - path.stat().st_mtime) < 60
         read = []
         for opened in (remote.open("rb"), path.open("rb", buffering=0)):
@@ -62,7 +62,7 @@ def test_a_place_in_a_bucket_behaves_like_a_path(bucket, tmp_path):
                 positions = [file.seek(-min(5, len(data)), io.SEEK_END), file.read(3), file.tell(), file.seek(0)]
                 read.append([*positions, file.read(1000), file.seek(10, io.SEEK_CUR), file.readall(), file.read(1)])
         assert read[0] == read[1]
-    names = [sorted(str(file.place).removeprefix(str(top)) for file in below(top)) for top in (bucket, here)]
+    names = [sorted(str(file.path).removeprefix(str(top)) for file in below(top)) for top in (bucket, here)]
     assert names[0] == names[1] != []
     (bucket / "a").unlink()
     for asked in (Remote.stat, Remote.read_bytes, Remote.open):
@@ -80,18 +80,18 @@ def test_a_place_in_a_bucket_behaves_like_a_path(bucket, tmp_path):
 )
 def test_malformed_bucket_addresses_are_refused(name):
     """Malformed addresses of buckets are refused, and do not become folders named "s3:" or "gs:"."""
-    with pytest.raises(PlaceError, match="is not a valid place"):
-        place(name)
+    with pytest.raises(StoragePathError, match="is not a valid path"):
+        storage_path(name)
 
 
 def test_a_whole_bucket_is_a_place():
-    """A whole bucket is a place, and a trailing slash changes nothing; "s3" alone is a folder."""
-    assert place("s3://b") == place("s3://b/") == Remote("b")
-    assert place("S3://b/C") == Remote("b", "C")
+    """A whole bucket is a path, and a trailing slash changes nothing; "s3" alone is a folder."""
+    assert storage_path("s3://b") == storage_path("s3://b/") == Remote("b")
+    assert storage_path("S3://b/C") == Remote("b", "C")
     assert str(Remote("b")) == "s3://b"
-    assert place("s3://b/c/d/") == Remote("b", "c/d")
+    assert storage_path("s3://b/c/d/") == Remote("b", "c/d")
     assert (Remote("b").name, Remote("b", "c").parent, Remote("b").parent) == ("b", Remote("b"), Remote("b"))
-    assert place("s3") == Path("s3")
+    assert storage_path("s3") == Path("s3")
 
 
 def test_prefetched_results_are_in_order():
@@ -101,11 +101,11 @@ def test_prefetched_results_are_in_order():
         threading.Event().wait(random.Random(number).random() / 200)
         return 1 // (number - 90) * 0 + number
 
-    answers = places.prefetched(ask, range(100))
+    answers = prefetched(ask, range(100))
     assert [next(answers) for _ in range(90)] == list(range(90))
     with pytest.raises(ZeroDivisionError):
         next(answers)
-    assert list(places.prefetched(ask, [])) == []
+    assert list(prefetched(ask, [])) == []
 
 
 # Error messages
@@ -156,8 +156,8 @@ def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, t
         ([*of, "rebuild", "--out", bucket / "rebuilt"], "is in a bucket: name a folder"),
         ([*of, "ingest", bucket / "nothing"], "no such file or folder"),
         ([*of, "ingest", "s3://no-such-bucket/there"], "404 Not Found (NoSuchBucket)"),
-        ([*of, "ingest", "s3://"], "is not a valid place"),
-        (["--study", "s3:///lib", "status"], "is not a valid place"),
+        ([*of, "ingest", "s3://"], "is not a valid path"),
+        (["--study", "s3:///lib", "status"], "is not a valid path"),
         (["--study", "s3://no-such-bucket/lib", "status"], "404 Not Found (NoSuchBucket)"),
         (["--study", bucket / "nothing", "status"], "does not exist: name the folder of a study"),
     ):
@@ -179,7 +179,7 @@ def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, t
 def test_a_store_that_overwrites_objects_is_refused(stores, bucket):
     """A store that ignores If-None-Match and overwrites objects is refused, and nothing is left in it."""
     with using_store(stores[1]):
-        with pytest.raises(PlaceError, match="If-None-Match"):
+        with pytest.raises(StoragePathError, match="If-None-Match"):
             Study.create(bucket / "study")
         assert not (bucket / "study").exists()
 
@@ -203,5 +203,5 @@ def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatc
     asked = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 5 ms - 403 Forbidden"
     assert "AWS_ACCESS_KEY_ID" in str(remote.reason_of(OSError(asked)))
     monkeypatch.setitem(sys.modules, "obstore.store", None)
-    with pytest.raises(PlaceError, match=r"halftruth\[aggregator,s3\]"):
+    with pytest.raises(StoragePathError, match=r"halftruth\[aggregator,s3\]"):
         Study.open(study.path)
