@@ -16,6 +16,7 @@ from pathlib import Path
 
 import deltalake
 import nacl.bindings
+import nacl.exceptions
 import numpy as np
 import pyarrow as pa
 
@@ -65,14 +66,23 @@ def _findings() -> Iterator[CheckResult]:
 
 def _signatures_agree() -> str:
     key = keys.SigningKey(os.urandom(keys.SECRET_BYTES))
-    signature = key.sign(b"halftruth doctor")
-    keys.verify(key.public, signature, b"halftruth doctor")
-    nacl.bindings.crypto_sign_open(signature + b"halftruth doctor", key.public)
-    try:
-        keys.verify(key.public, signature, b"halftruth docter")
-    except SignatureRefused:
-        return "OpenSSL and libsodium agree; a forgery is refused"
-    raise RuntimeError("OpenSSL accepted a forged signature: ingest nothing, and reinstall the package cryptography")
+    message, forged = b"halftruth doctor", b"halftruth docter"
+    signature = key.sign(message)
+    keys.verify(key.public, signature, message)
+    nacl.bindings.crypto_sign_open(signature + message, key.public)
+    forgeries: tuple[tuple[str, str, Callable[[], object]], ...] = (
+        ("OpenSSL", "cryptography", lambda: keys.verify(key.public, signature, forged)),
+        ("libsodium", "pynacl", lambda: nacl.bindings.crypto_sign_open(signature + forged, key.public)),
+    )
+    for library, package, verify in forgeries:
+        try:
+            verify()
+        except (SignatureRefused, nacl.exceptions.BadSignatureError):
+            continue
+        raise RuntimeError(
+            f"{library} accepted a forged signature: ingest nothing, and reinstall the package {package}"
+        )
+    return "OpenSSL and libsodium accept a valid signature and refuse a forged one"
 
 
 def _storage_commits() -> str:

@@ -7,11 +7,13 @@ import os
 import stat
 
 import click
+import nacl.bindings
 import pytest
 
 from aggregator.cli import new_files, printing
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.group import halftruth
+from aggregator.doctor import check_up
 from protocol import keys
 from tests.aggregator.command import invalid_command_lines, require_one_clear_line, run
 from tests.altered import flipped
@@ -490,3 +492,14 @@ def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
 def test_doctor_succeeds_on_this_machine():
     """All checks of doctor succeed on this machine."""
     assert all(found["ok"] for found in json.loads(run("doctor", "--json").stdout))
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "library"), [(keys, "verify", "OpenSSL"), (nacl.bindings, "crypto_sign_open", "libsodium")]
+)
+def test_doctor_fails_if_a_library_accepts_a_forged_signature(monkeypatch, module, name, library):
+    """A library whose verification accepts every signature fails the check of the signatures."""
+    monkeypatch.setattr(module, name, lambda *_: b"")
+    (found,) = (found for found in check_up() if found.name == "signatures")
+    assert not found.ok
+    assert f"{library} accepted a forged signature" in found.text
