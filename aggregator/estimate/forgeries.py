@@ -143,7 +143,8 @@ def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, max_out
         adds: (m,) the addend of a report with each output.
         variance: the largest variance of an honest report's addend.
         mean_features: (m,) the relative frequency of each output.
-        n, most: the number of reports, and the largest number of reports of one device.
+        n: the number of reports.
+        max_outputs: the largest number of reports of one device.
         alpha: the probability of exceeding the limit.
     Source: Bernstein's inequality; Maurer, Pontil 2009, Theorem 4, for independent reports with equal expectations.
     """

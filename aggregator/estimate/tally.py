@@ -76,7 +76,7 @@ class ViewsTally(Tally):
 
         Args:
             parts: the tally of each view.
-            rejected, version: see ``Tally``.
+            refused, version: see ``Tally``.
         """
         counts = np.concatenate([part.counts for part in parts])
         return cls(counts, sum(part.reports for part in parts), refused, version, parts=tuple(parts))
