@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -21,6 +22,15 @@ def quantity(number: int, noun: str, plural: str = "") -> str:
 def rounded(number: float, digits: int) -> str:
     """Return a number with this many significant digits, without an exponent: "1,200" for 1,234.5 with two digits."""
     return f"{Decimal(f'{number:.{digits}g}'):,f}"
+
+
+def upper_bound(number: float, decimals: int) -> str:
+    """Return a number that is not negative, rounded up: "2.8" for 2.7459 with one decimal.
+
+    The rounding errors of a float are not rounded up: 0.1 + 0.2 is "0.3".
+    """
+    scale = 10**decimals
+    return f"{math.ceil(round(number * scale, 6)) / scale:,.{decimals}f}"
 
 
 def named(names: Sequence[object]) -> str:

@@ -21,7 +21,7 @@ from aggregator.estimate.query import expected_variance
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.registry import decoder_of
-from aggregator.quantity import quantity
+from aggregator.quantity import quantity, upper_bound
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Wave
@@ -57,8 +57,8 @@ def _findings(campaign: Campaign) -> Iterator[str]:
         if people_per_report > HEAVY:
             noun = counted_noun(campaign)
             yield (
-                f"one {noun} counts for up to {people_per_report:,.0f} people, so a few forged {noun}s can change a "
-                "share a lot. A higher epsilon, fewer values or another mechanism lowers this number"
+                f"one {noun} counts for at most {upper_bound(people_per_report, 0)} people, so a few forged {noun}s "
+                "can change a share a lot. A higher epsilon, fewer values or another mechanism lowers this number"
             )
         if not is_plain(campaign.views):
             yield from _unseen(campaign)

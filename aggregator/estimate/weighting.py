@@ -19,6 +19,7 @@ from typing import Any
 
 from aggregator.families.decoder import Floats, Integers
 from aggregator.json_number import json_number
+from aggregator.quantity import upper_bound
 from protocol.errors import BadData
 
 CLASS = "class"
@@ -97,8 +98,8 @@ class Weighting:
         if math.isnan(self.people_per_report):
             return text
         return (
-            f"{text}, and one forged {noun} counts for up to {self.people_per_report:,.1f} people instead of "
-            f"{self.people_per_report_unweighted:,.1f}"
+            f"{text}, and one forged {noun} counts for at most {upper_bound(self.people_per_report, 1)} people instead "
+            f"of {upper_bound(self.people_per_report_unweighted, 1)}"
         )
 
     @property

@@ -17,7 +17,7 @@ from rich.text import Text
 from aggregator.campaign_facts import counted_noun, study_facts, view_facts, view_name
 from aggregator.inspection import BatchFile
 from aggregator.present.items import numbering
-from aggregator.quantity import quantity
+from aggregator.quantity import quantity, upper_bound
 from aggregator.utc import day_text
 from protocol import exact
 from protocol.campaign import Campaign
@@ -76,12 +76,12 @@ def audit_table(audit: Audit) -> Table:
     """Return a table of an audit: the certificate, the expected errors, and the levels under other notions."""
     campaign = audit.campaign
     rows = _certified(campaign)
-    if audit.raw_mse is None:
+    if audit.people_per_report is None:
         rows.append(("error", "single shares have no unbiased estimate, and so no intervals"))
     else:
         outputs = campaign.answers_per_period
         several = "" if outputs == 1 else f"; a report may have up to {outputs:,} outputs"
-        counts_for = f"counts for {audit.people_per_report:.1f} people at most{several}"
+        counts_for = f"counts for at most {upper_bound(audit.people_per_report, 1)} people{several}"
         rows.append((f"one {counted_noun(campaign)}", counts_for))
         rows += _errors(audit)
     if audit.mse is not None and audit.mse_bound is not None:

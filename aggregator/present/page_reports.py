@@ -14,7 +14,7 @@ from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import page_table, pairs
-from aggregator.quantity import quantity
+from aggregator.quantity import quantity, upper_bound
 from aggregator.utc import day_text, minute_text
 from protocol.campaign import Campaign
 from protocol.domain import MICRODEGREES, Dates, Domain, Form, Grid, Items, Line
@@ -62,12 +62,12 @@ def forged_section(estimate: Estimate) -> list[Html]:
     outputs = estimate.campaign.answers_per_period
     bundled = "" if outputs == 1 else f"A report may have up to {outputs:,} perturbed answers, its outputs. "
     rows = [
-        (f"{forged['reports']:,}", f"{forged['people']:,.1f}", f"{100 * forged['share']:.3f}")
+        (f"{forged['reports']:,}", upper_bound(forged["people"], 1), upper_bound(100 * forged["share"], 3))
         for forged in estimate.influence.as_json()["forged"]
     ]
     return [
         tag("p", f"{bundled}A forged {noun}, from somebody with a valid key, changes the unbiased estimate of a value "
-        f"by up to about {weight:,.1f} people."),
+        f"by at most {upper_bound(weight, 1)} people."),
         page_table("In the worst case",
             (f"forged {noun}s", "change of a count, in people", "change of a share, in percentage points"), rows),
         tag("p", "If the counts are unlikely to come from honest devices alone, there is a warning at the top of "

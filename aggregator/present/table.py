@@ -40,7 +40,7 @@ from aggregator.present.shown_shares import (
     significant_districts,
     subtitle,
 )
-from aggregator.quantity import quantity
+from aggregator.quantity import quantity, upper_bound
 from protocol.campaign import Campaign
 from protocol.domain import Items
 
@@ -174,8 +174,9 @@ def _shares_caption(estimate: Estimate, shown: int, truth: Floats | None) -> Tex
         noun = estimated_noun(estimate.campaign)
         forged = estimate.influence.forged or math.ceil(estimate.reports / 100)
         lines.append(
-            f"one forged {noun} counts for up to {weight:.1f} people; {quantity(forged, f'forged {noun}')}, "
+            f"one forged {noun} counts for at most {upper_bound(weight, 1)} people; "
+            f"{quantity(forged, f'forged {noun}')}, "
             f"{percent(forged / estimate.reports, 1)} of the {noun}s, could move an unbiased share by "
-            f"{100 * estimate.influence.share_of(forged):.1f} percentage points"
+            f"at most {upper_bound(100 * estimate.influence.share_of(forged), 1)} percentage points"
         )
     return Text("\n".join(lines))

@@ -79,7 +79,7 @@ def test_an_estimate_states_its_outputs_and_their_influence(lib, tmp_path):
     """Table, one number and page of 24 outputs in one report say outputs, and never "24 reports"."""
     table = " ".join(printed("--study", lib, "estimate", "education").split())
     assert "24 outputs of 1 device" in table
-    assert "one forged output counts for up to" in table
+    assert "one forged output counts for at most" in table
     assert "1 forged output, 4.2% of the outputs," in table
     number = printed("--study", lib, "estimate", "education", "--value", "3")
     assert "24 outputs" in number
@@ -105,10 +105,10 @@ def test_an_audit_names_the_largest_number_of_outputs_in_a_report():
         " ".join(printed_table(audit_table(audit(one.campaign, levels_request(one.campaign)))).split())
         for one in (BUNDLES, SINGLE)
     )
-    assert re.search(r"one output counts for \d+\.\d people at most; a report may have up to 24 outputs", bundles)
+    assert re.search(r"one output counts for at most \d+\.\d people; a report may have up to 24 outputs", bundles)
     assert "expected squared error of n outputs" in bundles
     assert re.search(r"before one output, and at most \d+\.\d% after it", bundles)
-    assert re.search(r"one report counts for \d+\.\d people at most error", single)
+    assert re.search(r"one report counts for at most \d+\.\d people error", single)
     assert "expected squared error of n reports" in single
     assert re.search(r"before one report, and at most \d+\.\d% after it", single)
 
@@ -144,7 +144,7 @@ def test_a_page_and_a_picture_promise_one_output(lib, tmp_path, monkeypatch):
 def test_warnings_name_what_is_counted():
     """The warnings about a large influence and about forgeries say outputs."""
     heavy = campaign(64, answers=ANSWERS).campaign
-    assert any(line.startswith("one output counts for up to") for line in lint(heavy))
+    assert any(line.startswith("one output counts for at most") for line in lint(heavy))
     counts = np.array([2000] + [0] * 15)
     (found, *_) = find_forgeries(decoder_of(BUNDLES.campaign.channel), counts, 2000, 100, 20, "output")
     assert found.endswith("of the outputs look forged")

@@ -36,7 +36,7 @@ def test_a_report_of_large_influence_is_a_warning(size, warned):
     """The influence of a report is stated in a warning at 37.7 people (randomised response, k = 64), not at 9.7
     (k = 16)."""
     found = lint(unsigned_campaign(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
-    assert any("counts for up to 38 people" in line for line in found) == warned
+    assert any("counts for at most 38 people" in line for line in found) == warned
 
 
 def test_too_few_reports_are_a_warning_with_a_sufficient_number():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.quantity import named, quantity, rounded
+from aggregator.quantity import named, quantity, rounded, upper_bound
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,19 @@ def test_a_rounded_number_has_no_exponent():
     assert [rounded(number, 2) for number in (0.0123456, 1.25e7, 3, 0.5)] == ["0.012", "12,000,000", "3", "0.5"]
     assert [rounded(number, 2) for number in (1.23e-6, 1.2e15)] == ["0.0000012", "1,200,000,000,000,000"]
     assert rounded(123_456.7, 4) == "123,500"
+
+
+def test_an_upper_bound_is_rounded_up():
+    """An upper bound is never printed below the number, except by the rounding error of a float."""
+    assert [upper_bound(number, 1) for number in (2.7459, 2.71, 2.7, 0.1 + 0.2, 0)] == [
+        "2.8",
+        "2.8",
+        "2.7",
+        "0.3",
+        "0.0",
+    ]
+    assert upper_bound(37.2, 0) == "38"
+    assert upper_bound(1234.5601, 2) == "1,234.57"
 
 
 def test_a_long_list_has_five_names_and_the_number_of_the_others():
