@@ -23,7 +23,7 @@ from aggregator.families.mechanism import EXPECTED_REPORTS, PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.class_plan import plan_classes
 from aggregator.planner.form_plan import FormPlan, plan_form
-from aggregator.planner.goals import GoalPlan, goal_plans, goals_of, usual_distance
+from aggregator.planner.goals import GoalPlan, default_target_error, goal_plans, goals_of
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
@@ -174,7 +174,12 @@ def plan(
     if not views:
         known = [] if question is not full_question else [row.candidate for row in rows if row.candidate is not None]
         plans = goal_plans(
-            full_question, reports, most_bits=bits, distances=distances, shares=target_errors, known=known
+            full_question,
+            reports,
+            most_bits=bits,
+            target_errors=distances,
+            share_target_errors=target_errors,
+            known=known,
         )
         with printing.tracked("goals", plans, len(goals_of(full_question))) as planned:
             goals = list(planned)
@@ -278,7 +283,7 @@ def _plan_classes(
         raise click.UsageError(
             "--within needs numbers, dates or ordered values, and the goal distribution or mean: leave it out"
         )
-    targets = (distances or (usual_distance(question),)) if of_distance else target_errors
+    targets = (distances or (default_target_error(question),)) if of_distance else target_errors
     reports = sum(class_question.reports for class_question in classes.questions) if reports is None else reports
     with printing.progress("classes", None):
         class_plans = plan_classes(classes.names, classes.questions, classes.choices, reports, targets)

@@ -1,4 +1,6 @@
-"""Catalogue of all mechanisms, beginning with the most widely useful.
+"""Catalogue of the mechanisms that the planner compares, the most widely useful first.
+
+Mechanisms that need more entries of the draft (``choice.TABLE``, ``choice.GAUSSIAN``) are not in it.
 
 Each family lists its mechanisms beside its recipe; ``aggregator.families.registry`` names them in the order in which
 authors see them. ``choice`` finds the best mechanism for a question.
@@ -30,4 +32,4 @@ def _catalogue() -> tuple[Mechanism, ...]:
 
 
 CATALOGUE = _catalogue()
-"""All mechanisms, in the order of the registry."""
+"""The mechanisms that the planner compares, in the order of the registry."""

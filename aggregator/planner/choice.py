@@ -60,9 +60,12 @@ WAVE = "wave"
 """The mechanism without an estimate of single values; it is compared by the errors of the mean, the distribution and
 ranges only."""
 
-ORDERED = {"distribution": ("distance", "the distribution"), "ranges": ("in_range", "a range's share")}
-"""The goals of ordered values, each with the field of the simulated error that is compared, and the name of the
-quantity."""
+ORDERED = {
+    "distribution": ("distance", "the distribution", "of the range"),
+    "ranges": ("in_range", "a range's share", "of the people"),
+}
+"""The goals of ordered values, each with the field of the simulated error that is compared, the name of the quantity,
+and the noun to which a percentage of this error refers."""
 
 
 class Unsuited(HalftruthError):
@@ -96,33 +99,38 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """The error by which mechanisms for one question are compared: ``person_mse``, or ``raw_mse`` without a
-        prior; NaN if it is unknown."""
+        """The error by which mechanisms for one question are compared: ``person_mse`` for LIP, and ``raw_mse``
+        for other notions; NaN if it is not known."""
         return self.raw_mse if self.person_mse is None else self.person_mse
 
     def within(self, most_bits: int) -> bool:
         """Return whether an output has at most ``most_bits`` bits."""
         return self.channel.output_bits <= most_bits
 
-    def beside(self, choice: Candidate, most_bits: int, goal: str = "") -> str:
+    def reason_not_chosen(self, choice: Candidate, most_bits: int, goal: str = "", *, compared: bool = False) -> str:
         """Return the reason why ``choice`` is preferred to this candidate, in words.
 
         Args:
             goal: the goal of the analysis; "" without one.
+            compared: whether this is the best candidate for single values, with which the wave is compared.
         """
         if not self.within(most_bits):
             return f"needs {self.channel.output_bits} bits, more than {most_bits}"
         if goal == "mean" and self.mean_variance is not None and choice.mean_variance is not None:
             if math.isnan(self.mean_variance):
                 return "has no unbiased estimate of the mean"
-            return f"{_times(self.mean_variance / choice.mean_variance)} error of the mean"
-        if choice.mechanism.name == WAVE:
-            return "only the best mechanism for single values is compared with wave"
+            return f"{_times(math.sqrt(self.mean_variance / choice.mean_variance))} error of the mean"
         if self.person_mse is not None and math.isnan(self.person_mse):
             return "bit vectors: the error of the posterior is not computed"
-        if math.isnan(self.error) or math.isnan(choice.error):
+        if math.isnan(self.error):
             return "has no unbiased estimate"
-        return f"{_times(self.error / choice.error)} error"
+        if choice.mechanism.name == WAVE:
+            if compared:
+                return "best for single values, with a larger simulated error than wave"
+            return "only the best mechanism for single values is compared with wave"
+        if math.isnan(choice.error):
+            return "has no unbiased estimate"
+        return f"{_times(self.error / choice.error)} squared error"
 
 
 def candidates(
@@ -199,7 +207,10 @@ def most_bits_of(question: PlannedQuestion, limit: int | None) -> int:
     """
     minimum = (question.size - 1).bit_length()
     if limit is not None and limit < minimum:
-        raise Unsuited(f"{question.size} values need outputs of at least {minimum} bits, not {limit}: allow {minimum}")
+        raise Unsuited(
+            f"{question.size} inputs of the channel need outputs of at least {minimum} bits, not {limit}: use --bits "
+            f"{minimum} or more"
+        )
     if limit is not None:
         return limit
     return minimum + SPARE_BITS if question.bundled else max(minimum + SPARE_BITS, SINGLE_BITS)
@@ -228,8 +239,8 @@ def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], most
             raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}: {action}')
         nearest = min(choices, key=lambda candidate: candidate.channel.output_bits)
         raise Unsuited(
-            f"no mechanism has outputs of at most {quantity(most_bits, 'bit')}: allow {nearest.channel.output_bits}, "
-            f"which {nearest.mechanism.name} needs"
+            f"no mechanism has outputs of at most {quantity(most_bits, 'bit')}; {nearest.mechanism.name} needs "
+            f"{nearest.channel.output_bits}: name it in the draft, or use --bits {nearest.channel.output_bits} or more"
         )
     if question.goal == "mean" and not isinstance(question.notion, Lip):
         means = [(candidate.mean_variance, candidate) for candidate in usable if candidate.mean_variance is not None]
@@ -257,12 +268,18 @@ def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], most
         choice = min(as_good, key=lambda candidate: math.inf if math.isnan(candidate.raw_mse) else candidate.raw_mse)
     else:
         # Without a prior raw_mse is the error. Under a prior, all outputs within the limit are bit vectors.
-        lowest = min((candidate.raw_mse for candidate in usable if not math.isnan(candidate.raw_mse)), default=math.nan)
-        as_good = [candidate for candidate in usable if candidate.raw_mse <= (1 + ROUNDING) * lowest] or usable
-        choice = min(as_good, key=lambda candidate: candidate.channel.output_bits)
+        choice = best_for_single_values(usable)
         if question.goal in ORDERED and question.domain.ordered:
             return _by_order(choice, usable, question)
     return choice, _reason(choice, usable, question)
+
+
+def best_for_single_values(usable: Sequence[Candidate]) -> Candidate:
+    """Return the candidate whose unbiased estimate has the least error, or that with the fewest bits if none has an
+    unbiased estimate."""
+    lowest = min((candidate.raw_mse for candidate in usable if not math.isnan(candidate.raw_mse)), default=math.nan)
+    as_good = [candidate for candidate in usable if candidate.raw_mse <= (1 + ROUNDING) * lowest] or usable
+    return min(as_good, key=lambda candidate: candidate.channel.output_bits)
 
 
 def _by_order(choice: Candidate, usable: Sequence[Candidate], question: PlannedQuestion) -> tuple[Candidate, str]:
@@ -276,13 +293,19 @@ def _by_order(choice: Candidate, usable: Sequence[Candidate], question: PlannedQ
     if wave is None or wave is choice:
         return choice, reason
     errors = [simulated_error(candidate.channel, question.reports) for candidate in (choice, wave)]
-    field, noun = ORDERED[question.goal]
+    field, noun, percent_of = ORDERED[question.goal]
     choice_error, wave_error = (float(getattr(error, field)) for error in errors)
     if not wave_error < choice_error:
-        return choice, f"{reason}; simulated error of {noun} {choice_error:.2%}, with wave {wave_error:.2%}"
+        return (
+            choice,
+            f"{reason}; simulated error of {noun}: {choice_error:.2%} {percent_of}; wave has {wave_error:.2%}",
+        )
     if math.isinf(choice_error):
         return wave, f"the only usable mechanism with an estimate of {noun}"
-    return wave, f"least simulated error of {noun}: {wave_error:.2%}, with {choice.mechanism.name} {choice_error:.2%}"
+    return wave, (
+        f"smallest simulated error of {noun}: {wave_error:.2%} {percent_of}; {choice.mechanism.name} has "
+        f"{choice_error:.2%}"
+    )
 
 
 def _reason(choice: Candidate, usable: Sequence[Candidate], question: PlannedQuestion) -> str:
@@ -328,12 +351,12 @@ def chosen(name: str, question: PlannedQuestion) -> tuple[str, Channel]:
 
 
 def chosen_candidate(
-    name: str, question: PlannedQuestion, families: tuple[type[Channel], ...] = (Channel,)
+    name: str, question: PlannedQuestion, channel_types: tuple[type[Channel], ...] = (Channel,)
 ) -> Candidate:
     """Return the candidate of the mechanism called ``name``, or the best candidate for ``auto`` and ``lip``.
 
     Args:
-        families: the Python types of channels among which ``auto`` and ``lip`` choose.
+        channel_types: the Python types of channels from which ``auto`` and ``lip`` choose.
     Raises:
         Unsuited: no mechanism has this name, or the mechanism does not apply to the question.
     """
@@ -344,7 +367,7 @@ def chosen_candidate(
         applicable = [
             candidate for _, candidate in candidates(question, mechanisms=mechanisms) if not isinstance(candidate, str)
         ]
-        fitting = [candidate for candidate in applicable if isinstance(candidate.channel, families)]
+        fitting = [candidate for candidate in applicable if isinstance(candidate.channel, channel_types)]
         return best_candidate(question, fitting, most_bits_of(question, None))[0]
     mechanism = next((mechanism for mechanism in CATALOGUE if mechanism.name == name), None)
     if mechanism is None:

@@ -30,7 +30,7 @@ PLAN_SURVEYS = 4
 _MOST_POWER = 10
 
 MOST_PEOPLE = 10**_MOST_POWER
-"""The largest number of people that a plan names."""
+"""The largest number of people that the plan of a goal or of classes names."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def length_of(question: PlannedQuestion) -> float:
     return float(domain.points[-1] - domain.points[0]) if isinstance(domain, Line) else domain.size - 1.0
 
 
-def usual_distance(question: PlannedQuestion) -> float:
+def default_target_error(question: PlannedQuestion) -> float:
     """Return the default target error of a decile or a mean: a hundredth of the range, and at least a quarter of a step
     unless devices round at random.
 
@@ -127,8 +127,8 @@ def goal_plans(
     reports: int,
     *,
     most_bits: int | None = None,
-    distances: Sequence[float] = (),
-    shares: Sequence[float] = (0.01,),
+    target_errors: Sequence[float] = (),
+    share_target_errors: Sequence[float] = (0.01,),
     known: Sequence[Candidate] = (),
 ) -> Iterator[GoalPlan]:
     """Yield the choice of ``auto`` for a question about ordered values, for each possible goal.
@@ -137,15 +137,15 @@ def goal_plans(
         question: the question over all values; its goal is ignored.
         reports: n, the number of reports.
         most_bits: the largest number of bits of an output; None for the limit of ``auto``.
-        distances: the target errors of a decile and of the mean, in the unit of the values; ``usual_distance`` if
-            empty.
-        shares: the target errors of a share.
+        target_errors: the target errors of a decile and of the mean, in the unit of the values;
+            ``default_target_error`` if empty.
+        share_target_errors: the target errors of a share.
         known: the candidates for the question over all values, if they are already computed.
     Raises:
         Unsuited: no mechanism within the limits applies to the question.
     """
     any_goal = replace(question, goal="", reports=reports)
-    distances = distances or (usual_distance(question),)
+    target_errors = target_errors or (default_target_error(question),)
     # The candidates for the mean, over rounded numbers (True), and for all other goals (False).
     weighed: dict[bool, list[Candidate]] = {}
     for goal in goals_of(question):
@@ -157,7 +157,7 @@ def goal_plans(
             ]
         choice, _ = best_candidate(goal_question, weighed[goal == "mean"], most_bits_of(goal_question, most_bits))
         yield _GoalPlanner(any_goal, goal_question, choice).plan(
-            goal, reports, shares if goal == "ranges" else distances
+            goal, reports, share_target_errors if goal == "ranges" else target_errors
         )
 
 

@@ -1,4 +1,4 @@
-"""Plan of a question: a comparison of all mechanisms, with errors, bits and the reason for the choice.
+"""Plan of a question: a comparison of the mechanisms of the catalogue, with errors, bits and the reason for the choice.
 
 Each mechanism's channel is designed and certified, and its expected error is computed exactly from the integers that
 the campaign would use. Only the errors of the distribution and of ranges of ordered values are simulated
@@ -15,7 +15,7 @@ from typing import Any
 
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.json_number import json_number
-from aggregator.planner.choice import Candidate, best_candidate, candidates, most_bits_of
+from aggregator.planner.choice import Candidate, best_candidate, best_for_single_values, candidates, most_bits_of
 from protocol import exact
 from protocol.notions import UNBOUNDED, Matrix, Notion
 
@@ -120,9 +120,9 @@ def plan(
         evaluated.append(pair)
         progress(1)
     limit = most_bits_of(question, most_bits)
-    choice, reason = best_candidate(
-        question, [candidate for _, candidate in evaluated if not isinstance(candidate, str)], limit
-    )
+    applicable = [candidate for _, candidate in evaluated if not isinstance(candidate, str)]
+    choice, reason = best_candidate(question, applicable, limit)
+    single_best = best_for_single_values([candidate for candidate in applicable if candidate.within(limit)])
     rows = []
     for mechanism, candidate in evaluated:
         if isinstance(candidate, str):
@@ -138,7 +138,9 @@ def plan(
                 {}
                 if math.isnan(mse)
                 else {error: math.ceil(candidate.raw_mse / k / error**2) for error in target_errors},
-                reason if candidate is choice else candidate.beside(choice, limit, question.goal),
+                reason
+                if candidate is choice
+                else candidate.reason_not_chosen(choice, limit, question.goal, compared=candidate is single_best),
                 candidate is choice,
                 None if candidate.mean_variance is None else math.sqrt(candidate.mean_variance / reports),
             )

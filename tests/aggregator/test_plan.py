@@ -23,7 +23,7 @@ from aggregator.planner.choice import (
 )
 from aggregator.planner.plan import at_level, curve, plan
 from protocol import exact
-from protocol.domain import Buckets, Values
+from protocol.domain import Buckets, NumberRange, Values
 from protocol.notions import UNBOUNDED, Block, HighLow, Ldp, Lip, Matrix, certify
 from tests.aggregator.command import run
 
@@ -109,7 +109,7 @@ def test_bit_vectors_under_a_prior_are_compared_with_each_other_only():
     choice, _ = best_candidate(question, found, 62)
     assert not choice.channel.unary
     for one in vectors:
-        assert one.beside(choice, 62) == "bit vectors: the error of the posterior is not computed"
+        assert one.reason_not_chosen(choice, 62) == "bit vectors: the error of the posterior is not computed"
     alone, reason = best_candidate(question, vectors, 62)
     assert alone.raw_mse == pytest.approx(min(one.raw_mse for one in vectors), rel=1e-9)
     assert reason == f"smallest error, computed exactly, among {len(vectors)} usable mechanisms, all with bit vectors"
@@ -127,12 +127,26 @@ def test_people_for_an_error_is_the_least_sufficient_number():
             assert row.mse == pytest.approx(row.candidate.raw_mse / 500)
 
 
+def test_a_reason_gives_the_ratio_of_the_error_that_it_names():
+    """A row's reason names the ratio of squared errors; for the goal mean, that of the printed errors of the mean."""
+    for goal, suffix in (("", " squared error"), ("mean", " error of the mean")):
+        question = PlannedQuestion(NumberRange.of(0, 5), Ldp(NAT), goal=goal)
+        rows = plan(question, 500)
+        ratios = {}
+        for row in rows:
+            if row.reason.endswith(f"times the{suffix}"):
+                ratio = row.mean_se / rows.chosen.mean_se if goal else row.mse / rows.chosen.mse
+                ratios[float(row.reason.split()[0])] = ratio
+        assert ratios
+        assert list(ratios) == pytest.approx(list(ratios.values()), rel=1e-3)
+
+
 def test_a_bit_limit_is_kept_or_refused_with_the_smallest_number():
     """No choice has more bits than allowed; a limit below log2 k is refused with the smallest possible number."""
     question = PlannedQuestion(values(100), Ldp(4 * NAT))
     for bits in (7, 8, 12):
         assert plan(question, 1, most_bits=bits)[0].candidate.channel.output_bits <= bits
-    with pytest.raises(Unsuited, match="at least 7 bits, not 6: allow 7"):
+    with pytest.raises(Unsuited, match="at least 7 bits, not 6: use --bits 7"):
         plan(question, 1, most_bits=6)
 
 
@@ -322,7 +336,7 @@ def test_contradictory_options_are_usage_errors(arguments, message):
 
 def test_too_few_bits_are_refused_with_a_sufficient_number():
     """A bit limit below log2 k is refused with a sufficient number."""
-    assert "allow 4" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=1).output
+    assert "use --bits 4 or more" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=1).output
 
 
 @pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 5)])

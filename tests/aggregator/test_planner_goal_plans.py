@@ -8,7 +8,7 @@ import pytest
 
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, chosen
-from aggregator.planner.goals import MOST_PEOPLE, goal_plans, goals_of, people_for, usual_distance
+from aggregator.planner.goals import MOST_PEOPLE, default_target_error, goal_plans, goals_of, people_for
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import simulated_error
 from aggregator.planner.plan import plan
@@ -23,7 +23,10 @@ SCORE = NumberRange.of(0, 15, unit="points")
 
 @pytest.fixture(scope="module")
 def plans():
-    return {one.goal: one for one in goal_plans(PlannedQuestion(SCORE, LEVEL), 2_000, distances=(1.0,), shares=(0.05,))}
+    return {
+        one.goal: one
+        for one in goal_plans(PlannedQuestion(SCORE, LEVEL), 2_000, target_errors=(1.0,), share_target_errors=(0.05,))
+    }
 
 
 def test_each_goal_has_the_choice_of_auto(plans):
@@ -42,7 +45,7 @@ def test_the_error_of_the_mean_is_that_of_the_plan():
     """For each goal the planned error of the mean is that of the plan, even if numbers are rounded at random or the
     expected shares are those of a mean."""
     question = PlannedQuestion(Buckets.of(range(5)), LEVEL)
-    for one in goal_plans(question, 300, distances=(1.0,), shares=(0.2,)):
+    for one in goal_plans(question, 300, target_errors=(1.0,), share_target_errors=(0.2,)):
         rows = plan(rounded_for_mean(replace(question, goal=one.goal)), 300)
         assert one.choice.mechanism.name == rows.chosen.mechanism
         assert one.errors.mean == pytest.approx(rows.chosen.mean_se)
@@ -93,8 +96,8 @@ def test_goals_are_of_ordered_values_without_a_prior():
         PlannedQuestion(NumberRange.of(0, 2), Lip(NANONATS, (1, 2, 3))),
     ):
         assert goals_of(other) == ()
-    assert usual_distance(PlannedQuestion(NumberRange.of(0, 1000), LEVEL)) == 10
-    assert usual_distance(PlannedQuestion(NumberRange.of(0, 5, "0.5"), LEVEL)) == 0.125
+    assert default_target_error(PlannedQuestion(NumberRange.of(0, 1000), LEVEL)) == 10
+    assert default_target_error(PlannedQuestion(NumberRange.of(0, 5, "0.5"), LEVEL)) == 0.125
 
 
 def test_the_goals_are_printed_before_the_mechanisms():

@@ -150,11 +150,15 @@ def test_auto_takes_the_wave_if_it_has_less_error(draft):
     path = draft('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-31')
     row = plan(read_question(path), 10_000).chosen
     assert read_draft(path).mechanism == row.mechanism == WAVE
-    assert "least simulated error" in row.reason
+    assert "smallest simulated error" in row.reason
+    reasons = {row.mechanism: row.reason for row in plan(read_question(path), 10_000)}
+    assert "; subset has " in reasons[WAVE]
+    assert reasons["subset"] == "best for single values, with a larger simulated error than wave"
+    assert reasons["hadamard"] == "only the best mechanism for single values is compared with wave"
     for analysis in ("", 'goal = "distribution"'):
         row = plan(read_question(draft(few, analysis, epsilon=4.0)), 10_000).chosen
         assert row.mechanism == "randomized-response"
-        assert ("with wave" in row.reason) == bool(analysis)
+        assert ("wave has" in row.reason) == bool(analysis)
     assert read_draft(draft(AGE, 'goal = "top"')).mechanism != WAVE
 
 
