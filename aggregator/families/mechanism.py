@@ -1,7 +1,7 @@
 """A mechanism: its name, the questions to which it applies, and the recipe of its channel.
 
-Each family lists its mechanisms beside its recipe. ``aggregator.planner.catalogue`` lists all mechanisms in order, and
-``aggregator.planner.choice`` finds the best mechanism for a question.
+Each family lists its mechanisms beside its recipe. ``aggregator.planner.catalogue`` lists the compared mechanisms in
+order, and ``aggregator.planner.choice`` finds the best mechanism for a question.
 """
 
 from __future__ import annotations

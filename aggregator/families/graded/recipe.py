@@ -188,7 +188,7 @@ MECHANISMS = (
     Mechanism(
         "graded",
         "a point of a projective space, with more noise for a smaller budget, log2 k bits",
-        "halftruth; posed as open in Gu et al. 2020",
+        "halftruth; an open problem of Gu et al. 2020",
         POINTS,
         _recipe,
     ),

@@ -34,7 +34,7 @@ class NoiseDecoder(TableDecoder):
         if self.inputs > MOST_INVERTED:
             raise NotInvertible(
                 f"no unbiased estimate is computed for noise over {self.inputs} points, only for at most "
-                f"{MOST_INVERTED}. Method 'em' needs none"
+                f"{MOST_INVERTED}. Use method 'em'"
             )
         try:
             inverse = np.asarray(np.linalg.inv(self._distribution), dtype=np.float64)
@@ -43,7 +43,7 @@ class NoiseDecoder(TableDecoder):
         # The product of the two norms is the condition number in the 1-norm.
         if not np.abs(self._distribution).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1 / SINGULAR:
             raise NotInvertible(
-                f"the noise is too smooth for its {self.inputs} points, so there is no unbiased estimate. Method 'em' "
-                "needs none; a new campaign with fewer points, or with discrete Laplace noise, may have one"
+                f"the noise is too smooth for its {self.inputs} points, so there is no unbiased estimate: use method "
+                "'em'. A new campaign with fewer points, or with discrete Laplace noise, may have an unbiased estimate"
             )
         return inverse

@@ -41,8 +41,8 @@ class TableDecoder(Decoder):
         if rank < self.inputs:
             raise NotInvertible(
                 f"the channel's table has {self.inputs} inputs and rank {rank}: shares that differ can give the same "
-                "reports, so there is no unbiased estimate. Method 'em' needs none; with a prior, 'mmse' and "
-                "'map' need none either. A new campaign whose channel has more outputs may have one"
+                "reports, so there is no unbiased estimate: use method 'em', or with a prior 'mmse' or 'map'. A "
+                "new campaign whose channel has more outputs may have an unbiased estimate"
             )
         inverse: Floats = (right.T / singular) @ left.T / root[:, np.newaxis]
         inverse[~possible] = 0

@@ -8,7 +8,7 @@ from aggregator.families.table.mutual_information import mutual_information_tabl
 from aggregator.families.table.prior_table import estimable_table, optimal_table
 from aggregator.families.table.search import best_table, binary_optimum
 from protocol import exact
-from protocol.notions import UNBOUNDED, Ldp, Lip, Matrix, MutualInformation, Pairwise
+from protocol.notions import UNBOUNDED, HighLow, Ldp, Lip, Matrix, MutualInformation, Pairwise
 
 MOST_DESIGNED = 8
 """Maximum number of values of a designed table; for more, the search takes too long."""
@@ -21,7 +21,7 @@ MOST_CONVEX = 30
 def _binary(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Pairwise) or question.size != 2:
-        return "it needs two values and a bound in each direction"
+        return f"it needs two values and a pairwise notion, such as {Ldp.name}, {HighLow.name} or {Matrix.name}"
     levels = _matrix(notion, 2).levels
     return lambda: binary_optimum(levels[0][1], levels[1][0])
 
@@ -78,7 +78,7 @@ MECHANISMS = (
     Mechanism(
         "designed",
         "the best table found for pairwise bounds",
-        "halftruth; posed as open in Acharya et al. 2020",
+        "halftruth; an open problem of Acharya et al. 2020",
         DENSE,
         _designed,
     ),
@@ -91,7 +91,8 @@ MECHANISMS = (
     ),
     Mechanism(
         "lip-estimable",
-        "the table of lip-table, mixed with a response so that all values can be estimated",
+        "the table of lip-table, or with a small probability lip-response, so that all values have an unbiased "
+        "estimate",
         "halftruth",
         DENSE,
         for_priors_near(estimable_table, MOST_COLUMNS),

@@ -225,8 +225,8 @@ class WindowsDecoder(Decoder):
         if rank < self.inputs:
             raise NotInvertible(
                 f"the windows have {self.inputs} inputs and rank {rank}: shares that differ can give the same reports, "
-                "so there is no unbiased estimate. Methods 'mmse' and 'map' need none; a new campaign with windows of "
-                "more orders may have one"
+                "so there is no unbiased estimate: use method 'mmse' or 'map'. A new campaign with windows of more "
+                "orders may have an unbiased estimate"
             )
         solved: Floats = (vectors / values) @ vectors.T
         return solved

@@ -352,7 +352,8 @@ def _error(channel: Windows, distribution: Floats) -> float:
 MECHANISMS = (
     Mechanism(
         "lip-windows",
-        "a type that distinguishes frequent values, and a window on a circle that distinguishes rare ones",
+        "for a prior, also with many values: each frequent value has its own weights; the rare values lie on a "
+        "circle, and a report names a random arc of it",
         "halftruth",
         POINTS,
         for_priors_near(windows),
