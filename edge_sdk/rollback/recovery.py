@@ -24,7 +24,7 @@ from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest
 from edge_sdk.rollback.checkpointing import computed_checkpoint
 from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
-from edge_sdk.rollback.store_identity import checked, host_identity_of, key_store_given, settle, store_id
+from edge_sdk.rollback.store_identity import checked_checkpoint, host_identity_of, key_store_to_use, settle, store_id
 from edge_sdk.store.files import sync
 from edge_sdk.store.sqlite import DATABASE_FILE, DEVICE_SECRET_BYTES, QUARANTINE, UNATTRIBUTED, Store
 from edge_sdk.store.sqlite_errors import explained, ledger_mismatch, wrong_secret
@@ -64,8 +64,8 @@ def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, named_key_st
     try:
         with store.transaction():
             is_new = store.make_tables()
-            key_store = key_store_given(store, folder, named_key_store)
-            old_secret = _secret_left(key_store, folder, store.setting("secret"))
+            key_store = key_store_to_use(store, folder, named_key_store)
+            old_secret = _secret_left(key_store, folder, store.setting("store_id"))
             secret = old_secret or urandom(DEVICE_SECRET_BYTES)
             checkpoint = replace(_take_over(store, is_new, key_store, old_secret, now), store=store_id(secret))
             # A crash after this write leaves a store that is behind its checkpoint, and a crash after the commit leaves
@@ -90,18 +90,18 @@ def _take_over(store: Store, is_new: bool, key_store: KeyStore, secret: bytes | 
         StoreError: neither a database nor a checkpoint contains the amount committed.
         StoreDamaged: the database is damaged.
     """
-    known: bytes | None = store.setting("secret") or (None if secret is None else store_id(secret))
+    recorded_id: bytes | None = store.setting("store_id") or (None if secret is None else store_id(secret))
     checkpoints = [
         checkpoint
         for checkpoint in key_store.checkpoints().values()
-        if checkpoint and known in (None, checkpoint.store)
+        if checkpoint and recorded_id in (None, checkpoint.store)
     ]
     committed_in_database = 0
     if not is_new:
-        if known is None:
+        if recorded_id is None:
             raise ledger_mismatch(store.folder)
         store.require_whole("integrity_check")
-        checkpoints.append(checked(store, known, is_new))
+        checkpoints.append(checked_checkpoint(store, recorded_id, is_new))
         committed_in_database = checkpoints[-1].committed
     elif not checkpoints:
         raise _spending_unknown(store.folder)
@@ -134,9 +134,11 @@ def _take_over(store: Store, is_new: bool, key_store: KeyStore, secret: bytes | 
     return computed_checkpoint(store, checkpoints[0].store, max(checkpoint.sequence for checkpoint in checkpoints) + 1)
 
 
-def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> bytes | None:
+def _secret_left(key_store: KeyStore, folder: Path, recorded_id: bytes | None) -> bytes | None:
     """Return the secret; None if it is missing, damaged, or this machine can no longer read it.
 
+    Args:
+        recorded_id: the store's id; None if it is unknown.
     Raises:
         StoreError: the secret belongs to another store.
     """
@@ -146,7 +148,7 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
         return None
     if secret is None or len(secret) != DEVICE_SECRET_BYTES:
         return None
-    if written not in (None, store_id(secret)):
+    if recorded_id not in (None, store_id(secret)):
         raise wrong_secret(folder)
     return secret
 
@@ -163,11 +165,11 @@ def _set_aside(folder: Path, named_key_store: KeyStore | None) -> None:
     read, location = _salvaged(folder)
     key_store = named_key_store or (key_store_of(location, folder) if location else usual_key_store(folder))
     secret = _secret_left(key_store, folder, None)
-    known = None if secret is None else store_id(secret)
+    expected_id = None if secret is None else store_id(secret)
     checkpoints = [
         checkpoint
         for checkpoint in (read, *key_store.checkpoints().values())
-        if checkpoint and known in (None, checkpoint.store)
+        if checkpoint and expected_id in (None, checkpoint.store)
     ]
     if not checkpoints:
         raise _spending_unknown(folder)

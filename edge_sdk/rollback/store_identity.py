@@ -57,7 +57,7 @@ def _identify(
     Raises:
         StoreRestored, StoreDamaged, StoreError
     """
-    key_store = key_store_given(store, folder, named_key_store)
+    key_store = key_store_to_use(store, folder, named_key_store)
     checkpoints, old_secret = key_store.checkpoints(), key_store.secret()
     if is_new:
         _require_new(folder, checkpoints, old_secret)
@@ -66,12 +66,12 @@ def _identify(
             f"the secret of the store in {folder} is missing: put it back; or adopt the store, to continue with new "
             "keys and the spending that it records"
         )
-    elif (known := store.setting("secret")) is None:
+    elif (recorded_id := store.setting("store_id")) is None:
         raise ledger_mismatch(folder)
-    elif store_id(old_secret) != known:
+    elif store_id(old_secret) != recorded_id:
         raise wrong_secret(folder)
     secret = old_secret if old_secret and len(old_secret) == DEVICE_SECRET_BYTES else urandom(DEVICE_SECRET_BYTES)
-    checkpoint = checked(store, store_id(secret), is_new)
+    checkpoint = checked_checkpoint(store, store_id(secret), is_new)
     host = None
     if is_new:
         _require_current(folder, checkpoint, checkpoints, expected=set())
@@ -92,10 +92,10 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
     """Record the store's id, the key store's location, the checkpoint and the host identity if they changed,
     and update the checkpoint from now on."""
     settled: dict[str, bytes | str] = {
-        "secret": checkpoint.store,
+        "store_id": checkpoint.store,
         "key_store": key_store.location,
         CHECKPOINT: checkpoint.record,
-        "instance": bytes(host),
+        "host_identity": bytes(host),
     }
     for name, value in settled.items():
         if store.setting(name) != value:
@@ -103,13 +103,13 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
     store.secret, store.hooks = secret, CheckpointWriter(store, key_store, host)
 
 
-def key_store_given(store: Store, folder: Path, named_key_store: KeyStore | None) -> KeyStore:
-    """Return the key store that the store was created with; for a new store, the given one or the default.
+def key_store_to_use(store: Store, folder: Path, named_key_store: KeyStore | None) -> KeyStore:
+    """Return the key store that the store was created with; for a new store, the named one or the default.
 
     A second place for the checkpoint may be added later.
 
     Raises:
-        StoreError: the given key store is not the one that the store was created with.
+        StoreError: the named key store is not the one that the store was created with.
     """
     location = store.setting("key_store")
     if location is None:
@@ -130,19 +130,19 @@ def host_identity_of(folder: Path, secret: bytes, key_store: KeyStore) -> HostId
     return HostIdentity.of(secret, folder / DATABASE_FILE, key_store.files)
 
 
-def checked(store: Store, known: bytes, is_new: bool) -> Checkpoint:
+def checked_checkpoint(store: Store, identifier: bytes, is_new: bool) -> Checkpoint:
     """Return the database's checkpoint, after checking it against the ledger rows; for a new store, the first one.
 
     Args:
-        known: the store's id.
+        identifier: the store's id.
         is_new: whether its tables were created just now.
     Raises:
         StoreDamaged
     """
     if is_new:
-        return computed_checkpoint(store, known, 0)
+        return computed_checkpoint(store, identifier, 0)
     checkpoint = stored_checkpoint(store)
-    if computed_checkpoint(store, known, checkpoint.sequence) != checkpoint:
+    if computed_checkpoint(store, identifier, checkpoint.sequence) != checkpoint:
         raise ledger_mismatch(store.folder)
     return checkpoint
 
@@ -197,7 +197,7 @@ def _require_same_host(store: Store, folder: Path, secret: bytes, key_store: Key
     Raises:
         StoreRestored
     """
-    now, record = host_identity_of(folder, secret, key_store), store.setting("instance")
+    now, record = host_identity_of(folder, secret, key_store), store.setting("host_identity")
     if record is None or HostIdentity.decode(record).moved_to(now):
         raise StoreRestored(
             f"the store in {folder} was restored, or copied from another machine or another folder: continue with "
