@@ -14,7 +14,7 @@ from edge_sdk import Device
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.disclosure.envelopes import WaitingEnvelope
-    from edge_sdk.transport.upload import Sent
+    from edge_sdk.transport.upload import UploadResults
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Delivery:
     reason: str
 
     @classmethod
-    def of(cls, sent: Sent, left: int) -> Delivery:
+    def of(cls, sent: UploadResults, left: int) -> Delivery:
         """Return the result of an attempt after which ``left`` envelopes wait."""
         from edge_sdk.transport.upload import Outcome
 

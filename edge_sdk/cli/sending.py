@@ -17,7 +17,7 @@ from edge_sdk.timestamps import moment
 
 # At run time, this is imported only when something is sent.
 if TYPE_CHECKING:
-    from edge_sdk.transport.upload import Sent
+    from edge_sdk.transport.upload import UploadResults
 
 
 def outbox(options: argparse.Namespace) -> Printed:
@@ -50,7 +50,7 @@ def outbox(options: argparse.Namespace) -> Printed:
         return _sent(sent, len(device.outbox), options.to is not None, options.json)
 
 
-def _learn(device: Device, sent: Sent) -> None:
+def _learn(device: Device, sent: UploadResults) -> None:
     """Fetch closing notices for the campaigns of this upload; their ids reveal no more to the study than the upload
     did."""
     from edge_sdk.transport import download
@@ -102,7 +102,7 @@ def _envelopes(device: Device) -> list[Printed]:
     return rows
 
 
-def _sent(sent: Sent, queued: int, named: bool, complete: bool) -> Printed:
+def _sent(sent: UploadResults, queued: int, named: bool, complete: bool) -> Printed:
     """Return the result of an upload; if any envelope was not sent, raise an error with the reason.
 
     Args:

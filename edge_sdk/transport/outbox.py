@@ -24,7 +24,7 @@ from edge_sdk.transport.stored_outbox import CampaignId, Randomness, StoredOutbo
 # At run time, these are imported only with the first upload: an app that only answers needs no network.
 if TYPE_CHECKING:
     from edge_sdk.transport.exchange import Opener
-    from edge_sdk.transport.upload import Sent
+    from edge_sdk.transport.upload import UploadResults
 
 
 class Outbox(StoredOutbox):
@@ -85,7 +85,7 @@ class Outbox(StoredOutbox):
         *,
         campaign_id: CampaignId | None = None,
         opener: Opener | None = None,
-    ) -> Sent:
+    ) -> UploadResults:
         """Upload the envelopes that are due, each campaign to its own study; remove acknowledged envelopes from the
         queue.
 

@@ -82,7 +82,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Sent:
+class UploadResults:
     """The results of all uploads of one call, in order."""
 
     attempts: tuple[Attempt, ...]
@@ -127,14 +127,14 @@ def send(
     now: float,
     urandom: Randomness,
     opener: Opener | None = None,
-) -> Sent:
+) -> UploadResults:
     """Upload the envelopes that are due: implement ``Outbox.send``."""
     only = None if url is None else address(url)
     attempts: list[Attempt] = []
     for waiting in outbox.destinations():
         if number in (None, waiting.number):
             attempts += _send_campaign(outbox, waiting, only, now, urandom, opener or connect)
-    return Sent(tuple(attempts))
+    return UploadResults(tuple(attempts))
 
 
 def _send_campaign(
