@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.answers.answering import latest_recorded_time
 from edge_sdk.timestamps import moment
-from edge_sdk.transport.waiting import waiting
+from edge_sdk.transport.waiting import waiting_by_campaign
 
 if TYPE_CHECKING:
     from edge_sdk.records import Records
@@ -38,7 +38,7 @@ def _waiting(records: Records) -> dict[str, str]:
     """Return the reason why envelopes wait, for each campaign with a failed upload or without an address."""
     return {
         f"waits of {_title(records, upload.campaign_id)}": f"envelopes: {upload.envelopes}; {upload.reason}"
-        for upload in waiting(records.outbox)
+        for upload in waiting_by_campaign(records.outbox)
         if upload.failures or not upload.addresses
     }
 

@@ -65,7 +65,7 @@ class OutboxContent:
     def of(cls, device: Device, now: float) -> OutboxContent:
         """Return the waiting envelopes; ``now`` is in UTC seconds."""
         from edge_sdk.disclosure.envelopes import waiting_envelopes
-        from edge_sdk.transport.waiting import waiting
+        from edge_sdk.transport.waiting import waiting_by_campaign
 
         waits = waiting_envelopes(device)
         uploads = tuple(
@@ -82,7 +82,7 @@ class OutboxContent:
                 upload.code_refused,
                 upload.unknown_campaign,
             )
-            for upload in waiting(device.outbox)
+            for upload in waiting_by_campaign(device.outbox)
         )
         joined = [
             device.terms(campaign_id, language()) for campaign_id in device.campaigns if device.consented(campaign_id)

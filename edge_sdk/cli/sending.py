@@ -61,10 +61,10 @@ def _learn(device: Device, sent: UploadResults) -> None:
 
 def _waiting(device: Device) -> list[dict[str, object]]:
     """Return the waiting envelopes by campaign, and the reason why they wait."""
-    from edge_sdk.transport.waiting import waiting
+    from edge_sdk.transport.waiting import waiting_by_campaign
 
     rows = []
-    for upload in waiting(device.outbox):
+    for upload in waiting_by_campaign(device.outbox):
         row: dict[str, object] = {
             "campaign": upload.campaign_id.hex(),
             "title": device.terms(upload.campaign_id).title,

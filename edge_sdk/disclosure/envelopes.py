@@ -96,7 +96,7 @@ def waiting_envelopes(device: Device, campaign_id: bytes | None = None) -> tuple
         WaitingEnvelope(destination.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))
         for destination in device.outbox.destinations()
         if campaign_id in (None, destination.campaign_id)
-        for envelope in device.outbox.waiting(destination.number)
+        for envelope in device.outbox.envelopes(destination.number)
     )
 
 

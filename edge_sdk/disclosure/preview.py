@@ -86,7 +86,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         cost = 0 if memo_row is not None and (joined.campaign.transcript is None or is_repeat) else certificate.cost
     # With one answer per period, the same answer in this period gives the same report and adds nothing to the outbox.
     waits = is_repeat and joined.campaign.answers_per_period == 1
-    waiting_bytes = sum(map(len, records.outbox.waiting(number)))
+    waiting_bytes = sum(map(len, records.outbox.envelopes(number)))
     sends_enrolment = enrols(records, joined, number)
     if sends_enrolment and records.consents.find(number) is None:
         waiting_bytes += joined.longest_enrolment

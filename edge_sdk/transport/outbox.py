@@ -36,8 +36,7 @@ class Outbox(StoredOutbox):
         self._urandom = urandom
 
     def export(self, path: str | os.PathLike[str], campaign_id: CampaignId | None = None) -> int:
-        """Write a campaign's waiting envelopes to a new file, and remove them from the outbox, with the campaign's
-        code.
+        """Write a campaign's waiting envelopes to a new file, then delete them and the campaign's code from the outbox.
 
         Args:
             path: the new file.
@@ -53,21 +52,21 @@ class Outbox(StoredOutbox):
         if campaign_id is not None:
             require_id(campaign_id)
         with self.store.transaction():
-            waiting = [
+            destinations = [
                 destination for destination in self.destinations() if campaign_id in (None, destination.campaign_id)
             ]
-            if not waiting:
+            if not destinations:
                 whose = "" if campaign_id is None else " of this campaign"
                 raise NothingWaiting(
                     f"no envelope{whose} waits in the outbox: answer a campaign, or bundle its collected readings"
                 )
-            if len(waiting) > 1:
+            if len(destinations) > 1:
                 raise AmbiguousCampaign(
-                    f"envelopes of {len(waiting)} campaigns wait, but a file is for one study: name the campaign, one "
-                    f"of {', '.join(destination.campaign_id.hex() for destination in waiting)}"
+                    f"envelopes of {len(destinations)} campaigns wait, but a file is for one study: name the campaign, "
+                    f"one of {', '.join(destination.campaign_id.hex() for destination in destinations)}"
                 )
-            [destination] = waiting
-            envelopes = self.waiting(destination.number)
+            [destination] = destinations
+            envelopes = self.envelopes(destination.number)
             if target.exists():
                 raise StoreError(f"{target} exists and is not overwritten: name another file")
             try:

@@ -163,7 +163,7 @@ class StoredOutbox:
         self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", number, code)
         self.restart_upload(number)
 
-    def waiting(self, number: int, limit: int = MOST_ENVELOPES) -> list[SealedEnvelope]:
+    def envelopes(self, number: int, limit: int = MOST_ENVELOPES) -> list[SealedEnvelope]:
         """Return the first ``limit`` waiting envelopes of a campaign, in order."""
         query = "SELECT envelope FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
         rows = self.store.rows(query, number, limit)
@@ -277,12 +277,12 @@ class StoredOutbox:
         """Return the upload that was begun, or else an upload of all waiting envelopes; None if no envelope waits."""
         row = self.store.row("SELECT envelopes, failures, next_attempt, trouble FROM upload WHERE campaign = ?", number)
         count, failures, next_attempt, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
-        waiting = self.waiting(number, count)
-        if not waiting:
+        envelopes = self.envelopes(number, count)
+        if not envelopes:
             return None
         [campaign_id] = self.store.row("SELECT id FROM known WHERE number = ?", number) or [b""]
         state = int(failures), int(next_attempt), Trouble(trouble)
-        return Upload(number, campaign_id, tuple(waiting), *state, self.code(number))
+        return Upload(number, campaign_id, tuple(envelopes), *state, self.code(number))
 
     def _numbers(self, upload: Upload) -> list[int]:
         """Return the numbers of an upload's envelopes in the outbox, in order."""

@@ -131,15 +131,15 @@ def send(
     """Upload the envelopes that are due: implement ``Outbox.send``."""
     only = None if url is None else address(url)
     attempts: list[Attempt] = []
-    for waiting in outbox.destinations():
-        if number in (None, waiting.number):
-            attempts += _send_campaign(outbox, waiting, only, now, urandom, opener or connect)
+    for destination in outbox.destinations():
+        if number in (None, destination.number):
+            attempts += _send_campaign(outbox, destination, only, now, urandom, opener or connect)
     return UploadResults(tuple(attempts))
 
 
 def _send_campaign(
     outbox: StoredOutbox,
-    waiting: UploadDestination,
+    destination: UploadDestination,
     only: Address | None,
     now: float,
     urandom: Randomness,
@@ -147,16 +147,16 @@ def _send_campaign(
 ) -> Iterator[Attempt]:
     """Upload one campaign's envelopes until no envelope waits, or an attempt failed or is not due; yield the
     results."""
-    addresses = [address(text) for text in waiting.addresses]
+    addresses = [address(text) for text in destination.addresses]
     to = [target for target in addresses if only is None or _same(target, only)]
     if not to:
-        yield Attempt(waiting.campaign_id, waiting.envelopes, Outcome.ELSEWHERE, _elsewhere(addresses, only))
+        yield Attempt(destination.campaign_id, destination.envelopes, Outcome.ELSEWHERE, _elsewhere(addresses, only))
         return
 
     def schedule_attempt(upload: Upload) -> int | None:
         return math.ceil(now) + delay(upload.failures, urandom) if _due(upload, now) else None
 
-    while begun := outbox.begin(waiting.number, schedule_attempt):
+    while begun := outbox.begin(destination.number, schedule_attempt):
         upload, tried = begun
         if not tried:
             yield _put_off(upload)

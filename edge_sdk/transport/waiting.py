@@ -12,7 +12,7 @@ from edge_sdk.transport.stored_outbox import StoredOutbox, Trouble
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingCampaign:
     """The waiting envelopes of one campaign.
 
     Attributes:
@@ -53,17 +53,17 @@ class Waiting:
         return f"failed attempts: {self.failures}" if self.failures else "ready to be sent"
 
 
-def waiting(outbox: StoredOutbox) -> list[Waiting]:
+def waiting_by_campaign(outbox: StoredOutbox) -> list[WaitingCampaign]:
     """Return the waiting envelopes by campaign, in the order of their oldest envelope. Nothing is sent."""
     campaigns, uploads = Campaigns(outbox.store), []
     for destination in outbox.destinations():
-        sealed, upload = outbox.waiting(destination.number), outbox.upload(destination.number)
+        envelopes, upload = outbox.envelopes(destination.number), outbox.upload(destination.number)
         if upload is not None:
             uploads.append(
-                Waiting(
+                WaitingCampaign(
                     destination.campaign_id,
-                    len(sealed),
-                    sum(map(len, sealed)),
+                    len(envelopes),
+                    sum(map(len, envelopes)),
                     destination.addresses,
                     not campaigns.signs_addresses(destination.number),
                     upload.failures,

@@ -409,7 +409,7 @@ class Unit:
     @property
     def _waits(self) -> bool:
         """True if envelopes of the campaign wait to be sent."""
-        return bool(self._device.outbox.waiting(self._number, 1))
+        return bool(self._device.outbox.envelopes(self._number, 1))
 
     def _is_over(self, campaign: Campaign) -> bool:
         """Return whether the campaign is over and nothing of it is left to seal or send; log it then."""

@@ -20,7 +20,7 @@ from aggregator.study import Study
 from edge_sdk import Device
 from edge_sdk.campaigns.invitation import Invitation
 from edge_sdk.transport.upload import Outcome
-from edge_sdk.transport.waiting import waiting
+from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.keys import fingerprint
 from protocol.link import Link
 from tests.aggregator import fleet
@@ -183,7 +183,7 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
         assert attempt.outcome is Outcome.REFUSED
         assert "used by another device" in attempt.reason
         assert "give another code" in second.outbox.send().attempts[0].reason  # the second attempt sends no request
-        [left] = waiting(second.outbox)
+        [left] = waiting_by_campaign(second.outbox)
         assert left.refused
         assert "used by another device" in left.reason
         second.present_code(campaign_id, other)

@@ -605,7 +605,7 @@ def test_two_units_of_two_campaigns_share_a_store(world):
             pauses = [one.unit.step() for one in (first, second)]
             first.now = second.now = first.now + min(pauses)
         assert first.slots() == second.slots()
-        waits = {one.unit.campaign_id: one.unit._device.outbox.waiting(one.unit._number) for one in (first, second)}
+        waits = {one.unit.campaign_id: one.unit._device.outbox.envelopes(one.unit._number) for one in (first, second)}
     for name, one in (("out", first), ("theirs", second)):
         left = b"".join(path.read_bytes() for path in sorted((folder / name).iterdir()))
         sealed = list(read_batch(left + b"".join(waits[one.unit.campaign_id])))

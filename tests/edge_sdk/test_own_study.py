@@ -18,7 +18,7 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.errors import AddressRefused, AmbiguousCampaign
 from edge_sdk.transport.upload import MOST_SECONDS, Outcome
-from edge_sdk.transport.waiting import waiting as shown
+from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.campaign import open_campaign
 from protocol.envelope import read_batch
 from protocol.keys import public_line
@@ -106,7 +106,7 @@ def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_devic
             clock.now += 1
             assert outcomes(device.outbox.send(opener=never)) == [Outcome.WAITING]
             clock.now = float(sent.next_attempt)
-        [row] = shown(device.outbox)
+        [row] = waiting_by_campaign(device.outbox)
         assert (row.unknown_campaign, row.refused, row.failures) == (True, False, 3)
         assert any("does not have this campaign" in str(said) for said in device.doctor().values())
         study.import_campaign(DATA, [AUTHOR.public], "late")

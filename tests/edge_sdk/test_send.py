@@ -22,7 +22,7 @@ from edge_sdk.transport.exchange import connect
 from edge_sdk.transport.outbox import Outbox
 from edge_sdk.transport.stored_outbox import MOST_ENVELOPES, MOST_WAITING_BYTES
 from edge_sdk.transport.upload import CODE, MOST_SECONDS, Outcome, delay, retry_after
-from edge_sdk.transport.waiting import waiting as list_waiting
+from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
 from protocol.envelope import Kind, read_batch
@@ -444,7 +444,7 @@ def test_a_code_is_called_refused_only_if_the_study_refused_it(open_device, stat
         [attempt] = device.outbox.send(opener=opener).attempts
         assert attempt.outcome is Outcome.REFUSED
         assert ("code" in attempt.reason) == of_code
-    [left] = list_waiting(device.outbox)
+    [left] = waiting_by_campaign(device.outbox)
     assert (left.refused, "code" in left.reason) == (True, of_code)
 
 

@@ -16,7 +16,7 @@ from edge_sdk.presentation import (
     signer,
     uniform_prior,
 )
-from edge_sdk.transport.waiting import waiting
+from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.domain import Buckets, Dates, Grid, Items, NumberRange, OrderedValues
 from protocol.errors import BadData, CampaignError, KeyRefused, NotInDomain
 from protocol.keys import SigningKey, public_line
@@ -152,7 +152,7 @@ def test_reading_the_state_of_the_queue_sends_nothing(open_device):
     device.consent(first)
     device.answer(second, "none")
     for _ in range(3):
-        found = waiting(device.outbox)
+        found = waiting_by_campaign(device.outbox)
     assert [(one.campaign_id, one.envelopes, one.failures, one.next_attempt, one.refused) for one in found] == [
         (second, 2, 0, 0, False),
         (first, 1, 0, 0, False),

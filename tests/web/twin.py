@@ -255,7 +255,7 @@ class Twin:
             ],
             "campaigns": {
                 known.hex(): [
-                    [envelope.hex() for envelope in records.outbox.waiting(records.campaigns.number(known))],
+                    [envelope.hex() for envelope in records.outbox.envelopes(records.campaigns.number(known))],
                     self.device.history(known),
                 ]
                 for known in self.device.campaigns
