@@ -156,7 +156,7 @@ def _odds(campaign: Campaign) -> str:
         f"Suppose an observer considers two answers equally likely: 50% each. One {noun} raises the probability of "
         f"either to at most {_larger(level)}"
     )
-    if campaign.max_draws > 1 and not campaign.certificate.levels_add:
+    if campaign.max_draws > 1 and not campaign.certificate.lip_levels_add:
         bound = _larger(campaign.worst_case)
         words += f", and all {noun}s of one device raise it to at most {bound}"
         words += ", so they may reveal the answer" if bound == "100%" else ""
@@ -179,7 +179,7 @@ def _level_rows(audit: Audit) -> list[tuple[str, str]]:
     rows += levels_of(audit).values()
     worst = f"{exact.in_nats(campaign.worst_case)} over the whole campaign"
     worst += f": a device draws at most {quantity(draws, 'output')}"
-    if draws > 1 and not certificate.levels_add:
+    if draws > 1 and not certificate.lip_levels_add:
         worst += ", one for each different answer of a person"
     reserved = "When the person consents, the device reserves at most this."
     if isinstance(campaign.notion, DeclaredPrior):

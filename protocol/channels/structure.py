@@ -131,11 +131,11 @@ class Structure:
             yield OutputClass(y, 1, tuple(masses.items()))
 
     @property
-    def lift_steps(self) -> int:
-        """Number of audit steps for the worst ratios over all ``lifts`` and a ball of priors (SPEC 6.11)."""
+    def worst_column_steps(self) -> int:
+        """Number of audit steps for the worst ratios over all ``worst_columns`` and a ball of priors (SPEC 6.11)."""
         return 2 * self.channel.outputs * (self.channel.inputs + COLUMN_STEPS)
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
+    def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield columns, among them the worst for every prior near ``prior``.
 
         A column is the worst if one of its weights, divided by the column's mean, is the largest or the least of all.

@@ -29,7 +29,7 @@ def lip(structure: Structure, prior: Sequence[int]) -> Level:
     total = sum(_positive(prior))
     worst = Loss(1, 1, 0, None, 0)
     try:
-        for column in structure.lifts(prior):
+        for column in structure.worst_columns(prior):
             weights = [weight for weight, _ in column.parts]
             mean = column.marginal
             worst = _worse(worst, column.y, total * max(weights), mean, mean, total * min(weights))
@@ -58,7 +58,7 @@ def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) ->
     moved = radius.numerator * total
     worst = Loss(1, 1, 0, None, 0)
     scaled_total = total * share
-    for column in structure.lifts(prior):
+    for column in structure.worst_columns(prior):
         mean = column.marginal * share
         low, high = min(column.parts)[0], max(column.parts)[0]
         # For an upper bound of the ratios, the whole mass moves from one end to the other. The bound excludes most
@@ -96,7 +96,7 @@ def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
     odds, unit = exact.exp_lower(level), 1 << exact.EXP_BITS
     scale, marginals = structure.channel.scale, structure.marginals(prior)
     best = Delta(Fraction(-1), 0, None)
-    # Both sums are rounded up, because e^-eps <= one / odds and e^eps >= odds / one.
+    # Both sums are rounded up, because e^-eps <= unit / odds and e^eps >= odds / unit.
     for term, denominator in (
         (lambda weight, marginal: max(0, unit * weight * total - odds * marginal), odds * total << scale),
         (lambda weight, marginal: max(0, unit * marginal - odds * weight * total), unit * total << scale),

@@ -94,7 +94,7 @@ class Lip(Notion):
             return 0
         from protocol import levels
 
-        return levels.structure_of(channel, MOST_STEPS).lift_steps
+        return levels.structure_of(channel, MOST_STEPS).worst_column_steps
 
     def ball_level(self, channel: Channel) -> int | None:
         if not self.radius:

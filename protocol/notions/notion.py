@@ -29,7 +29,7 @@ class Certificate:
         audited_level: the smallest level that the channel provably satisfies under its notion.
         ldp_level: the plain LDP level of the channel, which needs no prior; None if it is infinite.
         witness: the ratio that is nearest to its bound; for mutual information, the largest Q(y|x) / P(y).
-        levels_add: True if the declared levels of a device's reports add up.
+        lip_levels_add: True if the LIP levels of a device's reports add up; then a report costs the declared level.
         ball_level: for LIP with a declared radius, the LIP level for an observer with any prior within the radius; at
             most the declared level. None without a radius.
         class_certificates: the certificate of each class; empty if the notion is not one of classes.
@@ -41,7 +41,7 @@ class Certificate:
     audited_level: int
     ldp_level: int | None
     witness: Loss
-    levels_add: bool = False
+    lip_levels_add: bool = False
     ball_level: int | None = None
     class_certificates: tuple[Certificate, ...] = ()
     view_index: int = 0
@@ -50,10 +50,10 @@ class Certificate:
     def cost(self) -> int:
         """The cost of one fresh output, in nanonats.
 
-        The cost is the declared level if the levels of a device's reports add up. Otherwise it is the LDP level, which
-        adds up over answers under every prior, or the audited level if the LDP level is infinite.
+        The cost is the declared level if the LIP levels of a device's reports add up. Otherwise it is the LDP level,
+        which adds up over answers under every prior, or the audited level if the LDP level is infinite.
         """
-        if self.levels_add:
+        if self.lip_levels_add:
             return self.declared_level
         return self.audited_level if self.ldp_level is None else self.ldp_level
 
@@ -71,12 +71,12 @@ class Notion(ABC):
     Attributes:
         name: the name of the notion on the wire.
         level: the declared level, in nanonats.
-        levels_add: True if the levels of a device's reports add up, because each report's channel is derived from the
-            earlier reports.
+        lip_levels_add: True if the LIP levels of a device's reports add up, because each report's channel is derived
+            from the earlier reports.
     """
 
     name: ClassVar[str]
-    levels_add: ClassVar[bool] = False
+    lip_levels_add: ClassVar[bool] = False
     level: int
 
     @property
@@ -137,7 +137,7 @@ class Notion(ABC):
                 + f", output {channel.spelled(witness.y)}): declare a higher level, or choose a channel with more noise"
             )
         ldp = audited if self.name == "ldp" else self.ldp_level(channel)
-        return Certificate(self.level, audited, ldp, witness, self.levels_add, self.ball_level(channel))
+        return Certificate(self.level, audited, ldp, witness, self.lip_levels_add, self.ball_level(channel))
 
     @property
     def carries_views(self) -> bool:

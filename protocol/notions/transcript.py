@@ -45,7 +45,7 @@ class TranscriptPrior(Notion):
     prior: tuple[int, ...]
     drift: int = 0
     name: ClassVar[str] = "transcript-lip"
-    levels_add: ClassVar[bool] = True
+    lip_levels_add: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         # Constructing this notion checks the prior and the level, which have the same limits.
@@ -118,7 +118,7 @@ class TranscriptPrior(Notion):
                 f"after this transcript, the rule's channel does not satisfy the campaign's level of "
                 f"{exact.in_nats(self.level)}: the device must not answer"
             )
-        return Certificate(self.level, level, self.ldp_level(channel), loss, self.levels_add)
+        return Certificate(self.level, level, self.ldp_level(channel), loss, self.lip_levels_add)
 
     def audit_steps(self, channel: Channel) -> int:
         # These are the steps for the rule's channel; any other channel is refused before its ratios are computed.

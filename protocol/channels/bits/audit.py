@@ -14,7 +14,7 @@ from math import comb, lcm
 from protocol.channels.bits.channel import BIT_SCALE, Bits, S
 from protocol.channels.structure import OutputClass, PairProfile, Structure, TooLarge
 
-MOST_BITS = 512
+MAX_COLUMN_BITS = 512
 """Columns are computed up to this number of bits; each bit adds 32 bits to the length of a weight."""
 
 MOST_CLASSES = 64
@@ -62,8 +62,10 @@ class BitsStructure(Structure):
         if len(self.channel.own_weights) > 1 or len(set(prior)) > 1:
             yield from super().columns(prior)
             return
-        if k > MOST_BITS:
-            raise TooLarge(f"a bits channel of {k} inputs is too large: columns are computed for at most {MOST_BITS}")
+        if k > MAX_COLUMN_BITS:
+            raise TooLarge(
+                f"a bits channel of {k} inputs is too large: columns are computed for at most {MAX_COLUMN_BITS}"
+            )
         a, b = self._chances(0)
         for ones in range(k + 1):
             parts = []
@@ -76,10 +78,10 @@ class BitsStructure(Structure):
             yield OutputClass((1 << ones) - 1, comb(k, ones), tuple(parts))
 
     @property
-    def lift_steps(self) -> int:
+    def worst_column_steps(self) -> int:
         return 4 * self.channel.inputs + 24 * len(self.channel.own_weights) ** 2
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
+    def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         # Only these outputs can be the worst, as in Bits.loss_against_prior: a single bit is set, or a single bit is
         # not set, and it is the bit of the rarest input of a class.
         self._require_few_classes()

@@ -46,7 +46,7 @@ class HadamardStructure(Structure):
         return [(total + signed) // 2 for signed in walsh(rows)]
 
     @property
-    def lift_steps(self) -> int:
+    def worst_column_steps(self) -> int:
         return 32 * self.channel.outputs
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:

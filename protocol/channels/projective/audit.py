@@ -46,7 +46,7 @@ class ProjectiveStructure(Structure):
         return self.channel.geometry.orthogonal_inputs(y, self.channel.inputs)
 
     @property
-    def lift_steps(self) -> int:
+    def worst_column_steps(self) -> int:
         return self.channel.prior_steps + 24 * self.channel.outputs
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:

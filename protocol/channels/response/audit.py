@@ -67,7 +67,7 @@ class ResponseStructure(Structure):
         return 1
 
     @property
-    def lift_steps(self) -> int:
+    def worst_column_steps(self) -> int:
         return 2 * self.channel.prior_steps
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:

@@ -193,10 +193,10 @@ class SubsetStructure(SetsStructure):
             yield self.of_set(others, prior, self.counts[0] - len(self._raised_by))
 
     @property
-    def lift_steps(self) -> int:
+    def worst_column_steps(self) -> int:
         return 2 * self.channel.prior_steps
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
+    def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         yield from (self.of_set(y, prior) for y in self._raised_by)
         ranked = sorted(range(self.channel.inputs), key=prior.__getitem__)
         for y in (self._beyond(ranked), self._beyond(ranked[::-1])):
@@ -251,10 +251,10 @@ class TriplesStructure(SetsStructure):
         return enumerate(self.channel._masses(prior))
 
     @property
-    def lift_steps(self) -> int:
+    def worst_column_steps(self) -> int:
         return 2 * self.channel.prior_steps
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
+    def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         yield from (self.of_set(y, prior) for y in sorted({0, 1, *self.channel.extremes(prior)}))
 
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:

@@ -52,7 +52,7 @@ class WaveStructure(Structure):
         return range(*self.channel.near(y))
 
     @property
-    def lift_steps(self) -> int:
+    def worst_column_steps(self) -> int:
         return 16 * self.channel.outputs
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:

@@ -30,7 +30,7 @@ class WindowsStructure(Structure):
     channel: Windows
 
     @property
-    def _lift(self) -> int:
+    def _shift_bits(self) -> int:
         """The binary logarithm of the factor between weights over 2^64 and weights over 2^scale."""
         return self.channel.scale - WINDOWS_SCALE
 
@@ -42,10 +42,10 @@ class WindowsStructure(Structure):
     # Columns under a prior
 
     @property
-    def lift_steps(self) -> int:
+    def worst_column_steps(self) -> int:
         return self.channel.outputs * (96 + 32 * (len(self.channel.heavies) + len(self.channel.singles)))
 
-    def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
+    def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield all columns, without a limit on their number, because the certificate needs them."""
         channel = self.channel
         yield from self._outside_windows(prior)
@@ -58,19 +58,21 @@ class WindowsStructure(Structure):
         """Yield the columns of the singles' outputs and of the output ``rest``."""
         channel, total = self.channel, sum(prior)
         for y, single in enumerate(channel.singles):
-            masses = {single.other_weight << self._lift: total - prior[single.x]}
-            masses[single.own_weight << self._lift] = masses.get(single.own_weight << self._lift, 0) + prior[single.x]
+            masses = {single.other_weight << self._shift_bits: total - prior[single.x]}
+            masses[single.own_weight << self._shift_bits] = (
+                masses.get(single.own_weight << self._shift_bits, 0) + prior[single.x]
+            )
             yield _column(y, masses)
         rare = sum(map(prior.__getitem__, channel.circle.rare))
-        rests = {channel.rest(channel.circle.rare[0]) << self._lift: rare} if channel.circle.rare else {}
+        rests = {channel.rest(channel.circle.rare[0]) << self._shift_bits: rare} if channel.circle.rare else {}
         for x in (*channel.heavies, *channel.single_of):
-            weight = channel.rest(x) << self._lift
+            weight = channel.rest(x) << self._shift_bits
             rests[weight] = rests.get(weight, 0) + prior[x]
         yield _column(len(channel.singles), rests)
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         self._require_columns()
-        return self.lifts(prior)
+        return self.worst_columns(prior)
 
     def _require_columns(self) -> None:
         self.require_steps(self.channel.outputs * (len(self.channel.heavies) + 4), "listing its windows")
@@ -209,18 +211,19 @@ class WindowsStructure(Structure):
         outputs)."""
         channel = self.channel
         rests = [channel.rest(other) for other in (*channel.circle.rare[:1], *channel.heavies, *channel.single_of)]
-        row = [(channel.rest(x) << self._lift, 1, min(rests) << self._lift)]
+        row = [(channel.rest(x) << self._shift_bits, 1, min(rests) << self._shift_bits)]
         row += [
-            (channel.weight(x, y), 1, min(single.own_weight, single.other_weight) << self._lift)
+            (channel.weight(x, y), 1, min(single.own_weight, single.other_weight) << self._shift_bits)
             for y, single in enumerate(channel.singles)
         ]
         place = channel.heavies.index(x) if x in channel.heavies else None
         arcs = [next((arc for rare, arc in self._arcs(order) if rare == x), None) for order in range(channel.orders)]
         points = [[] if arc is None else self._points(order, x, arc) for order, arc in enumerate(arcs)]
         for window_type in channel.types:
-            low = [window_type.single_weight] if channel.singles else []
+            single_weights = [window_type.single_weight] if channel.singles else []
             lower_bound = (
-                min(window_type.inside, window_type.outside, *low, *window_type.heavy_weights) << WINDOWS_SCALE
+                min(window_type.inside, window_type.outside, *single_weights, *window_type.heavy_weights)
+                << WINDOWS_SCALE
             )
             for order, arc in enumerate(arcs):
                 if arc is None:
@@ -234,14 +237,14 @@ class WindowsStructure(Structure):
         return row
 
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
-        channel, lift = self.channel, self._lift
+        channel, shift_bits = self.channel, self._shift_bits
         steps = channel.inputs * channel.orders * len(channel.types) + 4 * channel.outputs
         self.require_steps(steps, "summing its rows over all windows")
-        others = [term(single.other_weight << lift, marginals[y]) for y, single in enumerate(channel.singles)]
+        others = [term(single.other_weight << shift_bits, marginals[y]) for y, single in enumerate(channel.singles)]
         at_rest = marginals[len(channel.singles)]
-        totals = [sum(others) + term(channel.rest(x) << lift, at_rest) for x in range(channel.inputs)]
+        totals = [sum(others) + term(channel.rest(x) << shift_bits, at_rest) for x in range(channel.inputs)]
         for y, single in enumerate(channel.singles):
-            totals[single.x] += term(single.own_weight << lift, marginals[y]) - others[y]
+            totals[single.x] += term(single.own_weight << shift_bits, marginals[y]) - others[y]
         for order in range(channel.orders if channel.types else 0):
             arcs = [(x, arc, self._points(order, x, arc)) for x, arc in self._arcs(order)]
             for number, window_type in enumerate(channel.types):
@@ -250,11 +253,11 @@ class WindowsStructure(Structure):
                 for weight, x in zip(window_type.heavy_weights, channel.heavies, strict=True):
                     totals[x] += sum(term(weight << WINDOWS_SCALE, marginal) for marginal in window_marginals)
                 if channel.singles:
-                    low = sum(
+                    single_total = sum(
                         term(window_type.single_weight << WINDOWS_SCALE, marginal) for marginal in window_marginals
                     )
                     for single in channel.singles:
-                        totals[single.x] += low
+                        totals[single.x] += single_total
                 without = [term(window_type.outside << WINDOWS_SCALE, marginal) for marginal in window_marginals]
                 more = [term(window_type.inside << WINDOWS_SCALE, marginal) for marginal in window_marginals]
                 gained = [inside - outside for inside, outside in zip(more, without, strict=True)]
@@ -267,7 +270,7 @@ class WindowsStructure(Structure):
         return totals
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
-        channel, lift = self.channel, self._lift
+        channel, shift_bits = self.channel, self._shift_bits
         marginals = self.marginals(prior)
         candidates = frozenset(inputs)
         best = (0, 1, inputs[0])
@@ -283,7 +286,7 @@ class WindowsStructure(Structure):
             for y in range(len(channel.singles)):
                 look(x, channel.weight(x, y), marginals[y])
         for x in candidates:
-            look(x, channel.rest(x) << lift, marginals[len(channel.singles)])
+            look(x, channel.rest(x) << shift_bits, marginals[len(channel.singles)])
         places = {x: place for place, x in enumerate(channel.heavies)}
         for order in range(channel.orders if channel.types else 0):
             # Of the inputs whose arcs touch the same cells, the one with the largest prior has the largest posterior.
@@ -315,7 +318,7 @@ class WindowsStructure(Structure):
         for y, single in enumerate(channel.singles):
             others = [x for x in candidates if x != single.x]
             if others:
-                look(max(others, key=prior.__getitem__), single.other_weight << lift, marginals[y])
+                look(max(others, key=prior.__getitem__), single.other_weight << shift_bits, marginals[y])
         return best
 
 

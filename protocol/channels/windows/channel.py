@@ -47,9 +47,9 @@ WINDOW_STEPS = 4
 
 MAX_OUTPUTS = 2**24
 
-_RARE, _LOW = -1, -2
+_RARE, _SINGLE = -1, -2
 """The kinds of rare inputs and of singles. Each heavy input is a kind of its own, numbered from 0. A list with an entry
-for each kind ends with the entries of ``_LOW`` and ``_RARE``."""
+for each kind ends with the entries of ``_SINGLE`` and ``_RARE``."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Windows(Arrangement):
                     f"{single.other_weight} and own = {single.own_weight}"
                 )
         rests = [self._rest_of(kind) for kind in (_RARE, *range(len(self.heavies)))]
-        rests += [self._rest_of(_LOW) - single.own_weight + single.other_weight for single in self.singles]
+        rests += [self._rest_of(_SINGLE) - single.own_weight + single.other_weight for single in self.singles]
         if min(rests) < 0:
             raise ChannelError(f"the weights of an input must sum to at most 2^64, not to {ONE - min(rests)}")
 
@@ -150,7 +150,7 @@ class Windows(Arrangement):
         return {single.x: single.own_weight - single.other_weight for single in self.singles}
 
     def _kind_of(self, x: int) -> int:
-        return (self.place_of.get(x, _LOW), _RARE)[self.arcs[x] > 0]
+        return (self.place_of.get(x, _SINGLE), _RARE)[self.arcs[x] > 0]
 
     @cached_property
     def _ends(self) -> tuple[tuple[int, ...], ...]:
@@ -176,13 +176,13 @@ class Windows(Arrangement):
 
     def weight(self, x: int, y: int) -> int:
         singles = len(self.singles)
-        lift = self.scale - WINDOWS_SCALE
+        shift_bits = self.scale - WINDOWS_SCALE
         kind = self._kind_of(x)
         if y < singles:
             single = self.singles[y]
-            return (single.own_weight if single.x == x else single.other_weight) << lift
+            return (single.own_weight if single.x == x else single.other_weight) << shift_bits
         if y == singles:
-            return self.rest(x) << lift
+            return self.rest(x) << shift_bits
         number, window = divmod(y - singles - 1, self.cells)
         number, order = divmod(number, self.orders)
         window_type = self.types[number]
@@ -281,8 +281,8 @@ class Windows(Arrangement):
             numbers = codec.integers(type_value, "a type of windows", ChannelError)
             if len(numbers) < 4:
                 raise ChannelError(f"a type of windows must have 4 numbers or more, not {len(numbers)}")
-            span, inside, outside, low = numbers[:4]
-            read.append(WindowType(span, inside, outside, low, numbers[4:]))
+            span, inside, outside, single_weight = numbers[:4]
+            read.append(WindowType(span, inside, outside, single_weight, numbers[4:]))
         return cls(
             codec.integers(arcs, "an arc", ChannelError, 0, MAX_CIRCLE),
             codec.integer(cells, "the number of cells", ChannelError, 1, MAX_OUTPUTS),
