@@ -269,8 +269,8 @@ class Device(Membership, Disclosures):
         with self._store.transaction():
             for known in records.campaigns.ids() if campaign_id is None else [campaign_id]:
                 number = records.campaigns.number(known)
-                latest, worst_case = records.consents.worst_case(number, records.slots.used(number))
-                records.ledger.fold(number, max(now, latest), worst_case)
+                latest, max_cost = records.consents.latest_and_cost_of(number, records.slots.used(number))
+                records.ledger.fold(number, max(now, latest), max_cost)
                 records.memo.forget(number)
                 records.slots.forget(number)
                 records.transcripts.forget(number)

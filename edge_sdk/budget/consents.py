@@ -97,7 +97,7 @@ class Consents:
             "UPDATE consent SET time = min(time, ?), floor = min(floor, ?) WHERE campaign = ?", now, now, number
         )
 
-    def worst_case(self, number: int, answers: int) -> tuple[int, int]:
+    def latest_and_cost_of(self, number: int, answers: int) -> tuple[int, int]:
         """Return (time of the latest answer, nanonats that the answers and the random choice cost at most).
 
         Args:

@@ -101,18 +101,18 @@ class Ledger:
         query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
         return {int(number): int(spent) for number, spent in self.store.rows(query, EntryKind.CARRY)}
 
-    def fold(self, number: int, time: int, worst_case: int) -> None:
+    def fold(self, number: int, time: int, max_cost: int) -> None:
         """Replace a campaign's charges by one carry entry, and release the rest of its reserve; part of the caller's
         transaction.
 
         Args:
             time: the time of the latest answer, or a later time.
-            worst_case: nanonats that the answers would have cost if a different value had filled each used slot. At
+            max_cost: nanonats that the answers would have cost if a different value had filled each used slot. At
                 least this much is carried, so that the remaining budget does not reveal the number of different
                 values.
         """
         charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", number)
-        carried = max(charged, worst_case)
+        carried = max(charged, max_cost)
         unspent = self.committed(number) - self.spent(number) - (carried - charged)
         self.store.execute("DELETE FROM ledger WHERE campaign = ? AND kind = ?", number, EntryKind.CHARGE)
         if carried:

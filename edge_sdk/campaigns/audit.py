@@ -43,7 +43,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     """Return the levels of a campaign under every notion.
 
     Args:
-        history: number of reports by label of the value; empty or None if the device never answered.
+        history: number of answers by label of the value; empty or None if the device never answered.
         view: index of the device's view; None for the view that is nearest to its bound.
     """
     domain, level = campaign.domain, campaign.notion.level

@@ -51,7 +51,7 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
             view, and whether it coarsens the answer.
     """
     has = _features(campaign)
-    left = tuple(key for feature, keys in ONLY.items() if feature not in has for key in keys)
+    omitted = tuple(key for feature, keys in ONLY.items() if feature not in has for key in keys)
     kinds = {campaign.notion.name}
     if isinstance(campaign.notion, Classes):
         kinds |= {notion.name for notion in campaign.notion.notions} | {"class"}
@@ -59,7 +59,7 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
     if campaign.answers_per_period > 1:
         named.add("bundle")
     return {
-        language: _texts_of(language, left)
+        language: _texts_of(language, omitted)
         | {
             "promise": _promises(language, named),
             "assumed": _assumed(campaign, language),
