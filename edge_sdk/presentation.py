@@ -229,7 +229,7 @@ def answers_for_choice(device: Device, campaign_id: bytes) -> int:
 def given_answers(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
     """Return the values that were answered in a joined campaign, the latest first. They never leave the device."""
     records = device.records
-    joined, number = records.member(campaign_id), records.campaigns.number(campaign_id)
+    joined, number = records.joined_in_role(campaign_id), records.campaigns.number(campaign_id)
     queued = set(records.outbox.envelopes(number))
     values = [_given_answer(joined, queued, *entry) for entry in records.memo.entries(number)]
     return sorted(values, key=lambda value: (value.period, value.slot), reverse=True)

@@ -42,7 +42,7 @@ class Records:
         self.slots = FilledSlots(store)
         self.transcripts = Transcripts(store)
 
-    def member(self, campaign_id: bytes) -> Joined:
+    def joined_in_role(self, campaign_id: bytes) -> Joined:
         """Return a joined campaign in the role of the person's consent.
 
         Raises:
@@ -50,4 +50,4 @@ class Records:
         """
         joined = self.campaigns.find(campaign_id)
         consent = self.consents.find(self.campaigns.number(campaign_id))
-        return joined if consent is None else joined.of(consent.role)
+        return joined if consent is None else joined.with_role(consent.role)

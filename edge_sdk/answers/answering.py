@@ -76,19 +76,20 @@ def give(
         x = joined.input(value, conditions.dither)
         memo_row = records.memo.recall(number, x)
         free = records.slots.next_slot(number, period)
-        place = slot if slot is not None else 0 if campaign.answers_per_period == 1 else free
-        if place < free:
-            earlier_report = _report_in_slot(records, joined, number, period, place, x, collects)
+        if slot is None:
+            slot = 0 if campaign.answers_per_period == 1 else free
+        if slot < free:
+            earlier_report = _report_in_slot(records, joined, number, period, slot, x, collects)
             if earlier_report is None:
-                raise _quota_reached(campaign, period, place, free)
-            slot, envelope = earlier_report
-            return Receipt(campaign_id, period, slot, envelope, 0, repeated=True)
-        if place >= campaign.answers_per_period:
-            raise _quota_reached(campaign, period, place, free)
-        slot = place
+                raise _quota_reached(campaign, period, slot, free)
+            report_slot, envelope = earlier_report
+            return Receipt(campaign_id, period, report_slot, envelope, 0, repeated=True)
+        if slot >= campaign.answers_per_period:
+            raise _quota_reached(campaign, period, slot, free)
+        report_slot = slot
         if campaign.transcript:
             earlier = records.transcripts.of(number)
-            joined, slot, memo_row = for_report(joined, earlier, period), len(earlier), None
+            joined, report_slot, memo_row = for_report(joined, earlier, period), len(earlier), None
         # Reading the certificate audits the channel, so no output of an unaudited channel is reported.
         cost = 0 if memo_row else joined.certificate.cost
         drawn = joined.draw(x, rand)
@@ -96,17 +97,17 @@ def give(
             records.ledger.add(number, EntryKind.CHARGE, now, cost)
         records.consents.record_answer(number, now, campaign.opens + period * campaign.period_seconds)
         packed = memo_row.packed if memo_row else drawn
-        records.memo.keep(number, x, MemoRow(packed, period, slot))
+        records.memo.keep(number, x, MemoRow(packed, period, report_slot))
         if campaign.transcript:
             records.transcripts.add(number, period, packed)
-            records.slots.use_up_to(number, period, place)
+            records.slots.use_up_to(number, period, slot)
         else:
-            records.slots.fill(number, period, place, x, waits=collects)
+            records.slots.fill(number, period, slot, x, waits=collects)
         envelope = b""
         if not collects:
-            envelope = joined.report(period, slot, packed)
+            envelope = joined.report(period, report_slot, packed)
             records.outbox.enqueue(number, envelope)
-    return Receipt(campaign_id, period, slot, envelope, cost, repeated=False)
+    return Receipt(campaign_id, period, report_slot, envelope, cost, repeated=False)
 
 
 def bundle(records: Records, campaign_id: bytes) -> int:
@@ -166,16 +167,16 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 
 
 def _report_in_slot(
-    records: Records, joined: Joined, number: int, period: int, place: int, x: int, collects: bool
+    records: Records, joined: Joined, number: int, period: int, slot: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
-    """Return the report that filled the slot ``place`` with the same input.
+    """Return the report that filled ``slot`` with the same input.
 
     Returns:
         (slot, report); the report is b"" if the answer still waits to be bundled. None if the slot was skipped or had
         another input, if neither the slot's content nor the memo shows its input, or if it waits to be bundled and
         ``collects`` is not set.
     """
-    filled = records.slots.find(number, period, place)
+    filled = records.slots.find(number, period, slot)
     if filled is None:
         # The content of slots of earlier periods was deleted; with transcripts, no slot's content is ever stored. With
         # one answer per period, the input was in that slot if its latest report is of that period.
@@ -189,14 +190,14 @@ def _report_in_slot(
     if filled.x != x:
         return None
     if filled.first is None:
-        return place, b""
-    return place, joined.report(period, filled.first, *records.slots.outputs_of(number, period, filled.first))
+        return slot, b""
+    return slot, joined.report(period, filled.first, *records.slots.outputs_of(number, period, filled.first))
 
 
-def _quota_reached(campaign: Campaign, period: int, place: int, free: int) -> QuotaReached:
+def _quota_reached(campaign: Campaign, period: int, slot: int, free: int) -> QuotaReached:
     """Return the error for a slot that is used or beyond the quota; the message does not depend on the value."""
     if free < campaign.answers_per_period:
-        return QuotaReached(f"slot {place} of this period was already filled or skipped: the next one is {free}")
+        return QuotaReached(f"slot {slot} of this period was already filled or skipped: the next one is {free}")
     next_period = campaign.opens + (period + 1) * campaign.period_seconds
     outlook = (
         f"the next period begins at {moment(next_period)}" if next_period < campaign.closes else "it is the last period"

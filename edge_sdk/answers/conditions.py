@@ -76,4 +76,4 @@ def _read(records: Records, joined: Joined, now: int) -> Conditions:
     consent = records.consents.find(number)
     if consent is None:
         raise no_consent(joined)
-    return Conditions(number, joined.of(consent.role), consent.time, consent.dither, closes)
+    return Conditions(number, joined.with_role(consent.role), consent.time, consent.dither, closes)

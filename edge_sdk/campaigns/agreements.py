@@ -166,7 +166,7 @@ class Agreements(Session):
             NotJoined: this device has not joined it.
             ConsentMissing: the person has not agreed to it.
         """
-        joined = self.records.member(campaign_id)
+        joined = self.records.joined_in_role(campaign_id)
         if not self.consented(campaign_id):
             raise no_consent(joined)
         return joined.enrolment()

@@ -62,9 +62,9 @@ def agree(
                     "campaign first to agree as another class"
                 )
             return
-        if not joined.of(role).complete:
+        if not joined.with_role(role).complete:
             raise incomplete(joined.campaign)
-        _agree(records, joined.of(role), number, now, dither)
+        _agree(records, joined.with_role(role), number, now, dither)
 
 
 def choose(
@@ -96,7 +96,7 @@ def choose(
         _require_enrolment_room(records, joined, number)
         counts = earlier_answers(records, joined) if history is None else counts_of(joined.campaign, history)
         class_index = channel.sample(personal.nearest_prior(counts, priors), rand)
-        _agree(records, joined.of(Role(class_index)), number, now, dither, choice=nanonats)
+        _agree(records, joined.with_role(Role(class_index)), number, now, dither, choice=nanonats)
     return names[class_index]
 
 
@@ -130,7 +130,7 @@ def choose_prior(
             role, charged = Role(prior=listed[channel.sample(personal.nearest_prior(counts, listed), rand)]), nanonats
             records.consents.declare(number, role)
         if records.consents.find(number) is None:
-            _agree(records, joined.of(role), number, now, dither, charged)
+            _agree(records, joined.with_role(role), number, now, dither, charged)
     return role.prior or listed[0]
 
 
@@ -151,7 +151,7 @@ def present_code(records: Records, joined: Joined, code: str) -> None:
             return
         if not records.outbox.code(number) and records.consents.find(number) is not None:
             records.outbox.require_room(joined.longest_enrolment)
-            records.outbox.enqueue(number, records.member(joined.signed.id).enrolment())
+            records.outbox.enqueue(number, records.joined_in_role(joined.signed.id).enrolment())
         records.outbox.set_code(number, code)
 
 

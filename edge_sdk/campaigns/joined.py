@@ -64,8 +64,8 @@ class Joined:
         """The verified campaign."""
         return self.signed.campaign
 
-    def of(self, role: Role) -> Joined:
-        """Return this campaign in another role."""
+    def with_role(self, role: Role) -> Joined:
+        """Return this campaign with ``role``."""
         return self if role == self.role else replace(self, role=role)
 
     def for_report(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:

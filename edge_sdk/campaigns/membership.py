@@ -104,7 +104,7 @@ class Membership(Trust, Agreements):
         """
         if not isinstance(language, str | None):
             raise TypeError(f"a language must be text, such as 'de', not {type(language).__name__}")
-        return self._terms_now(self.records.member(campaign_id), language)
+        return self._terms_now(self.records.joined_in_role(campaign_id), language)
 
     def parse(self, campaign_id: bytes, text: str) -> Answer:
         """Parse ``text`` as an answer to a joined campaign.

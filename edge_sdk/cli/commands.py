@@ -53,7 +53,7 @@ def consent(options: argparse.Namespace) -> Printed:
         terms, budget = device.terms(campaign_id), device.budget
         printed: Printed = {
             "campaign": campaign_id.hex(),
-            "reserved": exact.nats(device.records.member(campaign_id).commitment.worst_case),
+            "reserved": exact.nats(device.records.joined_in_role(campaign_id).commitment.worst_case),
             "remaining": budget.remaining,
             "enrolment": terms.enrolment,
             **({"view_description": terms.view_description} if terms.view_description else {}),

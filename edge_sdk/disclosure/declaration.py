@@ -91,7 +91,7 @@ def declaration(
     named = Role(None, None if prior is None else declared_prior(campaign, prior), personal_level(campaign, level))
     role = records.consents.with_declared(number, named)
     weights = role.prior or listed[0]
-    known = joined.of(replace(role, prior=weights))
+    known = joined.with_role(replace(role, prior=weights))
     total = sum(weights)
     labels = (campaign.domain.label(x) for x in range(campaign.domain.size))
     return Declaration(

@@ -137,7 +137,7 @@ def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMe
     if sealed.kind is not Kind.REPORT:
         return ()
     records, campaign_id = device.records, envelope.campaign_id
-    joined, report = records.member(campaign_id), Report.decode(sealed.unverified)
+    joined, report = records.joined_in_role(campaign_id), Report.decode(sealed.unverified)
     if joined.campaign.transcript is not None:
         earlier = records.transcripts.of(records.campaigns.number(campaign_id))
         joined = joined.for_report(earlier[: report.slot], report.period)

@@ -66,7 +66,7 @@ class Preview:
 
 def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int) -> Preview:
     """Implement ``Device.preview``."""
-    joined = records.member(campaign_id)
+    joined = records.joined_in_role(campaign_id)
     number = records.campaigns.number(campaign_id)
     if isinstance(joined.campaign.domain, Form) and records.consents.find(number) is None:
         if value is not None:
@@ -157,7 +157,7 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     Args:
         carried: an upper bound of the nanonats charged for draws before the campaign was forgotten and joined again.
     """
-    joined, number = records.member(campaign_id), records.campaigns.number(campaign_id)
+    joined, number = records.joined_in_role(campaign_id), records.campaigns.number(campaign_id)
     campaign = joined.campaign
     draws: Counter[ViewChannel] = Counter()
     if campaign.transcript:

@@ -50,7 +50,7 @@ def test_room_is_made_for_the_longest_report_and_enrolment(open_device, clock, p
     """The reserved space is the length of the report of a campaign's last slot, and that of its enrolment."""
     device = open_device()
     campaign_id = agreed(device, campaign(periods=periods, period_seconds=60, answers=answers))
-    joined = device.records.member(campaign_id)
+    joined = device.records.joined_in_role(campaign_id)
     clock.now += 60 * (periods - 1)
     assert joined.longest_report == len(device.answer(campaign_id, "none", answers - 1).envelope)
     assert joined.longest_enrolment == len(device.enrolment(campaign_id))

@@ -167,7 +167,7 @@ def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
         clock.now = OPENS + period * WEEK
         # In a campaign with transcripts, the channel is that of the posterior before the report.
         records = device.records
-        state = records.member(joined)
+        state = records.joined_in_role(joined)
         state = state.for_report(records.transcripts.of(records.campaigns.number(joined)), period)
         report = Report.decode(decode(device.answer(joined, label).envelope).unverified)
         [meaning] = output_meanings(device, waiting_envelopes(device, joined)[-1])
