@@ -17,13 +17,12 @@ from protocol.views import Coarse, Identity, QuestionsMap, View, is_plain
 
 
 def counted_noun(campaign: Campaign) -> str:
-    """Return the noun for that to which the counts and the influence of a campaign refer: "output" if a report may have
-    several outputs, and "report" if each report has one."""
-    return noun_if(bundled=campaign.answers_per_period > 1)
+    """Return the word for what a campaign counts: "output" if a report may have several outputs, else "report"."""
+    return report_noun(bundled=campaign.answers_per_period > 1)
 
 
-def noun_if(*, bundled: bool) -> str:
-    """Return the noun of ``counted_noun`` for a campaign that is not made yet.
+def report_noun(*, bundled: bool) -> str:
+    """Return "output" if reports are bundled, else "report".
 
     Args:
         bundled: whether a device answers several times in a period, so that a report may have several outputs.
@@ -32,8 +31,8 @@ def noun_if(*, bundled: bool) -> str:
 
 
 def estimated_noun(campaign: Campaign) -> str:
-    """Return the noun for that to which the numbers of an estimate refer: "device" with transcripts, where all reports
-    of a device are decoded together, and else ``counted_noun``."""
+    """Return the word for what an estimate counts: "device" with transcripts, where all reports of a device are decoded
+    together, else ``counted_noun``."""
     return "device" if campaign.transcript else counted_noun(campaign)
 
 

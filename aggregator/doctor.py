@@ -49,7 +49,12 @@ def _findings() -> Iterator[CheckResult]:
         ("signatures", _signatures_agree),
         ("storage", _storage_commits),
         ("randomness", lambda: f"the operating system gave {len(os.urandom(32))} random bytes"),
-        ("cores", lambda: f"{quantity(os.cpu_count() or 1, 'processor')} can verify signatures"),
+        (
+            "cores",
+            lambda: (
+                f"{quantity(os.cpu_count() or 1, 'processor')}; an ingest verifies signatures on one thread for each"
+            ),
+        ),
         ("dask", lambda: _optional("dask", ("dask", "distributed"), "--engine dask")),
         (
             "s3",

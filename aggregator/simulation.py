@@ -82,8 +82,8 @@ def simulate(
     seed: int | None = None,
     processes: int = 1,
 ) -> Iterator[SimulatedUpload]:
-    """Simulate an answer of every person of ``truth`` in each of ``periods``, in random order of the people and always
-    with the same device.
+    """Simulate the answers of all people of ``truth`` in each period, in random order. A person uses one device in all
+    periods.
 
     From one period to the next a person keeps their answer with probability 1 - ``change``; otherwise they draw one,
     which may be the same, from the true answers of the people of the same class and declaration. So each period has the

@@ -41,8 +41,7 @@ class CampaignStatus:
         title: the campaign's title.
         opens, closes: the campaign's opening and closing time, UTC seconds.
         open: whether devices can answer now.
-        closed_early: time from which the author closed the campaign early, UTC seconds; None if it was not closed
-            early.
+        closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
         keys, revoked: the numbers of registered keys and of revoked keys; keys that were revoked without being
             registered count in both.
         revoked_from: the number of keys revoked from each period on.

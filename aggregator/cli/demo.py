@@ -201,7 +201,7 @@ def _ask_a_number() -> None:
     truth = read_truth(Path("ages.csv"), domain).shares(domain)
     ages = [float(point) for point in domain.points]
     below = truth.cumsum()
-    printing.say("\nTruth beside estimate:")
+    printing.say("\nTrue and estimated values:")
     for quantile in statistics.quantiles:
         age = domain.label(int((below < quantile.p).sum()))
         name = "median" if quantile.p == 0.5 else f"quantile {quantile.p:g}"

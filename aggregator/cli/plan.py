@@ -67,8 +67,8 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
 @click.option(
     "--bits",
     type=WholeNumber(min=1),
-    help="Maximum size of an output in bits. [default: 8 more than log2 of the number of values; 62 if a device "
-    "answers once per period]",
+    help="Maximum size of an output in bits. [default: 62; if a device answers several times per period, 8 more "
+    "than log2 of the number of values]",
 )
 @click.option(
     "--error", "target_errors", type=RealNumber(min=1e-9), multiple=True, default=(0.01,), show_default=True,

@@ -31,7 +31,9 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 
 @dataclass(frozen=True)
 class Ranges:
-    """The options as they were typed; None or False if an option was not given.
+    """The requested quantiles and ranges, as text in the form of the options, or the defaults of ``usual``.
+
+    A statistic that is not requested is None or False.
 
     Attributes:
         starts: the first value of each bin except the first bin; used instead of --bins.

@@ -187,8 +187,8 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, max_outputs: int, no
     if abs(mean) <= limit:
         return None
     return (
-        f"the unbiased shares sum to {1 + mean:.3f}, where honest {noun}s stay within {limit:.3f} of 1: "
-        f"some {noun}s look forged"
+        f"the unbiased shares sum to {1 + mean:.3f}, but with honest {noun}s only, the sum is between {1 - limit:.3f} "
+        f"and {1 + limit:.3f}: some {noun}s look forged"
     )
 
 

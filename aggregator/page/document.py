@@ -51,7 +51,7 @@ _IN_JSON = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u20
 
 
 NO_ICON = tag("link", rel="icon", href="data:,")
-"""The element without which a browser asks the study for an icon."""
+"""An empty icon element; it stops browsers from requesting an icon from the study."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from aggregator.campaign_facts import noun_if
+from aggregator.campaign_facts import report_noun
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.plan import PlanRow
 from aggregator.present.picture import DOTS_PER_INCH, save
@@ -56,7 +56,7 @@ def draw_curve(
     axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.10g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("privacy level, nats")
-    axes.set_ylabel(f"expected squared error of one {noun_if(bundled=question.bundled)}, summed over the values")
+    axes.set_ylabel(f"expected squared error of one {report_noun(bundled=question.bundled)}, summed over the values")
     axes.set_title(f"{question.size:,} values under {question.notion.name}", loc="left")
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

@@ -309,7 +309,7 @@ def batch_table(batch: BatchFile) -> Table:
         (f"period {period}", f"{quantity(reports, 'report')}, {quantity(outputs, 'output')}, campaign {campaign}")
         for (campaign, period), (reports, outputs) in sorted(batch.reports.items())
     ]
-    rows += [(f"{length} bytes", quantity(count, "report")) for length, count in sorted(batch.lengths.items())]
+    rows += [(f"reports of {length} bytes", f"{count:,}") for length, count in sorted(batch.lengths.items())]
     return _pairs(rows)
 
 

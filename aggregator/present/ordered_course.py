@@ -45,7 +45,7 @@ def _sides(course: OrderedCourse) -> Table:
     table.add_row(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))
     cells = {side.name: side_cells(statistics) for side, statistics in course.known}
     for name in next(iter(cells.values())):
-        table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few") for side in course.sides))
+        table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few devices") for side in course.sides))
     return table
 
 

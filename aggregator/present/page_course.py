@@ -111,7 +111,7 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
     cells = {side.name: side_cells(statistics) for side, statistics in numbers.known}
     rows = [(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))]
     for name in next(iter(cells.values())):
-        rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
+        rows.append((name, *(cells.get(side.name, {}).get(name, "too few devices") for side in course.sides)))
     subject = "Each group of people" if course.by == "class" else "Each period"
     words = f"{subject}{f', in {unit}' if unit else ''}; in brackets"
     parts.append(

@@ -78,8 +78,8 @@ def method_section(estimate: Estimate, with_values: bool) -> list[Html]:
         )
     if estimate.weighting is not None:
         entries["Weights"] = (
-            "reports of groups that answered less often than their share of the population count for more, and those "
-            "of other groups for less. This corrects for differences between these groups in who answered."
+            "a group whose share of the reports is below its share of the population gets a higher weight; other "
+            "groups get a lower one. This corrects for differences between these groups in who answered."
         )
     if estimate.note is not None:
         entries["Numbers"] = f"{estimate.note}."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.campaign_facts import noun_if
+from aggregator.campaign_facts import report_noun
 from aggregator.present.listing import FEW
 from aggregator.present.shown_shares import percent
 from aggregator.quantity import quantity, rounded
@@ -41,7 +41,7 @@ def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"How many people does it take? {span}, {question.notion.name} at {exact.in_nats(question.notion.level)}",
+        title=f"People needed: {span}, {question.notion.name} at {exact.in_nats(question.notion.level)}",
         title_justify="left",
         caption_justify="left",
     )
@@ -95,7 +95,7 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
         caption_justify="left",
     )  # fmt: skip
     noun = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}.get(goal, "a share")
-    counted = noun_if(bundled=question.bundled)
+    counted = report_noun(bundled=question.bundled)
     in_shares = noun in ("a range", "a share")
     columns = [("class", "left"), ("nats", "right"), (f"{counted}s", "right")]
     rows = [[plan.name or "everybody", f"{exact.nats(plan.level):g}", f"{plan.reports:,}"] for plan in plans]
@@ -156,7 +156,7 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
         unsuited: whether the caption explains why each other mechanism is unsuitable; if not, it gives only their
             number.
     """
-    noun = noun_if(bundled=question.bundled)
+    noun = report_noun(bundled=question.bundled)
     lip = isinstance(question.notion, Lip)
     errors = sorted({error for row in rows for error in row.people_for}, reverse=True)
     people = [f"people for {error:g}" for error in errors]
@@ -206,7 +206,7 @@ def _columns(headings: Sequence[str], noun: str) -> str:
     """Return a text that explains the columns of errors and numbers of people.
 
     Args:
-        noun: the word for an output (see ``noun_if``).
+        noun: the word for an output (see ``report_noun``).
     """
     meanings = {
         "standard error": "of one share",
@@ -262,7 +262,7 @@ def plan_views_table(views: Sequence[Mapping[str, Any]], *, bundled: bool) -> Ta
         bundled: whether a report may have several outputs.
     """
     table = Table(box=None, pad_edge=False, title="\nViews, each estimated from its own reports", title_justify="left")
-    for name in ("view", "devices", "bits", "standard error", f"people per {noun_if(bundled=bundled)}"):
+    for name in ("view", "devices", "bits", "standard error", f"people per {report_noun(bundled=bundled)}"):
         table.add_column(name, justify="right")
     for name in ("family", "asked for"):
         table.add_column(name)

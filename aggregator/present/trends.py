@@ -70,7 +70,7 @@ def spans_table(trend: Trend) -> Table:
     shown = trend.points if len(trend.points) <= ROWS else trend.points[:half] + trend.points[-half:]
     for point in shown:
         known = point.estimate
-        words = "too few" if known is None else "-" if known.devices is None else f"{known.devices:,}"
+        words = "too few devices" if known is None else "-" if known.devices is None else f"{known.devices:,}"
         cells = [point.span.name, *dates(campaign, point.span), *([f"{point.reports:,}"] if counted else []), words]
         if known is not None and point.truth is not None:
             cells.append(percent(away(known, point.truth), 2))
@@ -189,7 +189,7 @@ def value_table(trend: Trend, region: Region) -> Table:
     for point in trend.points:
         cells = [point.span.name, *dates(latest.campaign, point.span), f"{point.reports:,}"]
         if point.estimate is None:
-            cells += ["too few", "-"]
+            cells += ["too few devices", "-"]
         else:
             known = point.estimate.at(region.resolution)
             cells += [percent(known.unbiased()[x], places), interval_text(known.low[x], known.high[x], places)]

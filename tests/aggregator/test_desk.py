@@ -293,7 +293,7 @@ def test_a_period_with_too_few_reports_is_left_out_and_named(survey_folder):
     for form in ("table", "csv", "json"):
         result = in_study(survey_folder, "estimate", "education", "--by", "period", "--format", form)
         assert "each of these has fewer than 20 devices and is left out: period 3" in result.stderr
-    assert "too few" in in_study(survey_folder, "estimate", "education", "--by", "period").stdout
+    assert "too few devices" in in_study(survey_folder, "estimate", "education", "--by", "period").stdout
     rows = list(
         csv.DictReader(
             io.StringIO(in_study(survey_folder, "estimate", "education", "--by", "period", "--format", "csv").stdout)
@@ -332,7 +332,7 @@ def test_a_trend_is_drawn_and_on_the_page(survey_folder, tmp_path):
         near = points(row["difference"], 1)[:4]
         assert re.search(f">{re.escape(near)}", section)
     assert section.count("<img ") == 1
-    assert "too few" in section
+    assert "too few devices" in section
     assert "compared with themselves" in section
     again = tmp_path / "again.html"
     in_study(survey_folder, "estimate", "education", "--by", "period", "--report", again)
@@ -420,7 +420,7 @@ def test_the_trend_of_one_value_has_its_intervals_and_changes(survey_folder, tmp
     assert (tmp_path / "one.png").read_bytes().startswith(PNG)
     words = ("estimate", "education", "--by", "period", "--value", "secondary")
     text = in_study(survey_folder, *words).stdout
-    assert "too few" in text
+    assert "too few devices" in text
     assert f"{points(change['difference'], 1)[:4]}" in text
     rows = list(csv.DictReader(io.StringIO(in_study(survey_folder, *words, "--format", "csv").stdout)))
     assert [(row["periods"], row["value"]) for row in rows] == [(period, "secondary") for period in "0124"]
