@@ -434,7 +434,7 @@ class Model:
 
         write_new(_file(path), self._device.enrolment(campaign_id))
 
-    def doctor(self) -> dict[str, str | int | float]:
+    def doctor(self) -> dict[str, str | int]:
         """Return technical information about the store."""
         return self._device.doctor()
 

@@ -331,7 +331,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "audit",
         commands.audit,
         "compute how much a report can reveal under each privacy notion (see docs/GLOSSARY.md), from the numbers in "
-        "the signed campaign",
+        "the signed campaign; for a joined campaign, the levels that need a prior use your earlier answers on this "
+        "device, if there are any",
     )
     audited.add_argument("campaign", metavar="ID|FILE", help="the id of a joined campaign, or any campaign file")
     forget = command(

@@ -296,7 +296,7 @@ class Device(Membership, Disclosures):
         """
         return set_clock(self.records, self._now())
 
-    def doctor(self) -> dict[str, str | int | float]:
+    def doctor(self) -> dict[str, str | int]:
         """Return facts about this store for its owner, by name.
 
         Returns:

@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING
 from edge_sdk.answers.answering import latest_recorded_time
 from edge_sdk.timestamps import moment
 from edge_sdk.transport.waiting import waiting_by_campaign
+from protocol import exact
 
 if TYPE_CHECKING:
     from edge_sdk.records import Records
 
 
-def facts(records: Records, now: int) -> dict[str, str | int | float]:
+def facts(records: Records, now: int) -> dict[str, str | int]:
     """Return facts about the store, by a short description."""
     folder, budget = records.store.folder, records.caps.budget()
-    store_facts: dict[str, str | int | float] = {
+    store_facts: dict[str, str | int] = {
         "folder": str(folder) if folder else "in memory: deleted when the process ends",
         "campaigns joined": len(records.campaigns.ids()),
         "envelopes queued": len(records.outbox),
-        "spent, nats": budget.spent,
-        "reserved, nats": budget.reserved,
-        "remaining, nats": budget.remaining,
+        "spent": exact.in_nats(budget.spent_nanonats),
+        "reserved": exact.in_nats(budget.reserved_nanonats),
+        "remaining": exact.in_nats(budget.remaining_nanonats),
     }
     if folder:
         for path in (folder, *sorted(path for path in folder.iterdir() if path.is_file())):
@@ -37,7 +38,7 @@ def facts(records: Records, now: int) -> dict[str, str | int | float]:
 def _waiting(records: Records) -> dict[str, str]:
     """Return the reason why envelopes wait, for each campaign with a failed upload or without an address."""
     return {
-        f"waits of {_title(records, upload.campaign_id)}": f"envelopes: {upload.envelopes}; {upload.reason}"
+        f"envelopes of {_title(records, upload.campaign_id)}": f"{upload.envelopes} waiting; {upload.reason}"
         for upload in waiting_by_campaign(records.outbox)
         if upload.failures or not upload.addresses
     }

@@ -90,7 +90,7 @@ class OutboxContent:
         enrolments = tuple(
             (terms.campaign_id, terms.title)
             for terms in joined
-            if terms.enrolment == "enrolled" and not terms.coded and now < terms.ends
+            if terms.enrolment == "enrolled" and not terms.has_code and now < terms.ends
         )
         return cls(uploads, len(device.outbox), device.outbox.bytes, enrolments)
 

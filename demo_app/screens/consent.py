@@ -152,6 +152,6 @@ class ConsentScreen(PageScreen):
 
 def _enrolment(terms: Terms) -> Widget:
     """Return the text on how the organisation admits this device."""
-    if terms.coded:
+    if terms.has_code:
         return words(say("consent.code"), name="enrolment")
     return words(say("consent.enrol", place=say("place.outbox")), name="enrolment")

@@ -21,11 +21,11 @@ class DeviceScreen(PageScreen):
     def open(self) -> None:
         self.app.do(lambda model: model.doctor(), self.show)
 
-    def show(self, facts: dict[str, str | int | float]) -> None:
+    def show(self, facts: dict[str, str | int]) -> None:
         """Fill the screen with the technical information."""
         self.fill(self._parts(facts))
 
-    def _parts(self, facts: dict[str, str | int | float]) -> Iterator[Widget]:
+    def _parts(self, facts: dict[str, str | int]) -> Iterator[Widget]:
         yield words(say("device.what"), colour="muted")
         for name, value in facts.items():
             yield card(words(name, "small", "muted"), words(value if isinstance(value, str) else number(value)))

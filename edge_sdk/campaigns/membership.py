@@ -261,6 +261,6 @@ class Membership(Trust, Agreements):
             terms = replace(terms, map=None)
         campaigns, campaign_id = self.records.campaigns, joined.signed.id
         closed, addresses = campaigns.closed_early(campaign_id), self.addresses(campaign_id)
-        coded = bool(self.records.outbox.code(campaigns.number(campaign_id)))
+        has_code = bool(self.records.outbox.code(campaigns.number(campaign_id)))
         author_name = self._name_of(terms.author)
-        return replace(terms, addresses=addresses, closed_early=closed, author_name=author_name, coded=coded)
+        return replace(terms, addresses=addresses, closed_early=closed, author_name=author_name, has_code=has_code)

@@ -122,9 +122,11 @@ def priors_of(campaign: Campaign) -> list[Sequence[int]]:
 
     inner = campaign.notion.notions if isinstance(campaign.notion, Classes) else ()
     priors: list[Sequence[int]] = [notion.prior for notion in inner if isinstance(notion, Lip)]
-    if not inner or len(priors) < len(inner):
+    if not campaign.classes:
+        raise CampaignError(f"{campaign.title!r} has no classes of people: leave the class out")
+    if len(priors) < len(campaign.classes):
         raise CampaignError(
-            f"{campaign.title!r} has no classes with priors, so the device cannot choose one: name the class"
+            f"not every class of {campaign.title!r} has a prior, so the device cannot choose one: name the class"
         )
     return priors
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from protocol import exact, keys
 from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Line
+from protocol.domain import Dates, Domain, Form, Grid, Line
 from protocol.notions import (
     Certificate,
     Classes,
@@ -65,7 +65,7 @@ class QuestionTerms:
         answers: the possible answers, described in words.
         values: the labels of the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
         shown: these labels in the language of the terms.
-        skippable: whether the question may be left out.
+        skippable: whether the question may be left out, or answered by "skipped".
     """
 
     name: str
@@ -100,8 +100,8 @@ class Terms:
         period_seconds: length of a period.
         answers_per_period: maximum number of answers of one device in a period.
         enrolment: "open" or "enrolled" (only keys that the study has registered).
-        coded: whether the device has a code that the study has not redeemed yet. The issuer of a code could learn which
-            reports are this device's.
+        has_code: whether the device has a code that the study has not redeemed yet. The issuer of a code could learn
+            which reports are this device's.
         level: the declared level in nats: the campaign's, the level of the person's class once it is chosen, or a
             personal level once it is declared.
         cost: the cost in nats of one fresh output, for the most expensive view.
@@ -162,7 +162,7 @@ class Terms:
     declares_prior: bool
     closed_early: int | None = None
     author_name: str = ""
-    coded: bool = False
+    has_code: bool = False
 
     @property
     def ends(self) -> int:
@@ -236,7 +236,7 @@ class Terms:
             "period_seconds": self.period_seconds,
             "answers_per_period": self.answers_per_period,
             "enrolment": self.enrolment,
-            "coded": self.coded,
+            "has_code": self.has_code,
             "level": self.level,
             "cost": self.cost,
             "worst_case": self.worst_case,
@@ -378,13 +378,18 @@ def _questions(domain: Domain, translated: Domain) -> tuple[QuestionTerms, ...]:
         return ()
     return tuple(
         QuestionTerms(
-            question.name, shown.text, _answers(shown.domain), _listed(question), _listed(shown), question.skippable
+            question.name,
+            shown.text,
+            _answers(shown.domain),
+            _listed(question.domain),
+            _listed(shown.domain),
+            question.skippable,
         )
         for question, shown in zip(domain.questions, translated.questions, strict=True)
     )
 
 
-def _listed(domain: Domain | FormQuestion) -> tuple[str, ...]:
+def _listed(domain: Domain) -> tuple[str, ...]:
     """Return the labels of a domain; () if they are too many to list, and for a form, whose labels are listed by
     question."""
     listed = not isinstance(domain, Form) and domain.size <= MOST_LISTED

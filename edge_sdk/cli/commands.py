@@ -18,6 +18,7 @@ from edge_sdk.campaigns.files import campaign_file, naming
 from edge_sdk.cli.joining import find
 from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
+from edge_sdk.errors import NotJoined
 from edge_sdk.store.files import write_new
 from protocol import exact
 from protocol.campaign import unverified_campaign
@@ -62,7 +63,7 @@ def consent(options: argparse.Namespace) -> Printed:
             printed["class"] = terms.member_of
         if chosen is not None:
             printed["prior"] = [f"{label}: {weight}" for label, weight in chosen.items()]
-        if terms.enrolment == "enrolled" and not terms.coded:
+        if terms.enrolment == "enrolled" and not terms.has_code:
             printed["next"] = "hand the organisation this device's enrolment: enrolment ID FILE"
         return printed
 
@@ -129,6 +130,8 @@ def preview(options: argparse.Namespace) -> Printed:
         campaign_id = find(device, options.id)
         if options.prior is not None:
             return _declaration(device, campaign_id, options)
+        if options.level is not None:
+            raise Usage("--level needs --prior: leave it out, or name the counts with --prior")
         value = _answer(device, campaign_id, options.value) if options.value else None
         preview, terms = device.preview(campaign_id, value), device.terms(campaign_id)
         return {
@@ -225,7 +228,10 @@ def audit(options: argparse.Namespace) -> Printed:
                 f"there is no file {options.campaign!r}; for the id of a joined campaign, name the device's --store too"
             )
         with Device.open(options.store) as device:
-            campaign_id = find(device, options.campaign)
+            try:
+                campaign_id = find(device, options.campaign)
+            except NotJoined as error:
+                raise NotJoined(f"there is no file {options.campaign!r}, and {error}") from None
             # The questions that a device is asked are not shown before consent.
             shown = device.consented(campaign_id) or not device.terms(campaign_id).questions
             view = device.records.campaigns.find(campaign_id).view if shown else None
@@ -238,7 +244,7 @@ def audit(options: argparse.Namespace) -> Printed:
         "declared": exact.nats(certificate.declared_level),
         "audited": exact.nats(certificate.audited_level),
         **({} if certificate.ball_level is None else {"lip-ball": exact.nats(certificate.ball_level)}),
-        "prior": "own" if own_audit.uses_history else "uniform",
+        "prior": "your earlier answers" if own_audit.uses_history else "uniform",
         **({} if is_plain(views) else {"view": own_audit.view, "views": len(views)}),
         **as_json(own_audit.table, [views[own_audit.view].channel]),
     }
@@ -246,11 +252,6 @@ def audit(options: argparse.Namespace) -> Printed:
         return surveyed
     posterior = surveyed.pop("posterior")
     del surveyed["witnesses"]
-    for name in ("levels", "missing"):
-        rows = surveyed[name]
-        if isinstance(rows, dict):
-            column = "nats" if name == "levels" else "reason"
-            surveyed[name] = [{"name": key, column: value} for key, value in rows.items()]
     if isinstance(posterior, dict):
         surveyed |= {"probability_before": posterior["before"], "probability_after": posterior["after"]}
     return surveyed

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.files import campaign_file, closing_file, key_file, naming
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
-from edge_sdk.cli.output import Incomplete, Printed, Usage
+from edge_sdk.cli.output import Incomplete, Printed, Usage, readable_terms
 from edge_sdk.device import Device
 from edge_sdk.errors import AmbiguousCampaign, NotJoined
 from protocol import keys
@@ -141,11 +141,9 @@ def close(options: argparse.Namespace) -> Printed:
 
 
 def _terms(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
-    """Return the terms in the requested language; without ``--json``, leave out ``shown`` if it equals ``values``."""
+    """Return the terms in the requested language."""
     printed = device.terms(campaign_id, options.language).as_json()
-    if not options.json and printed["shown"] == printed["values"]:
-        del printed["shown"]
-    return printed
+    return printed if options.json else readable_terms(printed)
 
 
 def follow(options: argparse.Namespace) -> Printed:
@@ -194,10 +192,13 @@ def find(device: Device, beginning: str) -> bytes:
             "the id is empty: name the campaign by the beginning of its id, as the command 'ledger' lists it"
         )
     matches = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
-    if len(matches) != 1:
-        subject = "more than one joined campaign begins" if matches else "no joined campaign begins"
-        refusal = AmbiguousCampaign if matches else NotJoined
-        raise refusal(
-            f"the id of {subject} with the given digits: give more or other digits; the command 'ledger' lists the ids"
+    if not matches:
+        raise NotJoined(
+            "no joined campaign has an id that begins with the given text; the command 'ledger' lists the ids"
+        )
+    if len(matches) > 1:
+        raise AmbiguousCampaign(
+            "more than one joined campaign has an id that begins with the given digits: give more digits; the command "
+            "'ledger' lists the ids"
         )
     return matches[0]

@@ -20,10 +20,21 @@ Printed: TypeAlias = dict[str, object]
 
 NATS = {
     "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
-    "together", "changing", "forgotten",
+    "together", "changing", "forgotten", "levels", "questions", "caps",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "latest_recorded_time"}
-LABELS = {"leaves": "reports go to"}
+LABELS = {
+    "changing": "answers that change",
+    "fits_other": "reports that fit the answer, from people who give another answer, at least",
+    "fits_true": "reports that fit the answer, from people who give it",
+    "has_code": "code that waits to be redeemed",
+    "leaves": "reports go to",
+    "missing": "levels not computed",
+    "nats": "amount",
+    "next_attempt": "next attempt not before",
+    "times_lowered": "campaigns whose recorded time was lowered",
+    "together": "same answer everywhere",
+}
 """Names of values for people, where the name for scripts is not clear."""
 ROUNDED_UP = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
 """Probabilities that are rounded up, so that no disclosure is understated."""
@@ -48,27 +59,53 @@ class Incomplete(HalftruthError):
 
 
 def lines(printed: Printed) -> list[str]:
-    """Return the lines for people: a name and its value on each line, rows of a list indented."""
+    """Return the lines for people: a name and its value on each line, rows of a list or of a mapping indented."""
     printed_lines = []
     for name, value in printed.items():
-        label = LABELS.get(name, name.replace("_", " "))
-        if isinstance(value, list):
+        label = _label(name)
+        if isinstance(value, list | dict):
             printed_lines.append(f"{label}: {'none' if not value else ''}".rstrip())
-            printed_lines += [f"  {_row(item)}" for item in value]
+            rows = map(_row, value) if isinstance(value, list) else _rows(name, value)
+            printed_lines += [f"  {row}" for row in rows]
         else:
             printed_lines.append(f"{label}: {_shown(name, value)}")
     return printed_lines
 
 
+def readable_terms(terms: Printed) -> Printed:
+    """Return terms for people: without the promise in numbers, and without lists of labels that repeat or say nothing.
+
+    ``values`` is empty for a form, which lists the labels by question, and for more values than are listed. The line
+    ``answers`` describes both cases.
+    """
+    hidden = {"promise_numbers"} | {name for name in ("values", "shown") if not terms.get(name)}
+    if terms.get("shown") == terms.get("values"):
+        hidden.add("shown")
+    readable = {name: value for name, value in terms.items() if name not in hidden}
+    questions = terms.get("questions")
+    if isinstance(questions, list):
+        readable["questions"] = [readable_terms(question) for question in questions]
+    return readable
+
+
+def _label(name: str) -> str:
+    return LABELS.get(name, name.replace("_", " "))
+
+
+def _rows(name: str, mapping: dict[str, object]) -> list[str]:
+    """Return the rows of a mapping, whose keys are labels already and whose values are all of the kind ``name``."""
+    return [f"{label}: {_shown(name, value)}" for label, value in mapping.items()]
+
+
 def _row(item: object) -> str:
     if not isinstance(item, dict):
         return str(item)
-    return "  ".join(f"{name} {_shown(name, value)}" for name, value in item.items())
+    return "  ".join(f"{_label(name)} {_shown(name, value)}" for name, value in item.items())
 
 
 def _shown(name: str, value: object) -> str:
-    if isinstance(value, dict):
-        return _row(value)
+    if isinstance(value, tuple):
+        return "; ".join(map(str, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in NATS and isinstance(value, int | float | None):

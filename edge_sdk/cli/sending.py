@@ -6,6 +6,7 @@ __main__ defines the parser. The other commands for joined campaigns are in the 
 from __future__ import annotations
 
 import argparse
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ def _waiting(device: Device) -> list[dict[str, object]]:
             "to": " or ".join(upload.addresses) or "no address",
             "reason": upload.reason,
         }
-        if upload.failures and not upload.refused:
+        if upload.next_attempt > time.time() and not upload.refused:
             row["next_attempt"] = upload.next_attempt
         rows.append(row)
     return rows

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_sdk.budget.policy import BudgetPolicy
-from edge_sdk.cli.output import Printed, Usage
+from edge_sdk.cli.output import Printed, Usage, readable_terms
 from edge_sdk.device import Device
 from protocol import exact
 
@@ -43,7 +43,9 @@ def budget(options: argparse.Namespace) -> Printed:
                 stays = f"{cap_in_force} stays at {exact.in_nats(cap_in_force.nanonats)}"
                 print(f"edge_sdk: a cap can only be lowered: {stays}", file=sys.stderr)
         return {
-            "caps": [{"kind": cap.kind, "seconds": cap.seconds, "nats": cap.nats} for cap in device.budget.caps],
+            "caps": [{"kind": cap.kind, "seconds": cap.seconds, "nats": cap.nats} for cap in device.budget.caps]
+            if options.json
+            else {str(cap).removeprefix("the "): cap.nats for cap in device.budget.caps},
             "spent": device.budget.spent,
             "reserved": device.budget.reserved,
             "remaining": device.budget.remaining,
@@ -112,7 +114,7 @@ def run(options: argparse.Namespace) -> Printed:
     if not options.check:
         # execv replaces this process, so that the modules of the command line do not stay in memory for months.
         os.execv(sys.executable, [sys.executable, "-m", "edge_sdk.unit.daemon", str(options.configuration)])  # noqa: S606
-    return {**planned, **dry_run.tried(configuration)}
+    return {**(planned if options.json else readable_terms(planned)), **dry_run.tried(configuration)}
 
 
 def store(options: argparse.Namespace) -> str:

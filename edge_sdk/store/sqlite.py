@@ -38,6 +38,7 @@ APPLICATION = int.from_bytes(b"htru", "big")
 DEVICE_SECRET_BYTES = 32
 DATABASE_FILE = "store.db"
 WAIT_SECONDS = 10
+SYNCHRONOUS_FULL = 2
 PAGE_BYTES = 1024
 WAL_CHECKPOINT_PAGES = 256
 QUICK_PAGES = 512
@@ -285,8 +286,17 @@ class Store:
             StoreDamaged: the database is damaged.
         """
         names = ("journal_mode", "synchronous", "secure_delete", "user_version", "page_count")
-        facts: dict[str, str | int] = {name: self.rows(f"PRAGMA {name}")[0][0] for name in names}
-        facts["sqlite"] = sqlite3.sqlite_version
+        journal_mode, synchronous, secure_delete, version, page_count = (
+            self.rows(f"PRAGMA {name}")[0][0] for name in names
+        )
+        facts: dict[str, str | int] = {
+            "journal_mode": journal_mode,
+            "commits": "flushed to the disk" if synchronous == SYNCHRONOUS_FULL else "may be lost in a power failure",
+            "deleted bytes": "overwritten" if secure_delete == 1 else "not overwritten",
+            "store format": version,
+            "page_count": page_count,
+            "sqlite": sqlite3.sqlite_version,
+        }
         if self.hooks is not None:
             self.require_whole("integrity_check")
             facts |= {"integrity": "checked, no damage found"} | self.hooks.describe()
@@ -351,7 +361,7 @@ class Store:
                 if not has_error_code(error, "SQLITE_BUSY") or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
-        run("PRAGMA synchronous = FULL")
+        run(f"PRAGMA synchronous = {SYNCHRONOUS_FULL}")
         run("PRAGMA secure_delete = ON")
         # VACUUM must write no temporary copy to the disk.
         run("PRAGMA temp_store = MEMORY")

@@ -94,7 +94,7 @@ def test_a_campaign_file_can_be_audited_before_joining(folder, capsys):
     run(capsys, "consent", ident)
     run(capsys, "answer", ident, "bachelor")
     after = json.loads(run(capsys, "audit", ident[:6], "--json"))
-    assert after["prior"] == "own"
+    assert after["prior"] == "your earlier answers"
     assert after["posterior"]["before"] == pytest.approx(2 / 7)
     assert after["levels"]["ldp"] == 1.0
 
@@ -103,8 +103,8 @@ def test_the_audit_is_printed_for_people(folder, capsys):
     """Without --json each level is printed on a line in nats; for a level that is not computed, the line gives the
     reason."""
     shown = run(capsys, "audit", "c.campaign")
-    assert "name ldp  nats 1 nat" in shown
-    assert "name geo  reason the values have no distance" in shown
+    assert "  ldp: 1 nat\n" in shown
+    assert "  geo: the values have no distance" in shown
     assert "probability after: " in shown
     assert run(capsys, "audit", "ffff", code=1) == ""
     (folder / "bent.campaign").write_bytes(b"no campaign")

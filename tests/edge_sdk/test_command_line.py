@@ -124,7 +124,8 @@ def test_results_are_printed_in_lines_without_json(run_apart):
     ident = out.split()[1]
     assert run("consent", ident)[0] == 0
     assert "cost: 1 nat\nrepeated: no" in run("answer", ident, "none")[1]
-    assert "kind charge  nats 1 nat" in run("ledger")[1]
+    assert "kind charge  amount 1 nat" in run("ledger")[1]
+    assert "  lifetime cap: 8 nats\n" in run("budget")[1]
     assert "probability after: " in run("preview", ident)[1]
 
 
@@ -145,6 +146,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (75, "opens in", ("answer", later, "none")),
         (65, "not one of the campaign's 6 values", ("answer", ident, "SECRETVALUE")),
         (1, "no joined campaign", ("answer", "ffff", "SECRETVALUE")),
+        (1, "there is no file 'nothing', and no joined campaign", ("audit", "nothing")),
         (1, "beginning of its id", ("answer", "", "SECRETVALUE")),
         (1, "beginning of its id", ("consent", "")),
         (1, "beginning of its id", ("forget", "")),

@@ -263,9 +263,11 @@ def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) 
     capsys.readouterr()
     assert run("preview", own, "--prior", tmp_path / "prior.csv") == 0
     text = capsys.readouterr().out
-    assert "value none  before 40%  least_after" in text
+    assert "value none  before 40%  least after" in text
     assert "permanently" in text
     assert run("preview", own, "none", "--prior", tmp_path / "prior.csv") == 2
+    assert run("preview", own, "--level", 0.5) == 2
+    assert "--level needs --prior" in capsys.readouterr().err
     assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", 0.5, "--json") == 0
     assert json.loads(capsys.readouterr().out)["posteriors"][0]["most_after"] < 0.4 * 1.65
     assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", "nan") == 2

@@ -11,6 +11,7 @@ from math import prod
 import pytest
 
 from edge_sdk.__main__ import main
+from edge_sdk.cli.output import lines, readable_terms
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from edge_sdk.errors import ConsentMissing
 from edge_sdk.presentation import given_answers, questions
@@ -102,7 +103,7 @@ def test_the_asked_questions_are_shown_only_after_consent(open_device, view):
     assert device.preview(campaign_id) == other.preview(campaign_id)
     assert (terms.map, terms.view_description, terms.asked_names) == (None, "", ())
     assert [one.name for one in terms.questions] == ["vote", "age", "home"]
-    assert terms.questions[1].values == ("17", "18", "19", "skipped")
+    assert terms.questions[1].values == ("17", "18", "19")
     with pytest.raises(ConsentMissing):
         device.preview(campaign_id, WHOLE)
     device.consent(campaign_id)
@@ -165,6 +166,21 @@ def test_exposure_is_of_the_asked_questions(member, view):
     assert {name: level.nanonats for name, level in both.question_levels.items()} == {
         name: NAT * ((name in right) + (name in again)) for name in WHOLE
     }
+
+
+def test_people_see_each_list_of_labels_once(open_device):
+    """For people, the terms of a form list the labels by question, and a translation only where it differs."""
+    device = open_device()
+    campaign_id = device.join(in_german()).campaign_id
+    english, german = (
+        "\n".join(lines(readable_terms(device.terms(campaign_id, language).as_json()))) for language in ("en", "de")
+    )
+    for text in (english, german):
+        assert "values: none" not in text
+        assert "promise numbers" not in text
+        assert "values 17; 18; 19  skippable yes" in text
+    assert "values no; yes  skippable" in english
+    assert "values no; yes  shown nein; ja  skippable" in german
 
 
 def test_questions_are_shown_in_the_language_of_the_reader(open_device):

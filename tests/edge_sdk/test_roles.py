@@ -275,8 +275,8 @@ def test_a_choice_needs_priors_and_a_level(open_device) -> None:
     """A choice is refused for classes without priors, campaigns without classes, invalid levels, unknown values and
     negative counts."""
     device = open_device()
-    for data in (of_levels(), campaign()):
-        with pytest.raises(CampaignError, match="no classes with priors"):
+    for data, fault in ((of_levels(), "name the class"), (campaign(), "no classes of people: leave the class out")):
+        with pytest.raises(CampaignError, match=fault):
             device.choose_class(device.join(data).campaign_id, 1.0)
     joined = device.join(of_classes()).campaign_id
     with pytest.raises(NotionError):
