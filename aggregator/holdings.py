@@ -63,8 +63,8 @@ class VerifiedCampaign:
 
 
 class Holdings:
-    """The campaigns and keys of a study in a folder or bucket. Every method except ``known`` reads the latest
-    committed state."""
+    """The campaigns and keys of a study in a folder or bucket. Every method reads the latest committed state, except
+    ``cached_campaign``, because an ingest calls it for every chunk of reports."""
 
     def __init__(self, path: StoragePath) -> None:
         self.path = path
@@ -99,8 +99,8 @@ class Holdings:
         """
         return [self._open(listed, listed.name) for listed in self.listed()]
 
-    def known(self, campaign: str) -> VerifiedCampaign:
-        """Find a campaign by its id.
+    def cached_campaign(self, campaign: str) -> VerifiedCampaign:
+        """Return a campaign by its id, from memory after the first call.
 
         Args:
             campaign: the campaign's id, in hex.

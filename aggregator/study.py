@@ -155,7 +155,7 @@ class Study(Estimates):
             StudyError: the study has no such campaign.
         """
         campaign = unverified_closing(data).campaign_id.hex()
-        known = self.known(campaign)
+        known = self.cached_campaign(campaign)
         closes = open_closing(data, known.signed).closes
 
         def rows(table: DeltaTable) -> pa.Table:

@@ -103,7 +103,7 @@ def read_form(path: Path) -> DraftForm | None:
     return form_draft(analysis, name, form, dataclasses.replace(question, reports=_reports(analysis)), classes)
 
 
-def shortened_questions(path: Path, campaign_domain: Domain) -> list[str]:
+def bins_sentences_of_draft(path: Path, campaign_domain: Domain) -> list[str]:
     """Return a sentence for each numeric question of the form at ``path`` that gets fewer values than its author
     wrote; empty if the draft is not a form.
 

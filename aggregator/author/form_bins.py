@@ -28,7 +28,7 @@ from protocol.domain.domain import decimal_of
 LEAST_BINS, MOST_BINS = 4, 16
 """The smallest and the largest limit of the number of values of a numeric question in a pair."""
 
-EXACT = Fraction(3, 2)
+MOST_STEP_RATIO = Fraction(3, 2)
 """A step that ends exactly at the highest number is preferred if it is at most this times the shortest step."""
 
 
@@ -43,7 +43,7 @@ def with_bins(domain: NumberRange, limit: int) -> NumberRange:
         return domain
     steps = domain.size - 1
     shortest = math.ceil(steps / (limit - 1))
-    exact = (divisor for divisor in range(shortest, math.floor(shortest * EXACT) + 1) if steps % divisor == 0)
+    exact = (divisor for divisor in range(shortest, math.floor(shortest * MOST_STEP_RATIO) + 1) if steps % divisor == 0)
     factor = next(exact, shortest)
     step = factor * domain.step
     ends = (domain.low, domain.low + math.ceil(steps / factor) * step)

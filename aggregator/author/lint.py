@@ -35,7 +35,7 @@ HEAVY = 20.0
 LEAST_SHOWN = 1e-4
 """A smaller share is not printed in percent, because two decimals are too few for it."""
 
-APART = 0.05
+MOST_MEAN_SE = 0.05
 """Maximum standard error of the mean without a warning, as a part of the range: half the distance between two
 neighbouring deciles of people who are spread evenly."""
 
@@ -80,7 +80,7 @@ def _findings(campaign: Campaign) -> Iterator[str]:
             "(docs/GLOSSARY.md). A report may show the answer to somebody who can rule out the other answers"
         )
     if is_wave(campaign):
-        yield from _mean_off(campaign)
+        yield from _imprecise_mean(campaign)
     yield from _missing_facts(campaign)
     yield from _untranslated(campaign)
 
@@ -107,7 +107,7 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
         )
 
 
-def _mean_off(campaign: Campaign) -> Iterator[str]:
+def _imprecise_mean(campaign: Campaign) -> Iterator[str]:
     """Yield a warning for all people and for each class, if they use a wave channel and the minimum number of devices
     is too small even for the mean."""
     channels = class_channels(campaign.channel, len(campaign.classes)) if campaign.classes else (campaign.channel,)
@@ -123,11 +123,12 @@ def _mean_off(campaign: Campaign) -> Iterator[str]:
         # assumed to have equal sizes.
         line = np.linspace(0, 1, campaign.domain.size)
         variance = sum(expected_variance(decoder_of(channel), line, None) for channel in group) / len(group)
-        if (off := math.sqrt(variance / n)) > APART:
+        if (mean_se := math.sqrt(variance / n)) > MOST_MEAN_SE:
             yield (
-                f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {off:.0%} of "
-                f"the range, and that of a decile is larger: set minimum_reports to {_rounded(variance / APART**2):,}, "
-                f"at which the standard error of the mean is {APART:.0%} of the range"
+                f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {mean_se:.0%} "
+                "of the range, and that of a decile is larger: set minimum_reports to "
+                f"{_rounded(variance / MOST_MEAN_SE**2):,}, at which the standard error of the mean is "
+                f"{MOST_MEAN_SE:.0%} of the range"
             )
 
 

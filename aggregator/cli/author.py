@@ -11,7 +11,7 @@ import click
 
 from aggregator.author.audit import audit as audit_of
 from aggregator.author.audit import levels_request
-from aggregator.author.draft import read_draft, shortened_questions
+from aggregator.author.draft import bins_sentences_of_draft, read_draft
 from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.trade_off import trade_offs
@@ -44,7 +44,7 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     data = seal_campaign(campaign, key)
     with new_files.new_file(out) as file:
         file.write(data)
-    campaign_audit, warnings = audit_of(campaign), (*shortened_questions(draft, campaign.domain), *lint(campaign))
+    campaign_audit, warnings = audit_of(campaign), (*bins_sentences_of_draft(draft, campaign.domain), *lint(campaign))
     if as_json:
         facts = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
         printing.print_json(facts | {"audit": campaign_audit.as_json(), "warnings": list(warnings)})

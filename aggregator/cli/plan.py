@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from aggregator.author.classes import DraftClasses
-from aggregator.author.draft import read_classes, read_form, read_question, read_views, shortened_questions
+from aggregator.author.draft import bins_sentences_of_draft, read_classes, read_form, read_question, read_views
 from aggregator.author.form_section import DraftForm
 from aggregator.author.value_table import read_prior
 from aggregator.author.views_section import DEVICES
@@ -135,7 +135,7 @@ def plan(
                 raise click.UsageError(
                     "--bits, --within, --all and --plot need a single question, and the draft is a form: leave them out"
                 )
-            for note in shortened_questions(draft, form.form):
+            for note in bins_sentences_of_draft(draft, form.form):
                 printing.note(f"Note: {note}")
             _plan_form(form, form.question.reports if reports is None else reports, target_errors, as_json)
             return

@@ -32,4 +32,4 @@ def named_campaign(ctx: click.Context, name: str, trust: Path | None) -> Verifie
             "neither --study nor --trust is given: a campaign of a study needs --study, a signed file needs --trust"
         )
     study = Study.open(arguments.study_folder(ctx))
-    return study.known(study.campaign(name).id.hex())
+    return study.cached_campaign(study.campaign(name).id.hex())

@@ -41,9 +41,9 @@ class _StudyShard(Study):
         """Return all campaigns."""
         return self._study.listed()
 
-    def known(self, campaign: str) -> VerifiedCampaign:
+    def cached_campaign(self, campaign: str) -> VerifiedCampaign:
         """Return the campaign with this id."""
-        return self._study.known(campaign)
+        return self._study.cached_campaign(campaign)
 
     def registry(self, campaign: str) -> Registry:
         """Return all keys of a campaign."""
@@ -76,7 +76,7 @@ def part_tally(
     study = _StudyShard(
         pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, shard_count))
     )
-    signed = study.known(campaign).signed
+    signed = study.cached_campaign(campaign).signed
     tally = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
     return replace(tally, refused={})
 

@@ -25,7 +25,7 @@ _MONTHS = (1, 3, 6)
 _YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def fewer_bins(reports: int) -> int:
+def bin_count(reports: int) -> int:
     """Return the number of bins: half the cube root of the number of reports, at least 4 and at most ``BINS``.
 
     Narrower bins have intervals that are too wide to be useful: for 3,000 reports of a date within a year at 1 nat,

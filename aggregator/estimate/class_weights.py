@@ -105,11 +105,13 @@ def weigh(
     plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
     factors = reweighed.factors[members > 0]
     shares = tuple(group_shares(members, margin) for margin in margins)
-    prices = _prices(reweighed, plain, mean_features)
-    return reweighed, Weighting(tuple(margins), shares, float(factors.min()), float(factors.max()), *prices)
+    effects = _weighting_effects(reweighed, plain, mean_features)
+    return reweighed, Weighting(tuple(margins), shares, float(factors.min()), float(factors.max()), *effects)
 
 
-def _prices(reweighed: ReweighedDecoder, plain: ReweighedDecoder, mean_features: Floats) -> tuple[float, float, float]:
+def _weighting_effects(
+    reweighed: ReweighedDecoder, plain: ReweighedDecoder, mean_features: Floats
+) -> tuple[float, float, float]:
     """Return (design effect, largest number of people per report with weights, the same without weights).
 
     If a class uses the wave mechanism, single values have no unbiased estimate. Then the design effect is that of the

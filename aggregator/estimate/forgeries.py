@@ -150,20 +150,24 @@ def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, max_out
     """
     if max_outputs > 1:
         return _bernstein(float(np.abs(adds).max()), variance, math.log(1 / alpha) * max_outputs / n)
-    doubt = math.log(2 / alpha) / n
+    log_alpha_per_report = math.log(2 / alpha) / n
     sample_variance = max(float(mean_features @ adds**2) - float(mean_features @ adds) ** 2, 0.0)
     logarithm = math.log(4 / alpha)
     empirical_bound = math.inf
     if n > 1:
         empirical_bound = math.sqrt(2 * sample_variance * logarithm / (n - 1))
         empirical_bound += 7 * float(np.ptp(adds)) * logarithm / (3 * (n - 1))
-    return min(_bernstein(float(np.abs(adds).max()), variance, doubt), empirical_bound)
+    return min(_bernstein(float(np.abs(adds).max()), variance, log_alpha_per_report), empirical_bound)
 
 
-def _bernstein(furthest: float, variance: float, doubt: float) -> float:
-    """Return the limit of Bernstein's inequality for the mean of n addends; ``doubt`` is -ln(probability) / n."""
-    linear = furthest * doubt / 3
-    return linear + math.sqrt(linear**2 + 2 * variance * doubt)
+def _bernstein(furthest: float, variance: float, log_alpha_per_report: float) -> float:
+    """Return the limit of Bernstein's inequality for the mean of n addends.
+
+    Args:
+        log_alpha_per_report: -ln(probability) / n.
+    """
+    linear = furthest * log_alpha_per_report / 3
+    return linear + math.sqrt(linear**2 + 2 * variance * log_alpha_per_report)
 
 
 def _unbalanced(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:

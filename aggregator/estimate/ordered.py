@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aggregator.estimate import estimator, query
-from aggregator.estimate.bins import bin_starts, fewer_bins
+from aggregator.estimate.bins import bin_count, bin_starts
 from aggregator.estimate.ordered_campaign import has_mean, is_wave
 from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics
 from aggregator.estimate.range_statistics import RangeStatistics
@@ -99,5 +99,5 @@ def summary(tally: Tally, estimate: Estimate) -> OrderedStatistics:
         return OrderedStatistics(estimate, (), (), (), None, None, mean)
     ranges = RangeStatistics(tally, estimate)
     deciles = tuple(ranges.quantile(p) for p in DECILES)
-    bins = ranges.bins(bin_starts(campaign.domain, fewer_bins(estimate.reports)))
+    bins = ranges.bins(bin_starts(campaign.domain, bin_count(estimate.reports)))
     return OrderedStatistics(estimate, deciles, (), bins, None, None, mean)

@@ -123,10 +123,10 @@ def introduced(
     for number in np.unique(index[fields.valid & (index >= 0)]).tolist():
         campaign = names[number]
         rows = np.flatnonzero(fields.valid & (index == number))
-        if uploaded and study.known(campaign).signed.campaign.enrolment != "open":
+        if uploaded and study.cached_campaign(campaign).signed.campaign.enrolment != "open":
             result.ignored += len(rows)
             continue
-        fitting = _declares_as_required(fields.prior[rows], study.known(campaign).signed.campaign)
+        fitting = _declares_as_required(fields.prior[rows], study.cached_campaign(campaign).signed.campaign)
         result.refused[campaign, RefusalReason.MALFORMED] += int((~fitting).sum())
         rows = rows[fitting]
         usable = rows[_usable(fields.public[rows])]
@@ -195,7 +195,7 @@ def revoke(study: Holdings, keys: Mapping[str, NamedKeys], since: int) -> int:
         StudyError: a campaign has no such period, and no key was revoked; or the study cannot be written.
     """
     for campaign in keys:
-        known = study.known(campaign)
+        known = study.cached_campaign(campaign)
         last = known.signed.campaign.periods - 1
         if not 0 <= since <= last:
             valid = f"a period from 0 to {last}" if last else "period 0"

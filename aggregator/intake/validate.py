@@ -203,7 +203,7 @@ class _Verdicts:
             self.refuse(rows, ~revoked & ~registry.enrolled[index], RefusalReason.UNKNOWN_KEY)
             self.refuse(rows, revoked, RefusalReason.REVOKED_KEY)
             public[rows] = np.take(registry.public, index, axis=0)
-            self.view[rows] = assigned_views(self.study.known(self.names[campaign]).signed, public[rows])
+            self.view[rows] = assigned_views(self.study.cached_campaign(self.names[campaign]).signed, public[rows])
             self.channels[campaign] = ViewChannels.of(self.campaign_at(campaign))
         rows = self.undecided()
         self.pending.append(verifier.start(self.sealed.rows(rows), np.take(public, rows, axis=0)))
@@ -244,7 +244,7 @@ class _Verdicts:
 
     def campaign_at(self, index: int) -> Campaign:
         """Return a campaign by its index."""
-        return self.study.known(self.names[index]).signed.campaign
+        return self.study.cached_campaign(self.names[index]).signed.campaign
 
     def candidates(self, part: Integers) -> tuple[Integers, Candidates]:
         """Refuse reports with bad outputs; return the remaining rows with their outputs."""

@@ -75,7 +75,7 @@ class DrawnLine:
 
     Attributes:
         x, y: left end (or the middle if ``centred``) and baseline.
-        leads: the link that a click opens; empty for no link.
+        link: the link that a click opens; empty for no link.
     """
 
     x: float
@@ -83,7 +83,7 @@ class DrawnLine:
     text: str
     style: LetterStyle
     centred: bool = False
-    leads: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _qr(content: PosterContent, scale: float) -> _PosterSection:
     boxes = [replace(box, y=box.y + top) for box in boxes]
     high = max(high + top + 5.0 * scale, above + side + quiet)
     link, high = block(
-        content.link, LetterStyle(10 * min(scale, 1.0), mono=True), EDGE, COLUMN, high, leads=content.link
+        content.link, LetterStyle(10 * min(scale, 1.0), mono=True), EDGE, COLUMN, high, link=content.link
     )
     return _PosterSection(high, (*lines, *link), tuple(boxes), (EDGE, above, side))
 
@@ -224,13 +224,13 @@ def _foot(content: PosterContent, scale: float) -> _PosterSection:
 
 
 def block(
-    text: str, style: LetterStyle, x: float, wide: float, top: float, leads: str = ""
+    text: str, style: LetterStyle, x: float, wide: float, top: float, link: str = ""
 ) -> tuple[tuple[DrawnLine, ...], float]:
     """Return the lines of a text that begins at ``top``, and the position of the text's lower end."""
     lines = []
     y = top
     for words in _wrapped(text, style, wide):
-        lines.append(DrawnLine(x, y + 0.93 * style.size * POINT, words, style, leads=leads))
+        lines.append(DrawnLine(x, y + 0.93 * style.size * POINT, words, style, link=link))
         y += style.line
     return tuple(lines), y
 

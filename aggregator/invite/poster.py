@@ -100,7 +100,7 @@ def draw_lines(axes: Axes, lines: Iterable[DrawnLine]) -> None:
             ha="center" if line.centred else "left",
             va="baseline",
             parse_math=False,
-            url=line.leads or None,
+            url=line.link or None,
         )
 
 

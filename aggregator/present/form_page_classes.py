@@ -16,7 +16,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.present.forms import PLACES
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.page_parts import scrolled
-from aggregator.present.shown_changes import between, points
+from aggregator.present.shown_changes import interval_in_points, percentage_points
 from aggregator.present.shown_shares import interval_text, percent
 from protocol.campaign import SignedCampaign
 
@@ -78,8 +78,8 @@ def _question(name: str, comparison: FormClasses, confidence: float) -> Html:
             interval = tag("small", interval_text(shares.low[x], shares.high[x], PLACES))
             cells.append(tag("td", percent(float(shares.share[x]), PLACES), interval))
         for difference in comparison.differences:
-            text = points(difference.raw[x], PLACES)
-            interval = tag("small", between(difference.low[x], difference.high[x], PLACES))
+            text = percentage_points(difference.raw[x], PLACES)
+            interval = tag("small", interval_in_points(difference.low[x], difference.high[x], PLACES))
             cells.append(tag("td", tag("strong", text) if x in difference.significant else text, interval))
         rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
     reports = ", ".join(f"{estimate.counted} of {side}" for side, estimate in comparison.sides)

@@ -18,7 +18,7 @@ from aggregator.estimate.interval_estimates import DIFFERENCE_COLUMNS, SHARE_COL
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.shown_changes import between, points
+from aggregator.present.shown_changes import interval_in_points, percentage_points
 from aggregator.present.shown_shares import HALF_THE_SUM, interval_text, percent
 from aggregator.present.table import new_table
 
@@ -113,9 +113,9 @@ def form_difference_table(difference: FormDifference, questions: Sequence[str]) 
             *map(Text, label),
             percent(difference.before[x], PLACES),
             percent(difference.after[x], PLACES),
-            points(difference.raw[x], PLACES),
-            between(difference.low[x], difference.high[x], PLACES),
-            between(difference.simultaneous_low[x], difference.simultaneous_high[x], PLACES),
+            percentage_points(difference.raw[x], PLACES),
+            interval_in_points(difference.low[x], difference.high[x], PLACES),
+            interval_in_points(difference.simultaneous_low[x], difference.simultaneous_high[x], PLACES),
             style="bold" if x in significant else "",
         )
     return table

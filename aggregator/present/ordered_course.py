@@ -16,7 +16,7 @@ from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, rows_of, value_text
-from aggregator.present.shown_changes import MINUS, between, points
+from aggregator.present.shown_changes import MINUS, interval_in_points, percentage_points
 from aggregator.present.shown_shares import percent, query_texts, significant
 from aggregator.present.table import new_table
 
@@ -107,7 +107,7 @@ def _differences(course: OrderedCourse) -> Table:
 def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
     """Return a difference and its interval as texts, with their unit."""
     if shift.kind not in ("quantile", "mean"):
-        return points(shift.difference, 1), between(shift.low, shift.high, 1)
+        return percentage_points(shift.difference, 1), interval_in_points(shift.low, shift.high, 1)
     unit = unit_of(course.domain)
     numbers = [shift.difference, shift.low, shift.high]
     if shift.kind == "quantile" and all(float(number).is_integer() for number in numbers):

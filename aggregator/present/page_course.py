@@ -16,13 +16,13 @@ from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.shown_changes import (
     basis,
-    between,
     change_interval_name,
     change_intervals,
     dates,
     foremost,
+    interval_in_points,
+    percentage_points,
     places_of,
-    points,
 )
 from aggregator.present.shown_shares import district_name, percent
 
@@ -65,8 +65,8 @@ def course_section(trend: Trend) -> list[Html]:
                     (
                         change.after.label(x),
                         *(percent(side.unbiased()[x], 1) for side in (change.before, change.after)),
-                        points(change.raw[x], places),
-                        between(low[x], high[x], places),
+                        percentage_points(change.raw[x], places),
+                        interval_in_points(low[x], high[x], places),
                         "significant" if x in change.significant else "",
                     )
                     for x in shown
@@ -87,8 +87,8 @@ def _changed_districts(trend: Trend, districts: DistrictDifference) -> Html:
     names = trend.change.names if trend.change is not None else ()
     rows = [
         [districts.labels[z], *(percent(float(side[z]), places) for side in (districts.before, districts.after)),
-         points(float(districts.raw[z]), places),
-         between(float(districts.simultaneous_low[z]), float(districts.simultaneous_high[z]), places)]
+         percentage_points(float(districts.raw[z]), places),
+         interval_in_points(float(districts.simultaneous_low[z]), float(districts.simultaneous_high[z]), places)]
         for z in shown
     ]  # fmt: skip
     confidence = f"{100 * latest.confidence:.4g}% for all together"

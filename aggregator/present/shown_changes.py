@@ -120,7 +120,7 @@ def places_of(difference: Difference | DistrictDifference, shown: Iterable[int])
     return min(max(1, 1 - math.floor(math.log10(100 * min(errors)))), 4) if errors else 1
 
 
-def points(difference: float, places: int) -> str:
+def percentage_points(difference: float, places: int) -> str:
     """Return a difference of shares in percentage points, with its sign; a dash if the difference is unknown."""
     if math.isnan(difference):
         return "-"
@@ -128,9 +128,9 @@ def points(difference: float, places: int) -> str:
     return text[1:] if float(text) == 0 else text.replace("-", MINUS)
 
 
-def between(low: float, high: float, places: int) -> str:
-    """Return the interval of a difference as text."""
-    return "-" if math.isnan(low) else f"{points(low, places)} to {points(high, places)}"
+def interval_in_points(low: float, high: float, places: int) -> str:
+    """Return the interval of a difference of shares, in percentage points."""
+    return "-" if math.isnan(low) else f"{percentage_points(low, places)} to {percentage_points(high, places)}"
 
 
 def dates(campaign: Campaign, span: Span) -> tuple[str, str]:

@@ -20,11 +20,11 @@ from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
 from aggregator.present.shown_changes import (
-    between,
     comparison_title,
     foremost_regions,
+    interval_in_points,
+    percentage_points,
     places_of,
-    points,
     selection_of_regions,
     title_with_class,
 )
@@ -117,7 +117,7 @@ def _course(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> None:
         change = trend.change.at(region.resolution)
         places = places_of(change, [x] if trend.change.coarser else range(len(change.raw)))
         near, far = (change.low, change.high) if pointwise else (change.simultaneous_low, change.simultaneous_high)
-        words = f"{points(change.raw[x], places)}  ({between(near[x], far[x], places)})"
+        words = f"{percentage_points(change.raw[x], places)}  ({interval_in_points(near[x], far[x], places)})"
         colour = TRUTH if x in change.significant else INK
         axes.annotate(
             words, (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points", size=8, color=colour
@@ -179,10 +179,10 @@ def draw_difference(difference: Difference, path: Path) -> None:
     right.set_xlim(-1.1 * far, 1.1 * far)
     beside = right.get_yaxis_transform()
     for place, number in enumerate(raw):
-        words = points(number, digits)
+        words = percentage_points(number, digits)
         right.text(1.1, place, words, transform=beside, va="center", ha="right", size=8.5, color=INK)
     right.set_title("difference, percentage points", size=9.5, loc="left", color=INK)
-    right.xaxis.set_major_formatter(FuncFormatter(lambda part, _: points(part, 0 if far > 0.1 else 1)))
+    right.xaxis.set_major_formatter(FuncFormatter(lambda part, _: percentage_points(part, 0 if far > 0.1 else 1)))
     for axes in (left, right):
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
         axes.tick_params(labelsize=8.5)

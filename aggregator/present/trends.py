@@ -25,14 +25,14 @@ from aggregator.present.document import COLUMNS, csv_text
 from aggregator.present.shown_changes import (
     BY_RESOLUTION,
     basis,
-    between,
     change_interval_name,
     change_intervals,
     comparison_title,
     dates,
     foremost,
+    interval_in_points,
+    percentage_points,
     places_of,
-    points,
     selection_of_changes,
     significant_regions,
     title_with_class,
@@ -109,9 +109,9 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
         if trend is not None:
             cells.append(course([float(known.unbiased()[x]) for _, known in trend.known]))
         cells += [percent(side.unbiased()[x], places) for side in (difference.before, difference.after)]
-        cells += [points(difference.raw[x], places), between(low[x], high[x], places)]
+        cells += [percentage_points(difference.raw[x], places), interval_in_points(low[x], high[x], places)]
         if truths is not None and truths[0] is not None and truths[1] is not None:
-            cells.append(points(float(truths[1][x] - truths[0][x]), places))
+            cells.append(percentage_points(float(truths[1][x] - truths[0][x]), places))
         table.add_row(*map(Text, [*cells, "*" if x in significant else ""]))
     return table
 
@@ -127,8 +127,8 @@ def _add_districts(table: Table, difference: Difference, districts: DistrictDiff
         cells = [districts.labels[z], *([""] if in_course else [])]
         cells += [percent(side[z], places) for side in (districts.before, districts.after)]
         cells += [
-            points(districts.raw[z], places),
-            between(districts.simultaneous_low[z], districts.simultaneous_high[z], places),
+            percentage_points(districts.raw[z], places),
+            interval_in_points(districts.simultaneous_low[z], districts.simultaneous_high[z], places),
         ]
         cells += [""] * (len(table.columns) - len(cells) - 1)
         table.add_row(*map(Text, [*cells, "*"]))
@@ -163,8 +163,8 @@ def steps_table(trend: Trend) -> Table | Text:
                 *(percent(float(side[z]), places) for side in (difference.before, difference.after)),
             ]
             cells += [
-                points(float(difference.raw[z]), places),
-                between(difference.simultaneous_low[z], difference.simultaneous_high[z], places),
+                percentage_points(float(difference.raw[z]), places),
+                interval_in_points(difference.simultaneous_low[z], difference.simultaneous_high[z], places),
             ]
             table.add_row(*map(Text, cells))
     lines = [f"significant changes between spans: {len(changes):,}, by {confidence} intervals for all steps together"]
@@ -200,8 +200,9 @@ def value_table(trend: Trend, region: Region) -> Table:
     if trend.change is not None:
         change = trend.change.at(region.resolution)
         lines.append(
-            f"change from {trend.change.names[0]} to {trend.change.names[1]}: {points(change.raw[x], places)} "
-            f"percentage points ({between(change.low[x], change.high[x], places)}); {basis(trend.change)}"
+            f"change from {trend.change.names[0]} to {trend.change.names[1]}: "
+            f"{percentage_points(change.raw[x], places)} percentage points "
+            f"({interval_in_points(change.low[x], change.high[x], places)}); {basis(trend.change)}"
         )
     table.caption = Text("\n".join(lines))
     return table

@@ -34,7 +34,7 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import lip_response, randomized_response
 from aggregator.intake.ingest import ingest
 from aggregator.present.page import digest
-from aggregator.present.shown_changes import points
+from aggregator.present.shown_changes import percentage_points
 from aggregator.present.trends import course
 from aggregator.storage.tables import StudyError
 from aggregator.study import Study
@@ -315,7 +315,7 @@ def test_spans_of_periods_are_compared(survey_folder):
         in_study(survey_folder, "estimate", "education", "--by", "period", "--periods", "0-1,2-4", "--json").stdout
     )
     assert [row["reports"] for row in found["spans"]] == [150, 151]
-    shown = points(found["change"]["values"][2]["difference"], 1)
+    shown = percentage_points(found["change"]["values"][2]["difference"], 1)
     assert shown in result.stdout
 
 
@@ -329,7 +329,7 @@ def test_a_trend_is_drawn_and_on_the_page(survey_folder, tmp_path):
     text = report.read_text(encoding="utf-8")
     section = text.split('id="course"')[1].split("</section>")[0]
     for row in change["values"]:
-        near = points(row["difference"], 1)[:4]
+        near = percentage_points(row["difference"], 1)[:4]
         assert re.search(f">{re.escape(near)}", section)
     assert section.count("<img ") == 1
     assert "too few devices" in section
@@ -421,7 +421,7 @@ def test_the_trend_of_one_value_has_its_intervals_and_changes(survey_folder, tmp
     words = ("estimate", "education", "--by", "period", "--value", "secondary")
     text = in_study(survey_folder, *words).stdout
     assert "too few devices" in text
-    assert f"{points(change['difference'], 1)[:4]}" in text
+    assert f"{percentage_points(change['difference'], 1)[:4]}" in text
     rows = list(csv.DictReader(io.StringIO(in_study(survey_folder, *words, "--format", "csv").stdout)))
     assert [(row["periods"], row["value"]) for row in rows] == [(period, "secondary") for period in "0124"]
 
@@ -445,7 +445,7 @@ def test_a_trend_shows_the_true_shares_of_a_rehearsal(survey_folder, tmp_path):
     text = in_study(
         survey_folder, "estimate", "education", "--by", "period", *each, "--plot", tmp_path / "t.png"
     ).stdout
-    assert points(20 / 150, 1) in text
+    assert percentage_points(20 / 150, 1) in text
     assert "total variation" in text
     alike = course_of(survey_folder, "--truth", files[0])
     assert {row["values"][3]["truth"] for row in alike["spans"] if row["values"]} == {36 / 150}
@@ -464,7 +464,7 @@ def test_a_course_is_drawn_in_characters():
 
 def test_percentage_points_have_a_sign_unless_they_are_zero():
     """Differences in percentage points have a sign; one that rounds to zero has none, and a missing one is a dash."""
-    assert [points(x, 1) for x in (0.012, -0.012, 0.0001, -0.0001, float("nan"))] == [
+    assert [percentage_points(x, 1) for x in (0.012, -0.012, 0.0001, -0.0001, float("nan"))] == [
         "+1.2",
         "\N{MINUS SIGN}1.2",
         "0.0",

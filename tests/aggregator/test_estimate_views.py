@@ -29,7 +29,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.present.markup import label
 from aggregator.present.page import page
-from aggregator.present.shown_changes import foremost_regions, points
+from aggregator.present.shown_changes import foremost_regions, percentage_points
 from aggregator.present.trend_plot import draw_difference, draw_trend
 from aggregator.present.trends import change_csv, change_table, steps_table, trend_csv, value_table
 from protocol.campaign import Campaign, SignedCampaign
@@ -401,7 +401,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     assert "inside each district, the distribution nearest to the unbiased estimates; " in text
     section = text.split('id="course"')[1].split("</section>")[0]
     assert label(last) in section
-    assert points(float(squares.raw[3]), 1)[:4] in section
+    assert percentage_points(float(squares.raw[3]), 1)[:4] in section
     for draw, drawn in ((draw_trend, found), (draw_difference, found.change)):
         draw(drawn, tmp_path / "drawn.png")
         assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
@@ -430,7 +430,7 @@ def test_the_course_of_a_named_district_has_its_rows_only():
     console.print(value_table(one, region))
     text = console.export_text()
     assert name in text
-    assert points(float(alone.raw[3]), 1)[:4] in text
+    assert percentage_points(float(alone.raw[3]), 1)[:4] in text
     answer = value_share(campaign, tallies[0], 3, resolution="3")
     assert answer.raw == pytest.approx(float(among.before[3]))
 

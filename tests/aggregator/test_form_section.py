@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.author.draft import DraftError, read_draft, read_form, read_question, shortened_questions
+from aggregator.author.draft import DraftError, bins_sentences_of_draft, read_draft, read_form, read_question
 from aggregator.author.lint import lint
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.method import MethodRefused
@@ -208,7 +208,7 @@ def test_a_number_in_a_pair_gets_a_longer_step(
     assert isinstance(campaign.domain, Form)
     age = campaign.domain.questions[0]
     assert age.domain == NumberRange.of(17, high, step)
-    notes = shortened_questions(draft, campaign.domain)
+    notes = bins_sentences_of_draft(draft, campaign.domain)
     chosen = step > 1 and "bins" not in entry
     assert len(notes) == chosen
     if not chosen:
