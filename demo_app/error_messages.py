@@ -83,8 +83,8 @@ def message_of(error: BaseException) -> ErrorMessage:
 
 
 def detail_after(body: str, detail: str) -> str:
-    """Return an error's English text as it is shown after ``body``, with words that announce it unless ``body`` does,
-    by a colon at its end; "" without such a text."""
+    """Return the error's English text to append to ``body``: after a short introduction, or alone if ``body`` ends
+    with a colon. "" if the error has no text."""
     if not detail or body.endswith(":"):
         return detail
     return say("dialog.detail") + f" {detail}"
