@@ -59,11 +59,11 @@ Builder.load_string("""
         role: "small"
         colour: "muted"
     Counted:
-        filled: root.filled
+        filled: root.truth_dots
         caption: root.truth_text
         called: root.name + ":truth"
     Counted:
-        filled: root.hidden
+        filled: root.wrong_dots
         caption: root.wrong_text
         called: root.name + ":wrong"
 
@@ -202,13 +202,13 @@ class Chances(BoxLayout):
         fits_true: the probability that a report fits the answer if the answer is true; its text is rounded up.
         fits_other: the least probability that a report fits the answer if another answer is true; its text is rounded
             down.
-        filled, hidden: the number of filled dots for ``fits_true`` and for ``fits_other``.
+        truth_dots, wrong_dots: the number of filled dots for ``fits_true`` and for ``fits_other``.
     """
 
     fits_true = ObjectProperty(Fraction(0))
     fits_other = ObjectProperty(Fraction(0))
-    filled = NumericProperty(0)
-    hidden = NumericProperty(0)
+    truth_dots = NumericProperty(0)
+    wrong_dots = NumericProperty(0)
     truth_text = StringProperty("")
     wrong_text = StringProperty("")
     name = StringProperty("chances")
@@ -219,11 +219,11 @@ class Chances(BoxLayout):
         self._update()
 
     def _update(self, *_: object) -> None:
-        self.filled = ceil(100 * self.fits_true)
-        self.hidden = floor(100 * self.fits_other)
+        self.truth_dots = ceil(100 * self.fits_true)
+        self.wrong_dots = floor(100 * self.fits_other)
         rare = 0 < 100 * self.fits_true < 1
-        self.truth_text = say("chances.rare" if rare else "chances.truth", count=self.filled)
-        self.wrong_text = say("chances.wrong" if self.hidden else "chances.unfit", count=self.hidden)
+        self.truth_text = say("chances.rare" if rare else "chances.truth", count=self.truth_dots)
+        self.wrong_text = say("chances.wrong" if self.wrong_dots else "chances.unfit", count=self.wrong_dots)
 
 
 class Portion(BoxLayout):

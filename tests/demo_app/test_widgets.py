@@ -338,7 +338,7 @@ def test_a_small_probability_is_shown_as_fewer_than_one(gallery: Screen) -> None
         (1.0, 100, "on average at most 100 send"),
     ):
         gallery.call(f"setattr({chances}, 'fits_true', {truth})")
-        assert gallery.read("chances", "filled") == filled
+        assert gallery.read("chances", "truth_dots") == filled
         assert gallery.read("chances:truth", "text").startswith(f"Of 100 people with this answer, {words}")
 
 
