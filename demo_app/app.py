@@ -39,7 +39,7 @@ from edge_sdk.errors import StoreError
 
 if TYPE_CHECKING:  # imported at run time only when something is sent
     from demo_app.content.authors import LinkContent
-    from demo_app.content.campaign import Agreement
+    from demo_app.content.campaign import TermsContent
     from demo_app.content.post import Delivery
 
 T = TypeVar("T")
@@ -315,8 +315,8 @@ class HalftruthApp(App):
                 lambda invitation: self.do(lambda model: model.accept(invitation), joined),
             )
 
-        def joined(agreement: Agreement) -> None:
-            self.go("terms", agreement.card.campaign_id, fresh=True)
+        def joined(content: TermsContent) -> None:
+            self.go("terms", content.summary.campaign_id, fresh=True)
 
         self.do(lambda model: model.link(text), shown)
 

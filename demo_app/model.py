@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from demo_app.content.authors import Author, LinkContent
 from demo_app.content.budget import BudgetContent
-from demo_app.content.campaign import Agreement, Overview, QuestionContent
+from demo_app.content.campaign import Overview, QuestionContent, TermsContent
 from demo_app.content.declaration import Statement
 from demo_app.error_messages import NotAFile, NotTrusted
 from demo_app.texts import spaced
@@ -126,7 +126,7 @@ class Model:
         self._device.trust_author(author_key(line))
         return self.authors()
 
-    def trust_author_of(self, campaign_id: bytes, name: str) -> Agreement:
+    def trust_author_of(self, campaign_id: bytes, name: str) -> TermsContent:
         """Trust the author of a joined campaign for all campaigns, and return the terms of this campaign.
 
         Args:
@@ -137,7 +137,7 @@ class Model:
         from edge_sdk.presentation import named_author
 
         self._device.trust_author(named_author(self._device, campaign_id, name))
-        return self.agreement(campaign_id)
+        return self.terms(campaign_id)
 
     def distrust(self, public: bytes) -> tuple[Author, ...]:
         """Stop trusting an author, and return the trusted authors. Campaigns joined before stay joined."""
@@ -177,7 +177,7 @@ class Model:
 
         return download.fetch_campaign(url, campaign_id, self._opener)
 
-    def read(self, path: str | os.PathLike[str]) -> Agreement:
+    def read(self, path: str | os.PathLike[str]) -> TermsContent:
         """Join the campaign in a file, and return its terms.
 
         Raises:
@@ -193,7 +193,7 @@ class Model:
             raise NotAFile("the text is not the name of a file") from None
         return self.join(data)
 
-    def join(self, data: bytes, url: str | None = None) -> Agreement:
+    def join(self, data: bytes, url: str | None = None) -> TermsContent:
         """Join a signed campaign, and return its terms.
 
         Args:
@@ -208,7 +208,7 @@ class Model:
         signed_by = signer(data)
         if not any(author.fingerprint_text.startswith(signed_by) for author in self._device.trusted):
             raise NotTrusted(spaced(signed_by))
-        return self.agreement(self._device.join(data, url).campaign_id)
+        return self.terms(self._device.join(data, url).campaign_id)
 
     def link(self, text: str) -> LinkContent:
         """Return the content of a link that the person pasted or opened; nothing is sent.
@@ -230,14 +230,14 @@ class Model:
 
         return download.fetch_invited(read_link(text), self._opener)
 
-    def accept(self, invitation: Invitation) -> Agreement:
+    def accept(self, invitation: Invitation) -> TermsContent:
         """Join the campaign of a link, trust its author for this campaign only, and return its terms.
 
         Raises:
             BudgetRefused, OutsideSchedule, InvitationRefused
             BadData: at the stage that fails.
         """
-        return self.agreement(self._device.accept(invitation).campaign_id)
+        return self.terms(self._device.accept(invitation).campaign_id)
 
     def set_address(self, campaign_id: bytes, url: str) -> OutboxContent:
         """Set the address for the reports of a campaign that names none, and return the outbox.
@@ -248,9 +248,9 @@ class Model:
         self._device.set_address(campaign_id, url)
         return self.outbox()
 
-    def agreement(self, campaign_id: bytes) -> Agreement:
+    def terms(self, campaign_id: bytes) -> TermsContent:
         """Return the terms of a joined campaign."""
-        return Agreement.of(self._device, campaign_id, self._now())
+        return TermsContent.of(self._device, campaign_id, self._now())
 
     def statement(self, campaign_id: bytes, prior: Mapping[str, int], level: float | None = None) -> Statement:
         """Return the statement that these weights and a personal level would declare, with its posteriors and cost.

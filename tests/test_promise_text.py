@@ -210,5 +210,5 @@ def test_the_app_writes_factors_as_its_language_does(nats: float, english: str, 
     power of ten."""
     for language, words in {"en": english, "de": german}.items():
         texts.use_language(language)
-        assert texts.times(nats) == words
+        assert texts.factor_text(nats) == words
     texts.use_language("en")

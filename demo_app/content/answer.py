@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from demo_app.content.campaign import CampaignCard
+from demo_app.content.campaign import CampaignSummary
 from demo_app.texts import language
 from edge_sdk import Device
 
@@ -46,7 +46,7 @@ class Review:
         repeated: True if the report was already made before.
     """
 
-    card: CampaignCard
+    summary: CampaignSummary
     kind: str
     value: str = field(repr=False)
     group: str = field(repr=False)
@@ -87,7 +87,7 @@ class Review:
             (envelope for envelope in waiting if receipt is not None and envelope.data == receipt.envelope), None
         )
         return cls(
-            CampaignCard.of(device, campaign_id, now),
+            CampaignSummary.of(device, campaign_id, now),
             device.campaign(campaign_id).domain.kind,
             value,
             preview.group,
@@ -122,7 +122,7 @@ class CampaignAnswers:
         counted: for each value, True if the study counted its latest report; None if the study was not asked.
     """
 
-    card: CampaignCard
+    summary: CampaignSummary
     kind: str
     values: tuple[GivenAnswer, ...] = field(repr=False)
     spent: float = field(repr=False)
@@ -142,7 +142,11 @@ class CampaignAnswers:
         kind = kept_kind(device, campaign_id)
         addresses = device.addresses(campaign_id)
         return cls(
-            CampaignCard.of(device, campaign_id, now), kind, tuple(given_answers(device, campaign_id)), spent, addresses
+            CampaignSummary.of(device, campaign_id, now),
+            kind,
+            tuple(given_answers(device, campaign_id)),
+            spent,
+            addresses,
         )
 
 

@@ -45,7 +45,7 @@ class QuestionNames:
 
 
 @dataclass(frozen=True)
-class CampaignCard:
+class CampaignSummary:
     """A joined campaign in a list.
 
     Attributes:
@@ -73,8 +73,8 @@ class CampaignCard:
     unit: str = ""
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes, now: int) -> CampaignCard:
-        """Return the card of a joined campaign; ``now`` is in UTC seconds."""
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> CampaignSummary:
+        """Return the summary of a joined campaign; ``now`` is in UTC seconds."""
         from edge_sdk.presentation import answers_left, label_translations, unit_of
 
         terms = device.terms(campaign_id, language())
@@ -122,7 +122,7 @@ def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]
 class Overview:
     """The first screen: joined campaigns, the budget, and the number of waiting envelopes."""
 
-    cards: tuple[CampaignCard, ...]
+    campaigns: tuple[CampaignSummary, ...]
     budget: BudgetContent
     waiting: int
 
@@ -131,11 +131,11 @@ class Overview:
         """Return the content of the first screen; campaigns that ask for an answer come first, then those without
         consent."""
         order = (OPEN, NEW, ANSWERED, UPCOMING, OVER)
-        cards = sorted(
-            (CampaignCard.of(device, campaign_id, now) for campaign_id in device.campaigns),
-            key=lambda card: (order.index(card.state), card.closes),
+        campaigns = sorted(
+            (CampaignSummary.of(device, campaign_id, now) for campaign_id in device.campaigns),
+            key=lambda campaign: (order.index(campaign.state), campaign.closes),
         )
-        return cls(tuple(cards), BudgetContent.of(device), len(device.outbox))
+        return cls(tuple(campaigns), BudgetContent.of(device), len(device.outbox))
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Strength:
 
 
 @dataclass(frozen=True)
-class Fitting:
+class RandomChoice:
     """The random choice that the device can make of a person's class or statement.
 
     Attributes:
@@ -167,7 +167,7 @@ class Fitting:
     strengths: tuple[Strength, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes) -> Fitting | None:
+    def of(cls, device: Device, campaign_id: bytes) -> RandomChoice | None:
         """Return the possible choices in a joined campaign; None if there is nothing to choose."""
         from edge_sdk.presentation import answers_for_choice, can_choose_class
 
@@ -193,11 +193,11 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class TermsContent:
     """The terms of a campaign: organisation, question, purpose, schedule and maximum cost.
 
     Attributes:
-        card: the campaign in a list.
+        summary: the campaign in a list.
         terms: the terms that the device computes from the signed campaign.
         questions: all questions of a form, or the only question.
         preview: the preview of one report, for the answer that the report can make most probable.
@@ -206,12 +206,13 @@ class Agreement:
         author: the fingerprint of the key that signed the campaign.
         trusted: True if the person accepts all campaigns of this author.
         budget: the current budget.
-        fits: True if the worst case fits into the remaining budget.
-        fitting: the random choice that the device can make of a class or statement; None if there is nothing to choose.
+        within_budget: True if the worst case fits into the remaining budget.
+        random_choice: the random choice that the device can make of a class or statement; None if there is nothing to
+            choose.
         statement: the public statement on how likely each answer is; None if the campaign does not ask for it.
     """
 
-    card: CampaignCard
+    summary: CampaignSummary
     terms: Terms
     questions: tuple[AnswerChoices, ...]
     preview: Preview
@@ -220,19 +221,19 @@ class Agreement:
     author: str
     trusted: bool
     budget: BudgetContent
-    fits: bool
-    fitting: Fitting | None
+    within_budget: bool
+    random_choice: RandomChoice | None
     statement: Statement | None
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes, now: int) -> Agreement:
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> TermsContent:
         """Return the terms of a joined campaign."""
         from edge_sdk.presentation import fingerprint_of, questions
 
         terms, budget = device.terms(campaign_id, language()), BudgetContent.of(device)
         campaign = device.campaign(campaign_id)
         return cls(
-            CampaignCard.of(device, campaign_id, now),
+            CampaignSummary.of(device, campaign_id, now),
             terms,
             questions(device, campaign_id, language()),
             device.preview(campaign_id),
@@ -242,7 +243,7 @@ class Agreement:
             terms.author in {author.public for author in device.trusted},
             budget,
             terms.worst_case <= budget.remaining,
-            Fitting.of(device, campaign_id),
+            RandomChoice.of(device, campaign_id),
             Statement.of(device, campaign_id) if terms.declares_prior else None,
         )
 
@@ -257,7 +258,7 @@ class QuestionContent:
         member_of: the person's class, in the person's language; None for none.
     """
 
-    card: CampaignCard
+    summary: CampaignSummary
     purpose: str
     questions: tuple[AnswerChoices, ...]
     member_of: str | None
@@ -276,4 +277,4 @@ class QuestionContent:
         member_of = next(
             (class_terms.shown for class_terms in terms.classes if class_terms.name == terms.member_of), None
         )
-        return cls(CampaignCard.of(device, campaign_id, now), terms.purpose, asked_questions, member_of)
+        return cls(CampaignSummary.of(device, campaign_id, now), terms.purpose, asked_questions, member_of)

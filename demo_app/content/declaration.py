@@ -46,30 +46,30 @@ class Statement:
     Attributes:
         values: the answers, in the campaign's order.
         prior: the weights by label, for ``Device.consent``; None for a prior that was declared before.
-        holds: True if the prior was declared before and so cannot be changed.
+        declared_before: True if the prior was declared before and so cannot be changed.
         level: the level of an answer's protection, in nats: the campaign's, or a lower personal level.
         personal: True if the level is personal.
         worst_case: maximum cost of all answers together, in nats.
-        fits: True if the worst case fits into the remaining budget, or is reserved by consent already.
+        within_budget: True if the worst case fits into the remaining budget, or is reserved by consent already.
     """
 
     values: tuple[StatedValue, ...] = field(repr=False)
     prior: Mapping[str, int] | None = field(repr=False)
-    holds: bool
+    declared_before: bool
     level: float
     personal: bool
     worst_case: float
-    fits: bool
+    within_budget: bool
 
     @property
-    def even(self) -> bool:
+    def is_uniform(self) -> bool:
         """True if all answers are equally likely."""
         return len({value.before for value in self.values}) == 1
 
     @property
-    def typed(self) -> bool:
+    def can_be_typed(self) -> bool:
         """True if the person can type another statement instead."""
-        return not self.holds and len(self.values) <= MOST_TYPED
+        return not self.declared_before and len(self.values) <= MOST_TYPED
 
     @classmethod
     def of(

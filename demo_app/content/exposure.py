@@ -20,12 +20,12 @@ class Drawn:
     """The outputs drawn in one campaign.
 
     Attributes:
-        times: number of outputs drawn; a repeated report draws no further one.
+        draws: number of outputs drawn; a repeated report draws no further one.
         level: upper bound on the level between any two answers, nats; None if there is no bound.
     """
 
     title: str
-    times: int = field(repr=False)
+    draws: int = field(repr=False)
     level: float | None = field(repr=False)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.campaign import Agreement
+from demo_app.content.campaign import TermsContent
 from demo_app.screens.screen import PageScreen, action, card, entry, words
 from demo_app.texts import day, say
 from demo_app.widgets.boxes import Column
@@ -91,5 +91,5 @@ class AddScreen(PageScreen):
         path = self._file.text.strip()
         self.app.do(lambda model: model.read(path), self._joined)
 
-    def _joined(self, agreement: Agreement) -> None:
-        self.app.go("terms", agreement.card.campaign_id, fresh=True)
+    def _joined(self, content: TermsContent) -> None:
+        self.app.go("terms", content.summary.campaign_id, fresh=True)

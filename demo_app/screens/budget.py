@@ -11,7 +11,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.budget import DAY_SECONDS, BudgetContent
 from demo_app.screens.screen import PageScreen, action, card, words
-from demo_app.texts import number, say, span, times
+from demo_app.texts import factor_text, number, say, span
 from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
@@ -44,7 +44,7 @@ class BudgetScreen(PageScreen):
         yield card(Gauge(spent=budget.spent, reserved=budget.reserved, cap=budget.cap))
         yield card(
             words(say("budget.what"), "title"),
-            words(say("budget.nat", one=times(1), two=times(2), eight=times(8)), colour="muted"),
+            words(say("budget.nat", one=factor_text(1), two=factor_text(2), eight=factor_text(8)), colour="muted"),
         )
         yield card(
             words(say("budget.lower"), "title"),

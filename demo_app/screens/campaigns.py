@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.campaign import ANSWERED, NEW, OPEN, OVER, CampaignCard, Overview
+from demo_app.content.campaign import ANSWERED, NEW, OPEN, OVER, CampaignSummary, Overview
 from demo_app.screens.screen import PageScreen, action, card, entry, words
 from demo_app.texts import below, day, say
 
@@ -26,20 +26,20 @@ class CampaignsScreen(PageScreen):
         self.app.ready()
 
     def _parts(self, overview: Overview) -> Iterator[Widget]:
-        if not overview.cards:
+        if not overview.campaigns:
             how = words(say("campaigns.welcome_how"), colour="muted")
             yield card(words(say("campaigns.welcome"), "title"), how, tone="tint")
         if overview.waiting:
             label = say("campaigns.waiting", count=overview.waiting)
             yield entry("waiting", label, say("campaigns.waiting_below"), lambda: self.app.visit("outbox"), tone="tint")
-        for campaign in overview.cards:
+        for campaign in overview.campaigns:
             yield self._entry(campaign)
-        kind = "outlined" if overview.cards else "filled"
+        kind = "outlined" if overview.campaigns else "filled"
         yield action("add", say("campaigns.add"), lambda: self.app.go("add"), kind)
         left = say("campaigns.budget_below", remaining=below(overview.budget.remaining), cap=overview.budget.cap)
         yield entry("budget", say("campaigns.budget"), left, lambda: self.app.visit("budget"))
 
-    def _entry(self, campaign: CampaignCard) -> Widget:
+    def _entry(self, campaign: CampaignSummary) -> Widget:
         leads = answering(campaign) if campaign.state == OPEN else "terms"
         form = [say("campaigns.form", count=len(campaign.questions))] if campaign.questions else []
         below = "\n".join([campaign.organisation, *form, state(campaign)])
@@ -48,12 +48,12 @@ class CampaignsScreen(PageScreen):
         )
 
 
-def answering(campaign: CampaignCard) -> str:
+def answering(campaign: CampaignSummary) -> str:
     """Return the name of the screen on which the person begins to answer."""
     return "selection" if campaign.questions else "question"
 
 
-def state(campaign: CampaignCard) -> str:
+def state(campaign: CampaignSummary) -> str:
     """Return the state of a campaign in words; an end is shown as the last open day, as on a poster."""
     if campaign.state == NEW:
         return say("state.new")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.campaign import OPEN, Agreement, Fitting, QuestionContent
+from demo_app.content.campaign import OPEN, QuestionContent, RandomChoice, TermsContent
 from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering
 from demo_app.screens.screen import Choice, PageScreen, action, card, words
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 class ConsentScreen(PageScreen):
     """The screen of consent."""
 
-    def open(self, agreement: Agreement) -> None:
-        terms = agreement.terms
-        self._agreement, self._class = agreement, terms.member_of
+    def open(self, content: TermsContent) -> None:
+        terms = content.terms
+        self._content, self._class = content, terms.member_of
         self._level: float | None = None
         self._named: Choice | None = None
         self._chosen: Choice | None = None
         self._agree = action("agree", say("consent.agree"), self._do, disabled=not self._settled)
-        self.fill(self._parts(agreement))
+        self.fill(self._parts(content))
 
-    def _parts(self, agreement: Agreement) -> Iterator[Widget]:
-        terms, statement = agreement.terms, agreement.statement
+    def _parts(self, content: TermsContent) -> Iterator[Widget]:
+        terms, statement = content.terms, content.statement
         worst = terms.worst_case if statement is None else statement.worst_case
         yield words(terms.title, "headline")
         yield card(
-            words(say("consent.answers", count=agreement.answers, day=day(terms.ends - 1))),
-            words(say("consent.reserve", worst=above(worst), remaining=below(agreement.budget.remaining))),
+            words(say("consent.answers", count=content.answers, day=day(terms.ends - 1))),
+            words(say("consent.reserve", worst=above(worst), remaining=below(content.budget.remaining))),
             words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),
             words(say("consent.irreversible")),
@@ -52,34 +52,34 @@ class ConsentScreen(PageScreen):
         if statement is not None:
             yield from self._statement(statement)
         if terms.classes:
-            yield self._classes(agreement)
-        if agreement.fitting is not None:
-            yield self._fitting(agreement.fitting)
+            yield self._classes(content)
+        if content.random_choice is not None:
+            yield self._random_choice(content.random_choice)
         yield self._agree
         yield action("later", say("consent.later"), self.app.back, "plain")
 
     @property
     def _settled(self) -> bool:
         """True if the person chose everything that the campaign asks for, and a stated prior fits into the budget."""
-        agreement = self._agreement
-        if agreement.terms.classes and self._class is None and self._level is None:
+        content = self._content
+        if content.terms.classes and self._class is None and self._level is None:
             return False
-        return self._level is not None or agreement.statement is None or agreement.statement.fits
+        return self._level is not None or content.statement is None or content.statement.within_budget
 
     def _statement(self, statement: Statement) -> Iterator[Widget]:
         """Yield a card with the public statement and the resulting posteriors, and a button to change the statement."""
         public = words(say("consent.prior_public"), name="prior")
         yield card(words(say("consent.prior_title"), "title"), public, tone="tint")
-        title = say("consent.prior_held" if statement.holds else "consent.prior_now")
+        title = say("consent.prior_held" if statement.declared_before else "consent.prior_now")
         yield card(words(title, "title"), *stated(statement), words(say("consent.prior_limits"), "small", "muted"))
-        if not statement.fits:
+        if not statement.within_budget:
             yield words(say("terms.unfit"), colour="alert", name="unfit")
-        if statement.typed:
+        if statement.can_be_typed:
             state = say("consent.prior_state")
-            yield action("state", state, lambda: self.app.go("declaration", self._agreement), "outlined")
+            yield action("state", state, lambda: self.app.go("declaration", self._content), "outlined")
 
-    def _classes(self, agreement: Agreement) -> Widget:
-        classes = agreement.terms.classes
+    def _classes(self, content: TermsContent) -> Widget:
+        classes = content.terms.classes
         names = [
             say("consent.class_cost", name=class_terms.shown, worst=above(class_terms.worst_case))
             for class_terms in classes
@@ -91,21 +91,21 @@ class ConsentScreen(PageScreen):
         self._named = Choice("class", names, -1, choose)
         return card(words(say("consent.class"), "title"), words(say("consent.class_how"), colour="muted"), self._named)
 
-    def _fitting(self, fitting: Fitting) -> Widget:
+    def _random_choice(self, choice: RandomChoice) -> Widget:
         """Return a card with the levels at which the device can choose from earlier answers, or the reason why it
         cannot."""
-        prior = self._agreement.statement is not None
+        prior = self._content.statement is not None
         title = words(say("consent.fit_prior" if prior else "consent.fit"), "title")
-        if not (fitting.known and fitting.strengths):
-            why = say("consent.fit_room" if fitting.known else "consent.fit_unknown")
+        if not (choice.known and choice.strengths):
+            why = say("consent.fit_room" if choice.known else "consent.fit_unknown")
             return card(title, words(why, colour="muted", name="unfitting"))
         cost = "consent.fit_prior_cost" if prior else "consent.fit_cost"
         names = [
             say(cost, level=strength.level, share=round(100 * strength.share), worst=above(strength.worst_case))
-            for strength in fitting.strengths
+            for strength in choice.strengths
         ]
 
-        levels: list[float | None] = [strength.level for strength in fitting.strengths]
+        levels: list[float | None] = [strength.level for strength in choice.strengths]
         # With the first entry, the device does not choose: the statement above is used.
         if prior:
             names, levels = [say("consent.fit_none"), *names], [None, *levels]
@@ -114,7 +114,7 @@ class ConsentScreen(PageScreen):
             self._pick(None, levels[place])
 
         self._chosen = Choice("fit", names, 0 if prior else -1, choose)
-        known = words(say("consent.fit_known", count=fitting.known), colour="muted")
+        known = words(say("consent.fit_known", count=choice.known), colour="muted")
         how = say("consent.fit_prior_how" if prior else "consent.fit_how")
         return card(title, known, words(how, colour="muted"), self._chosen)
 
@@ -122,17 +122,19 @@ class ConsentScreen(PageScreen):
         """Select a class or a level of the random choice, never both."""
         self._class, self._level = named, level
         other = self._chosen if level is None else self._named
-        if other is not None and self._agreement.terms.classes:
+        if other is not None and self._content.terms.classes:
             other.chosen = -1
         self._agree.disabled = not self._settled
 
     def _do(self) -> None:
-        campaign_id, named, level = self._agreement.card.campaign_id, self._class, self._level
-        statement = self._agreement.statement
+        campaign_id, named, level = self._content.summary.campaign_id, self._class, self._level
+        statement = self._content.statement
         if level is None:
             prior = None if statement is None else statement.prior
             personal_level = (
-                statement.level if statement is not None and statement.personal and not statement.holds else None
+                statement.level
+                if statement is not None and statement.personal and not statement.declared_before
+                else None
             )
             self.app.do(lambda model: model.consent(campaign_id, named, prior, personal_level), self._agreed)
         else:
@@ -144,8 +146,8 @@ class ConsentScreen(PageScreen):
         self._agreed(content)
 
     def _agreed(self, content: QuestionContent) -> None:
-        if content.card.state == OPEN:
-            self.app.go(answering(content.card), content.card.campaign_id, fresh=True)
+        if content.summary.state == OPEN:
+            self.app.go(answering(content.summary), content.summary.campaign_id, fresh=True)
         else:
             self.app.home()
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.campaign import Agreement
+from demo_app.content.campaign import TermsContent
 from demo_app.content.declaration import Statement, TypedShares, shares_of, weights_of
 from demo_app.screens.screen import Choice, PageScreen, action, card, words
-from demo_app.texts import say, times, written
+from demo_app.texts import factor_text, say, written
 from demo_app.widgets.field import Field
 
 STRICTER = (2, 4)
@@ -24,9 +24,9 @@ STRICTER = (2, 4)
 class DeclarationScreen(PageScreen):
     """The screen with a field for each answer, and the sum of the shares."""
 
-    def open(self, agreement: Agreement) -> None:
-        self._agreement = agreement
-        terms = agreement.terms
+    def open(self, content: TermsContent) -> None:
+        self._content = content
+        terms = content.terms
         self._fields = {
             label: Field(label=name, name=f"share:{label}", hint=say("declaration.hint"), number=True)
             for label, name in zip(terms.values, terms.shown, strict=True)
@@ -39,13 +39,13 @@ class DeclarationScreen(PageScreen):
         self._add()
         self.fill(self._parts())
 
-    def reopen(self, agreement: Agreement) -> None:
-        """Show the screen again: keep the typed shares if the agreement is the same, otherwise start empty."""
-        if agreement is not self._agreement:
-            self.open(agreement)
+    def reopen(self, content: TermsContent) -> None:
+        """Show the screen again: keep the typed shares if the content is the same, otherwise start empty."""
+        if content is not self._content:
+            self.open(content)
 
     def _parts(self) -> Iterator[Widget]:
-        yield words(self._agreement.terms.title, "headline")
+        yield words(self._content.terms.title, "headline")
         yield card(words(say("declaration.how")), words(say("declaration.careful"), colour="muted"), tone="tint")
         yield card(*self._fields.values())
         yield self._sum
@@ -59,12 +59,12 @@ class DeclarationScreen(PageScreen):
 
     def _levels(self) -> list[str]:
         """Return the levels of protection to choose from, the campaign's level first."""
-        level = self._agreement.terms.level
-        more = (say("declaration.strict_own", factor=times(level / part)) for part in STRICTER)
-        return [say("declaration.strict_asked", factor=times(level)), *more]
+        level = self._content.terms.level
+        more = (say("declaration.strict_own", factor=factor_text(level / part)) for part in STRICTER)
+        return [say("declaration.strict_asked", factor=factor_text(level)), *more]
 
     def _strict(self, place: int) -> None:
-        self._level = self._agreement.terms.level / STRICTER[place - 1] if place else None
+        self._level = self._content.terms.level / STRICTER[place - 1] if place else None
 
     def _typed(self) -> dict[str, str]:
         return {label: field.text for label, field in self._fields.items()}
@@ -76,11 +76,11 @@ class DeclarationScreen(PageScreen):
         self._use.disabled = bool(shares.wrong)
 
     def _do(self) -> None:
-        campaign_id, weights, level = self._agreement.card.campaign_id, weights_of(self._typed()), self._level
+        campaign_id, weights, level = self._content.summary.campaign_id, weights_of(self._typed()), self._level
         self.app.do(lambda model: model.statement(campaign_id, weights, level), self._stated)
 
     def _stated(self, statement: Statement) -> None:
-        self.app.go("consent", replace(self._agreement, statement=statement))
+        self.app.go("consent", replace(self._content, statement=statement))
 
 
 def sum_text(shares: TypedShares) -> str:

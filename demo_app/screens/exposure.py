@@ -12,7 +12,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.exposure import Drawn, ExposureSummary
 from demo_app.screens.screen import PageScreen, card, words
-from demo_app.texts import above, say, times
+from demo_app.texts import above, factor_text, say
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Portion
 
@@ -35,7 +35,7 @@ class ExposureScreen(PageScreen):
         yield card(
             words(say("exposure.most"), "title"),
             words(
-                say("exposure.unbounded") if level is None else say("exposure.factor", factor=times(level)),
+                say("exposure.unbounded") if level is None else say("exposure.factor", factor=factor_text(level)),
                 colour="alert" if level is None else "text",
                 name="together",
             ),
@@ -64,7 +64,7 @@ class ExposureScreen(PageScreen):
         if level is None:
             line = say("exposure.no_question_bound")
         else:
-            line = say("exposure.question", factor=times(level)) if level else say("exposure.no_question")
+            line = say("exposure.question", factor=factor_text(level)) if level else say("exposure.no_question")
         return (
             Rule(),
             words(question),
@@ -75,7 +75,7 @@ class ExposureScreen(PageScreen):
         level = (
             say("exposure.no_bound") if campaign.level is None else say("exposure.level", level=above(campaign.level))
         )
-        drawn = say("exposure.draws", count=campaign.times)
+        drawn = say("exposure.draws", count=campaign.draws)
         return (
             Rule(),
             words(campaign.title),

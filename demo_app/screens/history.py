@@ -54,12 +54,12 @@ class HistoryScreen(PageScreen):
 
     def _card(self, answers: CampaignAnswers) -> Card:
         history_card = card(
-            words(answers.card.title, "title"),
+            words(answers.summary.title, "title"),
             words(say("history.spent", spent=above(answers.spent)), "small", "muted"),
         )
         for place, value in enumerate(answers.values[:MOST_VALUES]):
             history_card.add_widget(Rule())
-            for question, answer in answered(answers.kind, value.label, answers.card):
+            for question, answer in answered(answers.kind, value.label, answers.summary):
                 if question:
                     history_card.add_widget(words(question, "small", "muted"))
                 history_card.add_widget(words(answer or say("history.none"), name=f"given:{value.label}"))
@@ -73,7 +73,7 @@ class HistoryScreen(PageScreen):
             history_card.add_widget(
                 words(say("history.more", count=len(answers.values) - MOST_VALUES), "small", "muted")
             )
-        name, campaign_id = answers.card.title, answers.card.campaign_id
+        name, campaign_id = answers.summary.title, answers.summary.campaign_id
         history_card.add_widget(
             action(f"counted:{name}", say("history.ask"), lambda: self._ask(history_card, answers), "outlined")
         )
@@ -97,10 +97,10 @@ class HistoryScreen(PageScreen):
 
     def _forget(self, answers: CampaignAnswers) -> None:
         ask(
-            say("forget.ask", title=answers.card.title),
+            say("forget.ask", title=answers.summary.title),
             say("forget.what"),
             say("forget.do"),
-            lambda: self.app.do(lambda model: model.forget(answers.card.campaign_id), lambda _: self.open()),
+            lambda: self.app.do(lambda model: model.forget(answers.summary.campaign_id), lambda _: self.open()),
             grave=True,
         )
 

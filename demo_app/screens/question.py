@@ -62,7 +62,7 @@ class QuestionScreen(AppScreen):
     def reopen(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
         """Show a page again with the answers chosen so far; for another campaign or other content, open its page."""
         known = self._content
-        if known is None or known.card.campaign_id != campaign_id or (content is not None and content is not known):
+        if known is None or known.summary.campaign_id != campaign_id or (content is not None and content is not known):
             self.open(campaign_id, content, place)
         elif place != self._place:
             self._page(known, place)
@@ -159,14 +159,14 @@ class QuestionScreen(AppScreen):
             high=float(question.high),
             places=question.places,
             step=float(question.spacing or 0),
-            counts=question.counts_as,
+            round_answer=question.counts_as,
             unit=question.unit,
         )
         slider.bind(on_answer=lambda _, text: self._choose(text, bool(text)))
         return self._scrolled(slider)
 
     def _day(self, question: AnswerChoices) -> Widget:
-        day_field = DayField(name="day", low=question.low, high=question.high, counts=question.counts_as)
+        day_field = DayField(name="day", low=question.low, high=question.high, round_answer=question.counts_as)
         day_field.bind(on_answer=lambda _, text: self._choose(text, bool(text)))
         return self._scrolled(day_field)
 
@@ -183,7 +183,7 @@ class QuestionScreen(AppScreen):
 
     def _on(self, content: QuestionContent, skip: bool) -> None:
         """Open the next question or, after the last one, the screen of the envelopes."""
-        campaign_id, place = content.card.campaign_id, self._place
+        campaign_id, place = content.summary.campaign_id, self._place
         (self._skipped.add if skip else self._skipped.discard)(place)
         if place + 1 < len(content.questions):
             self.app.go("question", campaign_id, content, place + 1)
@@ -193,7 +193,7 @@ class QuestionScreen(AppScreen):
 
     def _text(self, content: QuestionContent) -> str:
         """Return the answers as text that the device parses."""
-        if not content.card.questions:
+        if not content.summary.questions:
             return self._values[0]
         return form_text(
             {

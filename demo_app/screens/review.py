@@ -14,7 +14,7 @@ from kivy.metrics import dp
 from kivy.uix.widget import Widget
 
 from demo_app.content.answer import Review
-from demo_app.content.campaign import CampaignCard
+from demo_app.content.campaign import CampaignSummary
 from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.screens.spelling import answered
 from demo_app.texts import above, language, say
@@ -48,8 +48,8 @@ class ReviewScreen(PageScreen):
 
     def _parts(self, review: Review) -> Iterator[Widget]:
         is_drawn = review.report is not None
-        answers = answered(review.kind, review.value, review.card)
-        group = answered(review.kept_kind, review.group, review.card)[0][1] if review.group else ""
+        answers = answered(review.kind, review.value, review.summary)
+        group = answered(review.kept_kind, review.group, review.summary)[0][1] if review.group else ""
         yield card(
             *(
                 part
@@ -132,7 +132,7 @@ class ReviewScreen(PageScreen):
         yield Rule()
         yield words(say(f"review.{envelope.kind}", count=len(envelope.data)), "body", name=f"envelope:{place}")
         if mine and len(review.meanings) == 1:
-            yield words(meaning(review.kept_kind, review.meanings[0], review.card), "body", name="meaning")
+            yield words(meaning(review.kept_kind, review.meanings[0], review.summary), "body", name="meaning")
         yield Mono(text="\n".join(rows), role="small", markup=True, name="bytes" if mine else f"bytes:{place}")
         sizes: dict[str, int] = {}
         for part in envelope.parts:
@@ -151,7 +151,7 @@ class ReviewScreen(PageScreen):
             yield action("later", say("review.later"), self.app.home, "plain")
 
     def _make(self, review: Review) -> None:
-        campaign_id, value = review.card.campaign_id, review.value
+        campaign_id, value = review.summary.campaign_id, review.value
         self.app.do(lambda model: model.answer(campaign_id, value), self._show_drawn)
 
     def _show_drawn(self, review: Review) -> None:
@@ -159,17 +159,17 @@ class ReviewScreen(PageScreen):
         self.app.go("review", review, fresh=True)
 
 
-def meaning(kind: str, output: OutputMeaning, card: CampaignCard) -> str:
+def meaning(kind: str, output: OutputMeaning, summary: CampaignSummary) -> str:
     """Return the meaning of a report in words: the answers that it fits, or their number."""
     if not output.fits:
         return say("meaning.none")
     if not output.labels:
         return say("meaning.many", fits=output.fits, size=output.size)
-    named = [_named(kind, label, card) if label else say("meaning.nothing") for label in output.labels]
+    named = [_named(kind, label, summary) if label else say("meaning.nothing") for label in output.labels]
     return say("meaning.answers", answers=say("meaning.or").join(named))
 
 
-def _named(kind: str, label: str, card: CampaignCard) -> str:
+def _named(kind: str, label: str, summary: CampaignSummary) -> str:
     """Return one answer as text in quotation marks; an answer to several questions is put in brackets."""
-    named = [say("meaning.answer", answer=answer) for _, answer in answered(kind, label, card)]
+    named = [say("meaning.answer", answer=answer) for _, answer in answered(kind, label, summary)]
     return named[0] if len(named) == 1 else f"({', '.join(named)})"

@@ -24,7 +24,7 @@ class SelectionScreen(PageScreen):
 
     def reopen(self, campaign_id: bytes) -> None:
         """Show the screen again; the answers chosen on the questions' pages stay."""
-        if self._content is None or self._content.card.campaign_id != campaign_id:
+        if self._content is None or self._content.summary.campaign_id != campaign_id:
             self.open(campaign_id)
 
     def show(self, content: QuestionContent) -> None:
@@ -33,7 +33,7 @@ class SelectionScreen(PageScreen):
         self.fill(self._parts(content))
 
     def _parts(self, content: QuestionContent) -> Iterator[Widget | None]:
-        campaign, questions = content.card, content.questions
+        campaign, questions = content.summary, content.questions
         yield words(campaign.title, "headline")
         yield words(say("terms.why", purpose=content.purpose), colour="muted") if content.purpose else None
         yield card(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from demo_app.content.campaign import CampaignCard
+from demo_app.content.campaign import CampaignSummary
 from demo_app.texts import date_of, say, written
 
 ITEMS_BETWEEN = ";"
@@ -22,21 +22,21 @@ def form_text(answers: Mapping[str, str]) -> str:
     return QUESTIONS_BETWEEN.join(f"{name}{EQUALS}{answer}" for name, answer in answers.items())
 
 
-def answered(kind: str, value: str, card: CampaignCard) -> tuple[tuple[str, str], ...]:
+def answered(kind: str, value: str, summary: CampaignSummary) -> tuple[tuple[str, str], ...]:
     """Return (question, answer) pairs in the person's language: one for each question of a form, else one with an empty
     question.
 
     Args:
         kind: the kind of the answers, from ``edge_sdk.presentation.kept_kind``.
         value: the text of an answer; "" for the empty set.
-        card: the card of the campaign.
+        summary: the summary of the campaign.
     """
     if kind != "form":
-        return (("", f"{spelled(kind, value, card.names)} {card.unit}".strip()),)
+        return (("", f"{spelled(kind, value, summary.names)} {summary.unit}".strip()),)
     pairs = []
     for part in value.split(QUESTIONS_BETWEEN):
         name, _, answer = part.partition(EQUALS)
-        question = card.questions[name]
+        question = summary.questions[name]
         skipped = answer == SKIPPED and SKIPPED not in question.names
         read = f"{spelled(question.kind, answer, question.names)} {question.unit}".strip() if not skipped else ""
         pairs.append((question.text, read or say("answer.skipped")))

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.campaign import ANSWERED, NEW, OPEN, Agreement
+from demo_app.content.campaign import ANSWERED, NEW, OPEN, TermsContent
 from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering, state
 from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.system.reminder import remind
-from demo_app.texts import above, below, date_of, day, language, say, spaced, span, times, written
+from demo_app.texts import above, below, date_of, day, factor_text, language, say, spaced, span, written
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
 from demo_app.widgets.dialogs import ask, show_notice
@@ -39,14 +39,14 @@ class TermsScreen(PageScreen):
     """The screen with the terms of one campaign."""
 
     def open(self, campaign_id: bytes) -> None:
-        self.app.do(lambda model: model.agreement(campaign_id), self.show)
+        self.app.do(lambda model: model.terms(campaign_id), self.show)
 
-    def show(self, agreement: Agreement) -> None:
+    def show(self, content: TermsContent) -> None:
         """Fill the screen with the terms of the campaign, and the actions that its state allows."""
-        self.fill(self._parts(agreement))
+        self.fill(self._parts(content))
 
-    def _parts(self, agreement: Agreement) -> Iterator[Widget]:
-        terms, campaign = agreement.terms, agreement.card
+    def _parts(self, content: TermsContent) -> Iterator[Widget]:
+        terms, campaign = content.terms, content.summary
         yield card(
             words(terms.title, "headline"),
             words(say("terms.who", organisation=terms.organisation), colour="muted"),
@@ -55,14 +55,14 @@ class TermsScreen(PageScreen):
         )
         yield card(
             words(say("terms.when"), "title"),
-            *(_schedule(agreement) if agreement.answers else ()),
+            *(_schedule(content) if content.answers else ()),
             None if campaign.state == NEW else words(state(campaign), colour="muted"),
         )
         if not campaign.questions:
-            answers = answers_of(agreement.questions[0], MOST_NAMED)
+            answers = answers_of(content.questions[0], MOST_NAMED)
             yield card(words(say("terms.values"), "title"), words(answers, name="values"))
         if campaign.questions:
-            yield from _form(agreement)
+            yield from _form(content)
         elif terms.map is not None:
             yield card(
                 words(say("terms.asked"), "title"),
@@ -82,47 +82,47 @@ class TermsScreen(PageScreen):
                 "small",
                 "muted",
             ),
-            Chances(fits_true=agreement.preview.fits_true, fits_other=agreement.preview.fits_other),
+            Chances(fits_true=content.preview.fits_true, fits_other=content.preview.fits_other),
         )
         yield card(
-            BeforeAfter(before=agreement.preview.posterior.before, after=agreement.preview.posterior.after),
+            BeforeAfter(before=content.preview.posterior.before, after=content.preview.posterior.after),
         )
         yield card(
             words(say("terms.price"), "title"),
-            words(say("terms.cost_each" if agreement.each_costs else "terms.cost", cost=above(terms.cost))),
+            words(say("terms.cost_each" if content.each_costs else "terms.cost", cost=above(terms.cost))),
             words(
-                say("terms.worst", worst=above(terms.worst_case), remaining=below(agreement.budget.remaining)),
+                say("terms.worst", worst=above(terms.worst_case), remaining=below(content.budget.remaining)),
                 name="worst",
             ),
             None
-            if agreement.fits or campaign.state != NEW
+            if content.within_budget or campaign.state != NEW
             else words(say("terms.unfit"), colour="alert", name="unfit"),
         )
-        if agreement.statement is not None and agreement.statement.holds:
-            yield card(words(say("consent.prior_held"), "title"), *stated(agreement.statement))
+        if content.statement is not None and content.statement.declared_before:
+            yield card(words(say("consent.prior_held"), "title"), *stated(content.statement))
         yield card(
             words(say("terms.short_key"), "small", "muted"),
             words(terms.author_name, name="author") if terms.author_name else None,
-            Mono(text=spaced(agreement.author), role="small"),
-            None if agreement.trusted else words(say("terms.this_only"), "small", "muted", name="this only"),
-            None if agreement.trusted else action("trust", say("terms.trust"), lambda: self._trust(agreement), "plain"),
+            Mono(text=spaced(content.author), role="small"),
+            None if content.trusted else words(say("terms.this_only"), "small", "muted", name="this only"),
+            None if content.trusted else action("trust", say("terms.trust"), lambda: self._trust(content), "plain"),
         )
-        yield from self._actions(agreement)
+        yield from self._actions(content)
 
-    def _actions(self, agreement: Agreement) -> Iterator[Widget]:
-        campaign = agreement.card
+    def _actions(self, content: TermsContent) -> Iterator[Widget]:
+        campaign = content.summary
         if campaign.state == NEW:
             yield action(
-                "join", say("terms.join"), lambda: self.app.go("consent", agreement), disabled=not agreement.fits
+                "join", say("terms.join"), lambda: self.app.go("consent", content), disabled=not content.within_budget
             )
-            yield action("decline", say("terms.decline"), lambda: self._decline(agreement), "outlined")
+            yield action("decline", say("terms.decline"), lambda: self._decline(content), "outlined")
             return
         if campaign.state == OPEN:
             yield action("answer", say("terms.answer"), lambda: self.app.go(answering(campaign), campaign.campaign_id))
         if campaign.state == ANSWERED and campaign.next_period is not None:
             next_period = campaign.next_period
             yield action("remind", say("terms.remind"), lambda: self._remind(next_period), "outlined")
-        yield action("forget", say("terms.forget"), lambda: self._forget(agreement), "plain")
+        yield action("forget", say("terms.forget"), lambda: self._forget(content), "plain")
 
     def _remind(self, when: int) -> None:
         def handed() -> None:
@@ -137,27 +137,27 @@ class TermsScreen(PageScreen):
 
         ask(say("terms.remind"), say("terms.remind_what", day=day(when)), say("terms.remind_do"), handed)
 
-    def _decline(self, agreement: Agreement) -> None:
-        self.app.do(lambda model: model.forget(agreement.card.campaign_id), lambda _: self.app.home())
+    def _decline(self, content: TermsContent) -> None:
+        self.app.do(lambda model: model.forget(content.summary.campaign_id), lambda _: self.app.home())
 
-    def _trust(self, agreement: Agreement) -> None:
-        name = agreement.terms.organisation
+    def _trust(self, content: TermsContent) -> None:
+        name = content.terms.organisation
         ask(
             say("terms.trust_ask"),
             say("terms.trust_what", name=name),
             say("terms.trust"),
             lambda: self.app.do(
-                lambda model: model.trust_author_of(agreement.card.campaign_id, name),
+                lambda model: model.trust_author_of(content.summary.campaign_id, name),
                 self.show,
             ),
         )
 
-    def _forget(self, agreement: Agreement) -> None:
+    def _forget(self, content: TermsContent) -> None:
         ask(
-            say("forget.ask", title=agreement.terms.title),
+            say("forget.ask", title=content.terms.title),
             say("forget.what"),
             say("forget.do"),
-            lambda: self._decline(agreement),
+            lambda: self._decline(content),
             grave=True,
         )
 
@@ -166,8 +166,8 @@ def stated(statement: Statement) -> Iterator[Widget]:
     """Yield the widgets of a public statement on how likely each answer is, with the resulting posteriors."""
     values = statement.values
     if statement.personal:
-        yield words(say("consent.prior_level", factor=times(statement.level)), name="stated level")
-    if statement.even:
+        yield words(say("consent.prior_level", factor=factor_text(statement.level)), name="stated level")
+    if statement.is_uniform:
         lowest, highest = min(value.lowest for value in values), max(value.highest for value in values)
         believed = say(
             "consent.prior_each_believed", least=percent(lowest, math.floor), most=percent(highest, math.ceil)
@@ -203,26 +203,26 @@ def _assumed(terms: Terms) -> str:
     return say("terms.assumed", shares=some(shares, MOST_NAMED))
 
 
-def _schedule(agreement: Agreement) -> Iterator[Widget]:
+def _schedule(content: TermsContent) -> Iterator[Widget]:
     """Yield texts on the first and the last day of a campaign, and on the number of answers."""
-    terms = agreement.terms
+    terms = content.terms
     yield words(say("terms.from_to", opens=day(terms.opens), closes=day(terms.ends - 1)))
-    yield words(say("terms.answers", count=agreement.answers))
+    yield words(say("terms.answers", count=content.answers))
     yield words(say("terms.every", count=terms.answers_per_period, length=span(terms.period_seconds)))
 
 
-def _form(agreement: Agreement) -> Iterator[Widget]:
+def _form(content: TermsContent) -> Iterator[Widget]:
     """Yield widgets with all questions of a form and, after consent, the questions that this device is asked."""
-    names = agreement.terms.asked_names
-    for start in range(0, len(agreement.questions), QUESTIONS_A_CARD):
+    names = content.terms.asked_names
+    for start in range(0, len(content.questions), QUESTIONS_A_CARD):
         yield card(
-            None if start else words(say("terms.form", count=len(agreement.questions)), "title"),
+            None if start else words(say("terms.form", count=len(content.questions)), "title"),
             None if start or names else words(say("terms.form_how"), "small", "muted", name="form"),
             *(
                 part
-                for question in agreement.questions[start : start + QUESTIONS_A_CARD]
+                for question in content.questions[start : start + QUESTIONS_A_CARD]
                 for part in (
-                    None if start and question is agreement.questions[start] else Rule(),
+                    None if start and question is content.questions[start] else Rule(),
                     words(question.text, name=f"question:{question.name}"),
                     words(answers_of(question), "small", "muted", name=f"answers:{question.name}"),
                     words(say("selection.skippable"), "small", "muted") if question.skippable else None,
@@ -231,10 +231,10 @@ def _form(agreement: Agreement) -> Iterator[Widget]:
         )
     if names:
         yield card(
-            words(say("selection.asked", count=len(names), total=len(agreement.questions)), "title"),
+            words(say("selection.asked", count=len(names), total=len(content.questions)), "title"),
             *(
                 words(question.text, name=f"asked:{question.name}")
-                for question in agreement.questions
+                for question in content.questions
                 if question.name in names
             ),
             words(say("selection.why"), "small", "muted"),

@@ -133,7 +133,7 @@ def _decimal(thousandths: int) -> str:
     return f"\N{MINUS SIGN}{text}" if thousandths < 0 else text
 
 
-def times(nats: float) -> str:
+def factor_text(nats: float) -> str:
     """Return e^nats in the style of the language, with few digits, rounded up.
 
     Args:

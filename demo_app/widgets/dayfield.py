@@ -55,7 +55,7 @@ class DayField(TypedAnswer):
             complete = len(typed) >= len(self.low)
             raise NotAnAnswer(say("day.none", low=self.low) if complete else "") from None
         try:
-            rounded = self.counts(typed)
+            rounded = self.round_answer(typed)
         except ValueError:
             raise NotAnAnswer(say("day.outside", low=date_of(self.low), high=date_of(self.high))) from None
         return typed, say("day.counts", day=date_of(rounded)) if rounded else ""

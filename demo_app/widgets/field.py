@@ -153,7 +153,7 @@ class TypedAnswer(BoxLayout):
     Attributes:
         read: method that returns the answer in a typed text, and a note with the rounded answer; raises NotAnAnswer.
         caption_of: method that returns an answer in words; for an empty text, the request for an answer.
-        counts: function of a typed answer that returns the rounded answer, or "" if it is not rounded; raises
+        round_answer: function of a typed answer that returns the rounded answer, or "" if it is not rounded; raises
             ValueError for a refused answer.
         text: the answer; "" before it is given, and while the typed text is not an answer.
         caption: the answer in words, or the request for one.
@@ -164,7 +164,7 @@ class TypedAnswer(BoxLayout):
         on_answer: (text) the person set another answer, or none.
     """
 
-    counts = ObjectProperty(None, allownone=True)
+    round_answer = ObjectProperty(None, allownone=True)
     text = StringProperty("")
     caption = StringProperty("")
     role = StringProperty("headline")

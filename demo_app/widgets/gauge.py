@@ -17,7 +17,7 @@ from kivy.properties import NumericProperty, StringProperty
 from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.widget import Widget
 
-from demo_app.texts import above, below, say, times
+from demo_app.texts import above, below, factor_text, say
 from demo_app.widgets import boxes, words
 from demo_app.widgets.palette import palette
 
@@ -151,4 +151,4 @@ class Gauge(BoxLayout):
         self.reserved_text = say("gauge.reserved", nats=above(self.reserved))
         self.remaining_text = say("gauge.remaining", nats=below(remaining), cap=self.cap)
         # After a cap was lowered, more than the cap may be spent already; nothing more is spent then.
-        self.most_text = say("gauge.most", factor=times(max(self.cap, self.spent)))
+        self.most_text = say("gauge.most", factor=factor_text(max(self.cap, self.spent)))

@@ -42,18 +42,18 @@ Builder.load_string("""
             size: self.width - 2 * self.padding, dp(6)
             radius: [dp(3)]
         Color:
-            rgba: palette.accent if self.named else (0, 0, 0, 0)
+            rgba: palette.accent if self.has_number else (0, 0, 0, 0)
         SmoothRoundedRectangle:
             pos: self.x + self.padding, self.center_y - dp(3)
             size: max(0, self.value_pos[0] - self.x - self.padding), dp(6)
             radius: [dp(3)]
         Color:
-            rgba: palette.accent if self.named else palette.card
+            rgba: palette.accent if self.has_number else palette.card
         SmoothEllipse:
             pos: self.value_pos[0] - dp(14), self.center_y - dp(14)
             size: dp(28), dp(28)
         Color:
-            rgba: palette.text if self.focus else palette.accent if self.named else palette.edge
+            rgba: palette.text if self.focus else palette.accent if self.has_number else palette.edge
         SmoothLine:
             circle: self.value_pos[0], self.center_y, dp(14)
             width: dp(1.4)
@@ -91,12 +91,12 @@ class Track(FocusBehavior, Slider):
     """The track and its cursor.
 
     Attributes:
-        named: True while a number is chosen.
+        has_number: True while a number is chosen.
     Events:
         on_moved: the person moved the cursor.
     """
 
-    named = BooleanProperty(False)
+    has_number = BooleanProperty(False)
     name = StringProperty("")
     __events__ = ("on_moved",)
 
@@ -139,7 +139,7 @@ class NumberSlider(TypedAnswer):
         low, high: the least and the largest allowed number.
         places: maximum number of decimal places of a dragged number.
         step: the distance between neighbouring numbers, from ``low`` on; 0 if every number is allowed.
-        counts: None if numbers outside the limits are refused and no number is rounded.
+        round_answer: None if numbers outside the limits are refused and no number is rounded.
         unit: the unit after the number, such as "h"; may be empty.
         text: the number as a decimal fraction with a point, as typed or dragged.
     """
@@ -190,7 +190,7 @@ class NumberSlider(TypedAnswer):
         self._is_writing = True
         super().set_answer(text, note, error)
         self._is_writing = False
-        self.ids.track.named = bool(text)
+        self.ids.track.has_number = bool(text)
 
     def read(self, typed: str) -> tuple[str, str]:
         """Return the number as a decimal fraction with a point, and a note with the rounded number.
@@ -221,8 +221,8 @@ class NumberSlider(TypedAnswer):
         Raises:
             ValueError: the number is refused.
         """
-        if self.counts is not None:
-            return str(self.counts(text))
+        if self.round_answer is not None:
+            return str(self.round_answer(text))
         if not self.low <= number <= self.high:
             raise ValueError(f"the number must be in {self.low} .. {self.high}")
         return ""

@@ -163,9 +163,9 @@ class Gallery(App):
         card.add_widget(number)
         page.add_widget(card)
         line = NumberRange.of(0, 40, 5, clamps=True)
-        counts = AnswerChoices(line.kind, line.size, line=line).counts_as
+        round_answer = AnswerChoices(line.kind, line.size, line=line).counts_as
         card = Card()
-        card.add_widget(NumberSlider(low=0, high=40, step=5, counts=counts, unit="km", name="way"))
+        card.add_widget(NumberSlider(low=0, high=40, step=5, round_answer=round_answer, unit="km", name="way"))
         page.add_widget(card)
         days = Dates.of("2026-01-01", "2026-12-31", 7)
         card = Card()
@@ -173,7 +173,7 @@ class Gallery(App):
             name="day",
             low="2026-01-01",
             high="2026-12-31",
-            counts=AnswerChoices(days.kind, days.size, line=days).counts_as,
+            round_answer=AnswerChoices(days.kind, days.size, line=days).counts_as,
         )
         day.bind(on_answer=lambda _, text: self.note(text))
         card.add_widget(day)

@@ -130,13 +130,13 @@ def joined(model, tmp_path, data=DATA):
     """Let the model join a campaign from a file; return its terms."""
     path = tmp_path / "some.campaign"
     path.write_bytes(data)
-    agreement = model.read(path)
-    model.set_address(of(agreement), URL)
-    return agreement
+    content = model.read(path)
+    model.set_address(of(content), URL)
+    return content
 
 
 def of(terms):
-    return terms.card.campaign_id
+    return terms.summary.campaign_id
 
 
 def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
@@ -145,14 +145,14 @@ def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
     terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
     model.consent(of(terms))
     assert model.send().sent == 1
-    assert not model.overview().cards[0].early
+    assert not model.overview().campaigns[0].early
     model.answer(of(terms), "bachelor")
     study.closing = seal_closing(open_campaign(DATA, [AUTHOR.public]), OPENS + 60, AUTHOR)
     assert model.send().sent == 1
-    assert (model.overview().cards[0].state, model.overview().cards[0].early) == (ANSWERED, True)
+    assert (model.overview().campaigns[0].state, model.overview().campaigns[0].early) == (ANSWERED, True)
     clock.now = OPENS + 60
-    [card] = model.overview().cards
-    assert (card.state, card.closes, card.next_period) == (OVER, OPENS + 60, None)
+    [campaign] = model.overview().campaigns
+    assert (campaign.state, campaign.closes, campaign.next_period) == (OVER, OPENS + 60, None)
     with pytest.raises(ClosedEarly) as refused:
         model.answer(of(terms), "none")
     assert message_of(refused.value).key == "schedule"
@@ -164,9 +164,9 @@ def test_the_terms_of_a_campaign_that_closes_early_end_at_the_closing(model, stu
     assert (terms.terms.ends, terms.answers) == (terms.terms.closes, 10)
     for closes, answers in ((OPENS + WEEK + 1, 2), (OPENS + WEEK, 1), (OPENS - 1, 0)):
         model._device.close_early(seal_closing(open_campaign(DATA, [AUTHOR.public]), closes, AUTHOR))
-        found = model.agreement(of(terms))
+        found = model.terms(of(terms))
         assert (found.terms.ends, found.answers) == (closes, answers)
-    assert found.card.state == OVER, "it closes before it opens"
+    assert found.summary.state == OVER, "it closes before it opens"
 
 
 def test_an_offer_ends_when_its_campaign_closes_early(model, clock, monkeypatch):
@@ -192,13 +192,13 @@ def test_a_campaign_is_shown_in_the_persons_language_if_it_is_translated(model, 
         asked = model.consent(of(terms))
     finally:
         texts.use_language("en")
-    assert (terms.card.title, terms.terms.contact) == (GERMAN.title, GERMAN.contact)
+    assert (terms.summary.title, terms.terms.contact) == (GERMAN.title, GERMAN.contact)
     assert terms.terms.shown == asked.questions[0].shown == GERMAN.labels
     assert asked.questions[0].text == GERMAN.question
     assert asked.questions[0].labels == informed().domain.labels
-    assert spelled("values", "bachelor", asked.card.names) == "Bachelor"
-    assert spelled("values", "bachelor", model.agreement(of(terms)).card.names) == "bachelor"
-    assert model.agreement(of(terms)).terms.title == "Highest education"
+    assert spelled("values", "bachelor", asked.summary.names) == "Bachelor"
+    assert spelled("values", "bachelor", model.terms(of(terms)).summary.names) == "bachelor"
+    assert model.terms(of(terms)).terms.title == "Highest education"
 
 
 def test_a_form_is_shown_in_the_persons_language_if_it_is_translated(model, tmp_path):
@@ -210,10 +210,10 @@ def test_a_form_is_shown_in_the_persons_language_if_it_is_translated(model, tmp_
         asked = model.consent(of(terms)).questions
         lines = tuple(GERMAN_FORM.question.split("\n"))
         assert {one.text for one in asked} < set(lines)
-        for listed in (terms.questions, terms.card.questions.values()):
+        for listed in (terms.questions, terms.summary.questions.values()):
             assert tuple(one.text for one in listed) == lines
         assert tuple(text for text, _ in model.exposure(of(terms)).questions) == lines
-        whole = answered("form", "vote=yes; age=18; home=0.5,1.5", terms.card)
+        whole = answered("form", "vote=yes; age=18; home=0.5,1.5", terms.summary)
         assert [answer for _, answer in whole][:2] == ["ja", "18 Jahre"]
     finally:
         texts.use_language("en")
@@ -229,9 +229,9 @@ def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
     model.answer(of(terms), "40")
     for language, unit in (("de", "Jahre"), ("en", "years")):
         texts.use_language(language)
-        assert model.agreement(of(terms)).questions[0].unit == unit
+        assert model.terms(of(terms)).questions[0].unit == unit
         [answers] = model.history().answers
-        assert answered(answers.kind, "40", answers.card) == (("", f"40 {unit}"),)
+        assert answered(answers.kind, "40", answers.summary) == (("", f"40 {unit}"),)
 
 
 @pytest.mark.parametrize(
@@ -251,11 +251,11 @@ def test_groups_of_values_are_named_in_the_persons_language(model, tmp_path, map
     try:
         texts.use_language("de")
         [answers] = model.history().answers
-        assert [answered(answers.kind, one.label, answers.card) for one in answers.values] == [(("", kept),)]
-        assert answered("values", "d", answers.card) == (("", "De"),)
+        assert [answered(answers.kind, one.label, answers.summary) for one in answers.values] == [(("", kept),)]
+        assert answered("values", "d", answers.summary) == (("", "De"),)
     finally:
         texts.use_language("en")
-    assert model.history().answers[0].card.names == {}
+    assert model.history().answers[0].summary.names == {}
 
 
 def joined_as_signed(model, tmp_path, data):
@@ -269,10 +269,10 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     device's state."""
     [offer] = model.offers(URL)
     terms = model.join(model.fetch(URL, offer.campaign_id), URL)
-    assert (terms.card.state, terms.card.title, terms.fits) == (NEW, "Highest education", True)
+    assert (terms.summary.state, terms.summary.title, terms.within_budget) == (NEW, "Highest education", True)
     assert model.offers(URL) == ()
     asked = model.consent(of(terms))
-    assert (asked.card.state, asked.questions[0].kind) == (OPEN, "values")
+    assert (asked.summary.state, asked.questions[0].kind) == (OPEN, "values")
     before = model.review(of(terms), "bachelor")
     assert (before.report, before.envelopes) == (None, ())
     assert model.budget().spent == 0
@@ -283,7 +283,7 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
         before.after,
         before.cost,
     )
-    assert made.card.state == ANSWERED
+    assert made.summary.state == ANSWERED
     assert [one.kind for one in made.envelopes] == ["enrolment", "report"]
     assert made.report == made.envelopes[1].data
     shown = [b"".join(part.data for part in one.parts) for one in made.envelopes]
@@ -298,7 +298,7 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     assert model.counted(answers).counted == (True,)
     spent = model.budget().spent
     overview = model.forget(of(terms))
-    assert (overview.cards, overview.budget.spent, overview.budget.reserved) == ((), spent, 0)
+    assert (overview.campaigns, overview.budget.spent, overview.budget.reserved) == ((), spent, 0)
     assert model.history().answers == ()
     assert {row.title for row in model.history().rows} == {""}
 
@@ -335,8 +335,8 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
     [answers] = model.history().answers
     assert [one.label for one in answers.values] == [label]
     unit = " years" if isinstance(domain, NumberRange) else ""
-    for kind, given, card in ((review.kind, review.value, review.card), (answers.kind, label, answers.card)):
-        [(_, read)] = answered(kind, given, card)
+    for kind, given, summary in ((review.kind, review.value, review.summary), (answers.kind, label, answers.summary)):
+        [(_, read)] = answered(kind, given, summary)
         assert read.endswith(unit)
         assert "years" not in read.removesuffix(unit)
 
@@ -355,7 +355,7 @@ def test_a_device_with_a_view_stores_only_the_views_value(model, tmp_path):
     label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
     [answers] = model.history().answers
     assert ([one.label for one in answers.values], review.group) == ([label], label)
-    assert spelled(answers.kind, label, answers.card.names) == label
+    assert spelled(answers.kind, label, answers.summary.names) == label
     [said] = review.meanings
     assert said.size == (4 if coarse else 2)
     assert all(spelled(review.kept_kind, one, {}) == one for one in said.labels)
@@ -378,7 +378,7 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     data = form_campaign()
     model = member(tmp_path / "store", data, view)
     terms = joined(model, tmp_path, data)
-    assert [one.name for one in terms.questions] == list(terms.card.questions) == ["vote", "age", "home"]
+    assert [one.name for one in terms.questions] == list(terms.summary.questions) == ["vote", "age", "home"]
     assert (terms.terms.asked_names, model.question(of(terms)).questions) == ((), ())
     content = model.consent(of(terms))
     assert tuple(one.name for one in content.questions) == FORM_NAMES[view]
@@ -394,9 +394,9 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     assert (made.fits_true, made.after, made.total) == (before.fits_true, before.after, before.total)
     shown = {"vote": "yes", "age": "Left out", "home": "0.5° north, 1.5° east"}
     answers = tuple((one.text, shown[one.name]) for one in content.questions)
-    assert answered(made.kind, made.value, made.card) == answers
+    assert answered(made.kind, made.value, made.summary) == answers
     [history] = model.history().answers
-    assert answered(history.kind, history.values[0].label, history.card) == answers
+    assert answered(history.kind, history.values[0].label, history.summary) == answers
     of_text = dict(model.exposure(of(terms)).questions)
     assert [of_text[one.text] > 0 for one in terms.questions] == [
         one.name in FORM_NAMES[view] for one in terms.questions
@@ -465,7 +465,7 @@ def test_a_campaign_shows_its_state(model, tmp_path, clock):
             model.consent(ids[title])
     clock.now = OPENS
     model.answer(ids["Answered"], "none")
-    shown = model.overview().cards
+    shown = model.overview().campaigns
     assert [(card.title, card.state) for card in shown] == [
         ("Open", OPEN),
         ("New", NEW),
@@ -473,7 +473,7 @@ def test_a_campaign_shows_its_state(model, tmp_path, clock):
         ("Later", UPCOMING),
         ("Over", OVER),
     ]
-    following = {card.title: card.next_period for card in shown}
+    following = {campaign.title: campaign.next_period for campaign in shown}
     assert following == {
         "Open": OPENS + WEEK,
         "New": OPENS + WEEK,
@@ -482,7 +482,7 @@ def test_a_campaign_shows_its_state(model, tmp_path, clock):
         "Over": None,
     }
     clock.now = OPENS + 9 * WEEK
-    assert {card.title: card.next_period for card in model.overview().cards}["Answered"] is None
+    assert {campaign.title: campaign.next_period for campaign in model.overview().campaigns}["Answered"] is None
 
 
 def test_the_terms_show_the_worst_case_and_the_remaining_budget(model, tmp_path):
@@ -493,9 +493,9 @@ def test_the_terms_show_the_worst_case_and_the_remaining_budget(model, tmp_path)
     # Each of the six values is drawn once.
     assert terms.terms.worst_case == pytest.approx(6 * terms.terms.cost)
     assert terms.terms.promise.factor == Fraction(28, 10)
-    assert terms.fits
+    assert terms.within_budget
     model.lower_caps(lifetime=5.0)
-    assert not model.agreement(of(terms)).fits
+    assert not model.terms(of(terms)).within_budget
 
 
 def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
@@ -504,12 +504,12 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
     terms = joined(model, tmp_path, of_classes())
     assert [one.name for one in terms.terms.classes] == ["workers", "students", "others"]
     model.consent(of(terms), "students")
-    assert model.agreement(of(terms)).terms.member_of == "students"
+    assert model.terms(of(terms)).terms.member_of == "students"
     own = joined(model, tmp_path, of_own())
     assert own.terms.declares_prior
-    assert own.statement.even
-    assert not own.statement.holds
-    assert model.consent(of(own), prior=own.statement.prior).card.state == OPEN
+    assert own.statement.is_uniform
+    assert not own.statement.declared_before
+    assert model.consent(of(own), prior=own.statement.prior).summary.state == OPEN
 
 
 def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
@@ -521,7 +521,12 @@ def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
     statement = model.statement(of(terms), weights)
     assert [one.before for one in statement.values] == [Fraction(7, 10)] + [Fraction(6, 100)] * 5
     assert all(one.lowest < one.before < one.highest for one in statement.values)
-    assert (statement.holds, statement.typed, statement.even, statement.personal) == (False, True, False, False)
+    assert (statement.declared_before, statement.can_be_typed, statement.is_uniform, statement.personal) == (
+        False,
+        True,
+        False,
+        False,
+    )
     stricter = model.statement(of(terms), weights, 0.25)
     assert (stricter.level, stricter.personal) == (0.25, True)
     assert stricter.worst_case < statement.worst_case
@@ -531,11 +536,11 @@ def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
     assert model.budget().reserved == pytest.approx(statement.worst_case)
     model.forget(of(terms))
     again = joined(model, tmp_path, of_own())
-    assert again.statement.holds
-    assert not again.statement.typed
+    assert again.statement.declared_before
+    assert not again.statement.can_be_typed
     assert again.statement.values == statement.values
-    assert again.fitting is None
-    assert model.consent(of(again), prior=again.statement.prior).card.state == OPEN
+    assert again.random_choice is None
+    assert model.consent(of(again), prior=again.statement.prior).summary.state == OPEN
 
 
 def test_the_choice_of_a_prior_shows_the_earlier_answers_it_uses(model, tmp_path):
@@ -545,13 +550,13 @@ def test_the_choice_of_a_prior_shows_the_earlier_answers_it_uses(model, tmp_path
     model.consent(other)
     model.answer(other, "none")
     terms, spent = joined(model, tmp_path, of_own()), model.budget().spent
-    assert terms.fitting.known == 1
-    for one in terms.fitting.strengths:
+    assert terms.random_choice.known == 1
+    for one in terms.random_choice.strengths:
         assert one.share == pytest.approx(1 / (1 + 6 * 2.718281828**-one.level))
-    level = terms.fitting.strengths[0].level
+    level = terms.random_choice.strengths[0].level
     assert model.choose(of(terms), level).member_of is None
     assert model.budget().spent == pytest.approx(spent + level)
-    assert model.agreement(of(terms)).statement.holds
+    assert model.terms(of(terms)).statement.declared_before
 
 
 @pytest.mark.parametrize(
@@ -602,33 +607,33 @@ def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path
     """The choice of a class is offered with its worst case, the number of earlier answers on which it depends, without
     coarsened ones, and the probability of the nearest class; it charges the shown level at once."""
     terms = joined(model, tmp_path, of_classes())
-    assert terms.fitting.known == 0
+    assert terms.random_choice.known == 0
     coarse = campaign("The same, coarsened", maps=[Coarse(2)])
     for data in (campaign("The same, asked by others"), coarse):
         other = of(joined(model, tmp_path, data))
         model.consent(other)
         model.answer(other, "none")
     spent = model.budget().spent
-    fitting = model.agreement(of(terms)).fitting
-    assert fitting.known == 1
-    assert [one.level for one in fitting.strengths] == list(LEVELS)
-    for one in fitting.strengths:
+    choice = model.terms(of(terms)).random_choice
+    assert choice.known == 1
+    assert [one.level for one in choice.strengths] == list(LEVELS)
+    for one in choice.strengths:
         assert one.worst_case == pytest.approx(terms.terms.worst_case + one.level)
         assert one.share == pytest.approx(1 / (1 + 2 * 2.718281828**-one.level))
-    asked = model.choose(of(terms), fitting.strengths[1].level)
+    asked = model.choose(of(terms), choice.strengths[1].level)
     assert asked.member_of in NAMES
-    assert asked.card.state == OPEN
+    assert asked.summary.state == OPEN
     assert model.budget().spent == pytest.approx(spent + LEVELS[1])
-    assert model.agreement(of(terms)).terms.member_of == asked.member_of
+    assert model.terms(of(terms)).terms.member_of == asked.member_of
 
 
 def test_only_choices_under_the_caps_are_offered(model, tmp_path):
     """Of the levels at which a class can be chosen, only those that fit under the caps are offered."""
     terms = joined(model, tmp_path, of_classes())
     model.lower_caps(lifetime=terms.terms.worst_case + 1.2)
-    assert [one.level for one in model.agreement(of(terms)).fitting.strengths] == [0.5, 1.0]
+    assert [one.level for one in model.terms(of(terms)).random_choice.strengths] == [0.5, 1.0]
     model.lower_caps(lifetime=0.1)
-    assert model.agreement(of(terms)).fitting.strengths == ()
+    assert model.terms(of(terms)).random_choice.strengths == ()
     assert model.budget().spent == 0
 
 
@@ -637,8 +642,8 @@ def test_no_class_is_chosen_without_priors(model, tmp_path, data):
     """For a campaign without classes, or whose classes have no priors, no class can be chosen, and viewing the screen
     costs nothing."""
     terms = joined(model, tmp_path, data)
-    assert terms.fitting is None
-    assert (terms.card.state, model.budget().spent, model.budget().reserved) == (NEW, 0, 0)
+    assert terms.random_choice is None
+    assert (terms.summary.state, model.budget().spent, model.budget().reserved) == (NEW, 0, 0)
 
 
 @pytest.mark.parametrize(("data", "each"), [(DATA, False), (of_transcripts(), True)], ids=["memo", "transcript"])
@@ -662,12 +667,12 @@ def test_exposures_of_campaigns_about_the_same_values_add_up(model, tmp_path):
         ids[title] = of(joined(model, tmp_path, campaign(title, **options)))
         model.consent(ids[title])
     exposure = model.exposure(ids["One"])
-    assert (exposure.level, exposure.sure, [one.times for one in exposure.drawn]) == (0, 0.5, [0, 0])
+    assert (exposure.level, exposure.sure, [one.draws for one in exposure.drawn]) == (0, 0.5, [0, 0])
     model.answer(ids["One"], "none")
     model.answer(ids["Two"], "none")
     model.answer(ids["Hours"], "5")
     exposure = model.exposure(ids["One"])
-    assert [(one.title, one.times) for one in exposure.drawn] == [("One", 1), ("Two", 1)]
+    assert [(one.title, one.draws) for one in exposure.drawn] == [("One", 1), ("Two", 1)]
     assert [one.level for one in exposure.drawn] == pytest.approx([1.0, 0.5], abs=1e-6)
     assert exposure.level == pytest.approx(1.5, abs=1e-6)
     assert exposure.sure == pytest.approx(0.8176, abs=1e-4)
@@ -854,7 +859,7 @@ def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):
     terms = model.join(model.fetch(URL, campaign_id(DATA)))
     assert terms.terms.author_name == "Town library"
     assert [author.public for author in model.distrust(AUTHOR.public)] == [stranger]
-    assert model.agreement(of(terms)).card.state == NEW
+    assert model.terms(of(terms)).summary.state == NEW
     with pytest.raises(BadData) as wrong:
         model.trust("no key")
     assert message_of(wrong.value).key == "key"
@@ -903,7 +908,7 @@ def test_a_link_that_cannot_be_followed_is_an_error_message(tmp_path, clock, stu
         with pytest.raises(HalftruthError) as refused:
             model.link("https://study.example")
         assert message_of(refused.value).key == "link"
-        assert model.overview().cards == ()
+        assert model.overview().campaigns == ()
 
 
 def test_the_key_in_the_app_is_trusted_and_cannot_be_removed(tmp_path, clock):
@@ -931,7 +936,7 @@ def test_a_file_that_is_not_a_campaign_is_refused(model, tmp_path):
         with pytest.raises(BadData) as refused:
             joined(model, tmp_path, data)
         assert message_of(refused.value).key in ("data", "signature")
-    assert model.overview().cards == ()
+    assert model.overview().campaigns == ()
 
 
 def test_every_error_of_the_sdk_has_a_notice():
@@ -998,7 +1003,7 @@ def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, st
     assert not model.is_open
     model.adopt()
     budget = model.budget()
-    assert (model.overview().cards, budget.spent, budget.reserved) == ((), pytest.approx(reserved), 0)
+    assert (model.overview().campaigns, budget.spent, budget.reserved) == ((), pytest.approx(reserved), 0)
     model.close()
 
 
@@ -1014,7 +1019,7 @@ def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
         model.open()
     assert message_of(refused.value).remedy == "adopt"
     model.adopt()
-    assert (model.overview().cards, model.budget().spent) == ((), 0)
+    assert (model.overview().campaigns, model.budget().spent) == ((), 0)
     model.close()
 
 

@@ -490,7 +490,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
     ways += [f"app.go('{name}', {education})" for name in ("terms", "exposure")]
     ways += [f"app.go('question', {ids[title]})" for title in ("Where", "Hours", "Shopping", "Occupation")]
     ways += [
-        f"app.do(lambda model: model.agreement({ids['Not yet']}), lambda terms: app.go('consent', terms))",
+        f"app.do(lambda model: model.terms({ids['Not yet']}), lambda terms: app.go('consent', terms))",
         f"app.do(lambda model: model.review({education}, 'bachelor'), lambda review: app.go('review', review))",
         f"app.go('selection', {form})",
         f"app.do(lambda model: model.question({form}), lambda content: app.go('question', {form}, content))",
@@ -581,7 +581,7 @@ def test_the_gauge_bounds_what_was_spent_before_a_cap_was_lowered(number, folder
     with Device.open(folder, [AUTHOR.public], BudgetPolicy(lifetime=0.5)) as device:
         assert device.budget.spent > 0.5
         texts.use_language("en")
-        factor = texts.times(device.budget.spent)
+        factor = texts.factor_text(device.budget.spent)
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("campaigns:page")
         tap(screen, "place:budget")
