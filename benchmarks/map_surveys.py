@@ -12,7 +12,7 @@ import numpy as np
 
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
-from aggregator.estimate.tree import Combined, Tree, ViewEstimate, combine, independent
+from aggregator.estimate.tree import CombinedEstimate, Tree, ViewEstimate, combine, independent
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
@@ -71,7 +71,7 @@ class Resolutions:
         self.weights = best_weights(sizes, variances, n)
         self.decoders = [decoder_of(channel) for channel in self.channels]
 
-    def views(self, people: Floats, rng: np.random.Generator) -> list[Combined]:
+    def views(self, people: Floats, rng: np.random.Generator) -> list[CombinedEstimate]:
         """Return the linear estimate of each resolution from one simulated survey."""
         counts = rng.multinomial(self.n, np.array(self.weights) / PARTS).tolist()
         views = zip(self.channels, self.decoders, self.maps, counts, strict=True)

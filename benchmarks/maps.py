@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.tree import Combined, Tree, consistent, project_inside
+from aggregator.estimate.tree import CombinedEstimate, Tree, consistent, project_inside
 from aggregator.families.decoder import Decoder, Floats
 from aggregator.planner.choice import AUTO
 from aggregator.planner.resolutions import PARTS
@@ -54,7 +54,7 @@ def flat(campaign: Campaign, decoder: Decoder, people: Floats, n: int, rng: np.r
     return {cells.method: cells.share for cells in estimates}
 
 
-def projected(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
+def projected(tree: Tree, combined: Sequence[CombinedEstimate]) -> list[Floats]:
     """Return the shares of each resolution, projected within their parents even if the map is nearly uniform."""
     shares, above = [], np.ones(1)
     for resolution, parent in zip(combined, tree.parents, strict=True):

@@ -20,7 +20,7 @@ from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.interval import standard_errors
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.query import expected_variance
 from aggregator.estimate.smoothed import smoothed
 from aggregator.estimate.tree import Tree, combine, consistent
@@ -70,7 +70,7 @@ def by_wave(p: Floats, n: int) -> Estimator:
     decoder = decoder_of(wave(len(p), NANONATS))
 
     def estimated(rng: np.random.Generator) -> Floats:
-        merged = Merged.of(decoder, counted(decoder.forward(p), n, rng))
+        merged = MergedReports.of(decoder, counted(decoder.forward(p), n, rng))
         return merged.of_numbers(smoothed(merged))
 
     return estimated
@@ -251,7 +251,7 @@ def decoding_time() -> str:
     decoder, p = decoder_of(wave(MANY, NANONATS)), beta(MANY)
     counts = counted(decoder.forward(p), 10**6, np.random.default_rng(1))
     started = time.process_time()
-    merged = Merged.of(decoder, counts)
+    merged = MergedReports.of(decoder, counts)
     merged.of_numbers(smoothed(merged))
     return f"{time.process_time() - started:.1f}"
 

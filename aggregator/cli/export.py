@@ -13,7 +13,7 @@ from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.group import halftruth
 from aggregator.present.document import estimates_geojson
 from aggregator.present.estimates import estimates_by_period
-from aggregator.present.tallies import WRITERS, Exported, tallies_table
+from aggregator.present.tallies import WRITERS, ExportedTallies, tallies_table
 from aggregator.quantity import quantity
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
@@ -81,7 +81,7 @@ def export(
         )
 
 
-def _tallies(study: Study, signed: SignedCampaign) -> Exported:
+def _tallies(study: Study, signed: SignedCampaign) -> ExportedTallies:
     counted = study.counts(signed)
     tallies = {}
     if signed.campaign.answers_per_period > 1:

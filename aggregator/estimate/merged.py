@@ -70,15 +70,15 @@ class MergedChannel(NumberBlocks):
             channel[block] = np.add.reduceat(decoder.forward(people), starts)
         return cls(ends, starts, channel)
 
-    def merged(self, counts: Integers) -> Merged:
+    def merged(self, counts: Integers) -> MergedReports:
         """Return the merged reports of this channel, from the counts of outputs, (m,), which must not all be zero."""
         merged = np.add.reduceat(counts, self.starts)
         came = merged > 0
-        return Merged(self.ends, np.ascontiguousarray(self.channel[:, came]), merged[came])
+        return MergedReports(self.ends, np.ascontiguousarray(self.channel[:, came]), merged[came])
 
 
 @dataclass(frozen=True)
-class Merged(NumberBlocks):
+class MergedReports(NumberBlocks):
     """Reports on ordered numbers, merged into blocks.
 
     Attributes:
@@ -94,7 +94,7 @@ class Merged(NumberBlocks):
     weights: Floats | None = None
 
     @classmethod
-    def of(cls, decoder: Decoder, counts: Integers, max_blocks: int = MOST_BLOCKS) -> Merged:
+    def of(cls, decoder: Decoder, counts: Integers, max_blocks: int = MOST_BLOCKS) -> MergedReports:
         """Return the merged reports of a channel with ordered inputs and outputs.
 
         Args:
@@ -105,7 +105,7 @@ class Merged(NumberBlocks):
         return MergedChannel.of(decoder, max_blocks).merged(counts)
 
     @classmethod
-    def joined(cls, classes: Sequence[Merged], weights: Floats | None = None) -> Merged:
+    def joined(cls, classes: Sequence[MergedReports], weights: Floats | None = None) -> MergedReports:
         """Return the merged reports of several classes of people, each with its own channel.
 
         Args:

@@ -15,7 +15,7 @@ import numpy as np
 from aggregator.estimate import distribution, likelihood
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.classes import ClassesDecoder
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.shown_inputs import ShownInputs
@@ -143,7 +143,7 @@ def consistent(
     if method == "smooth" and isinstance(decoder, ClassesDecoder):
         return _smooth_classes(decoder, mean_features, reports, shown_inputs)
     if method == "smooth":
-        merged = Merged.of(decoder, np.rint(mean_features * reports).astype(np.int64))
+        merged = MergedReports.of(decoder, np.rint(mean_features * reports).astype(np.int64))
         return merged.of_numbers(smoothed(merged))
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)

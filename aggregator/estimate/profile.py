@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedReports
 from aggregator.families.decoder import Floats
 
 Mask = NDArray[np.bool_]
@@ -68,7 +68,7 @@ class Profile:
         effect: the design effect of dependent reports, at least 1.
     """
 
-    def __init__(self, merged: Merged, effect: float = 1.0) -> None:
+    def __init__(self, merged: MergedReports, effect: float = 1.0) -> None:
         self._channel, self._classes = merged.channel, merged.classes
         self._reports = int(merged.counts.sum())
         self._weights = merged.counts / self._reports

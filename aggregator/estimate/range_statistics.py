@@ -19,7 +19,7 @@ import numpy as np
 from aggregator.estimate import interval
 from aggregator.estimate.class_weights import raked
 from aggregator.estimate.classes import ClassesDecoder
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.ordered_result import CdfPoint, NotOrdered, Quantile, RangeShare, ShownValue, value_of
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.profile import SHORTER, Profile
@@ -43,7 +43,7 @@ POINTS = 21
 """Maximum number of points of the distribution function."""
 
 
-def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> Merged:
+def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> MergedReports:
     """Return the reports of a tally, merged to blocks of values.
 
     Raises:
@@ -70,14 +70,14 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
             "estimate the shares, or the mean alone"
         )
     if not isinstance(decoder, ClassesDecoder):
-        return Merged.of(decoder, tally.counts, INTERVAL_BLOCKS)
+        return MergedReports.of(decoder, tally.counts, INTERVAL_BLOCKS)
     weights = raked(decoder.members, margins) if margins else None
     counts = decoder.of_classes(tally.counts)
     max_blocks = max(LEAST_BLOCKS, min(INTERVAL_BLOCKS, ROWS // len(counts)))
     parts = zip(decoder.decoders, counts, strict=True)
     # Classes without reports are left out.
-    merged_classes = [Merged.of(inner, part, max_blocks) for inner, part in parts if part.any()]
-    return Merged.joined(merged_classes, None if weights is None else weights[decoder.members > 0])
+    merged_classes = [MergedReports.of(inner, part, max_blocks) for inner, part in parts if part.any()]
+    return MergedReports.joined(merged_classes, None if weights is None else weights[decoder.members > 0])
 
 
 class RangeStatistics:

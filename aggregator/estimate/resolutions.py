@@ -28,7 +28,7 @@ from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.tree import Combined, NotNested, Passes, Tree, ViewEstimate, parent_of
+from aggregator.estimate.tree import CombinedEstimate, NotNested, Tree, TreePasses, ViewEstimate, parent_of
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
 from protocol.campaign import Campaign
 from protocol.domain import Domain
@@ -162,9 +162,9 @@ class Views:
         counted.sort(key=lambda view: view.decoder.inputs)
         return cls(tuple(counted), _largest_chain(counted))
 
-    def combined(self) -> list[Combined | None]:
+    def combined(self) -> list[CombinedEstimate | None]:
         """Return the linear estimate of each view's districts; None if no view with reports distinguishes them."""
-        estimates: list[Combined | None] = [None] * len(self.counted)
+        estimates: list[CombinedEstimate | None] = [None] * len(self.counted)
         for place, estimate in zip(self.tree, self._combine(self.tree), strict=True):
             estimates[place] = estimate
         for place in range(len(self.counted)):
@@ -175,15 +175,15 @@ class Views:
                     estimates[place] = self._combine(chain)[0]
         return estimates
 
-    def passes(self) -> Passes:
+    def passes(self) -> TreePasses:
         """Return the passes through the tree of views."""
-        return Passes.of(self.nested(self.tree), [self.counted[place].own_estimate for place in self.tree])
+        return TreePasses.of(self.nested(self.tree), [self.counted[place].own_estimate for place in self.tree])
 
     def nested(self, places: Sequence[int]) -> Tree:
         """Return the tree that the views at the positions ``places`` form."""
         return Tree.of([self.counted[place].districts for place in places])
 
-    def _combine(self, places: Sequence[int]) -> list[Combined]:
+    def _combine(self, places: Sequence[int]) -> list[CombinedEstimate]:
         return tree.combine(self.nested(places), [self.counted[place].own_estimate for place in places])
 
     def _nested(self, coarse: int, fine: int) -> bool:
@@ -204,7 +204,7 @@ class TreeShares:
     se: Floats
     _level: int
     _counted: tuple[CountedView, ...]
-    _passes: Passes
+    _passes: TreePasses
 
     @classmethod
     def of(cls, campaign: Campaign, tally: Tally) -> list[TreeShares]:
@@ -322,7 +322,7 @@ def _resolution(
     map_: Map,
     districts: Integers,
     reports: int,
-    combined: Combined | None,
+    combined: CombinedEstimate | None,
     share: Floats,
     rough: NDArray[np.bool_] | None,
     confidence: float,

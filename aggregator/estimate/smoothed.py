@@ -19,7 +19,7 @@ import hashlib
 
 import numpy as np
 
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedReports
 from aggregator.families.decoder import Floats, Integers
 
 STRENGTHS = (0.0, 1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
@@ -44,7 +44,7 @@ LEAST_STEP = 0.1
 """An accelerated step keeps each share at or above this part of its value after the plain steps."""
 
 
-def smoothed(merged: Merged) -> Floats:
+def smoothed(merged: MergedReports) -> Floats:
     """Return the distribution of ordered numbers, smoothed with the strength that cross-validation selects.
 
     The same counts always give the same result.

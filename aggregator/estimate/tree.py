@@ -124,7 +124,7 @@ class ViewEstimate:
 
 
 @dataclass(frozen=True)
-class Combined:
+class CombinedEstimate:
     """The linear estimate of one resolution from the surveys of all resolutions.
 
     Attributes:
@@ -175,7 +175,7 @@ def independent(decoder: Decoder, distribution: Floats, variances: Floats) -> Fl
 
 
 @dataclass(frozen=True)
-class Passes:
+class TreePasses:
     """The two passes through a tree, which depend on the reference distribution and not on the reports.
 
     Attributes:
@@ -190,7 +190,7 @@ class Passes:
     weighing: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, tree: Tree, estimates: Sequence[ViewEstimate | None]) -> Passes:
+    def of(cls, tree: Tree, estimates: Sequence[ViewEstimate | None]) -> TreePasses:
         """Return the passes for the given estimates, one for each resolution; an estimate is None without reports.
 
         Raises:
@@ -281,7 +281,7 @@ class Passes:
         return constant, [w * coefficients for w, coefficients in zip(self.survey_weights, of_z, strict=True)]
 
 
-def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combined]:
+def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[CombinedEstimate]:
     """Return the best linear estimate of every district.
 
     Time is linear in the number of districts. In the pass down, the error of a parent's estimate is the sum of two
@@ -296,8 +296,8 @@ def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combin
         tree: the districts of all resolutions.
         estimates: the estimate of each resolution from its own reports; None without reports. The finest has reports.
     """
-    passes = Passes.of(tree, estimates)
-    combined: list[Combined] = []
+    passes = TreePasses.of(tree, estimates)
+    combined: list[CombinedEstimate] = []
     above, outside, b, w, own_error = np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
     for resolution, (z, variances) in enumerate(passes.up(estimates)):
         parent, g = tree.parents[resolution], passes.part[resolution]
@@ -309,13 +309,13 @@ def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combin
         b = 1 + g * u[parent]
         weighing = passes.weighing[resolution]
         excess = float(variances.sum() / weighing.sum()) if weighing.any() else 1.0
-        combined.append(Combined(above, outside + b**2 * variances, weighing, excess))
+        combined.append(CombinedEstimate(above, outside + b**2 * variances, weighing, excess))
         own_estimate, w = estimates[resolution], passes.survey_weights[resolution]
         own_error = np.zeros_like(z) if own_estimate is None else own_estimate.variances
     return combined
 
 
-def consistent(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
+def consistent(tree: Tree, combined: Sequence[CombinedEstimate]) -> list[Floats]:
     """Return shares that are not negative and sum to the share of their parent, from the coarsest resolution to the
     finest.
 

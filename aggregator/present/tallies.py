@@ -40,7 +40,7 @@ def _without_formulas(table: pa.Table) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedTallies:
     """A table of tallies.
 
     Attributes:
@@ -72,7 +72,7 @@ class Exported:
         }
 
 
-def tallies_table(signed: SignedCampaign, counted: Counts, tallies: Mapping[int, Tally]) -> Exported:
+def tallies_table(signed: SignedCampaign, counted: Counts, tallies: Mapping[int, Tally]) -> ExportedTallies:
     """Return the tallies of a campaign by period, and by class and view if it has several.
 
     The schema's metadata has the campaign's id and title and the version of the study's table, as JSON under
@@ -112,7 +112,7 @@ def tallies_table(signed: SignedCampaign, counted: Counts, tallies: Mapping[int,
     about = {"campaign": campaign.title, "campaign_id": signed.id.hex(), "table_version": counted.version}
     table = pa.table(columns).replace_schema_metadata({"halftruth": json.dumps(about)})
     inside = int(reports[enough].sum())
-    return Exported(table, inside, len(np.unique(cells[0][enough])), total - inside, counted.version)
+    return ExportedTallies(table, inside, len(np.unique(cells[0][enough])), total - inside, counted.version)
 
 
 def _devices(campaign: Campaign, tally: Tally, view: int, place: int) -> int:

@@ -57,7 +57,7 @@ def _mixed(x: Hashes) -> Hashes:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedHashes:
     """The hashes of a campaign's counted outputs in one snapshot.
 
     Attributes:
@@ -79,7 +79,7 @@ class Counted:
             counted |= run[positions] == hashes
         return counted
 
-    def following(self, path: StoragePath, table: DeltaTable, campaign: str) -> Counted:
+    def following(self, path: StoragePath, table: DeltaTable, campaign: str) -> CountedHashes:
         """Return the hashes in a newer snapshot; only its new files are read, or all if earlier files are gone.
 
         Args:
@@ -91,7 +91,7 @@ class Counted:
         files = [file for file in data_files(path, table) if file.partition["campaign"] == campaign]
         paths = frozenset(file.path for file in files)
         # If files are gone, a compaction has moved their rows to other files.
-        base = self if self.files <= paths else Counted(self.secret)
+        base = self if self.files <= paths else CountedHashes(self.secret)
         runs = list(base.runs)
         with storage(path):
             for file in files:
@@ -100,7 +100,7 @@ class Counted:
                     while runs and len(runs[-1]) <= 2 * len(new):
                         new = np.sort(np.concatenate([runs.pop(), new]), kind="stable")
                     runs.append(new)
-        return Counted(self.secret, paths, tuple(runs))
+        return CountedHashes(self.secret, paths, tuple(runs))
 
     def _read(self, file: DataFile) -> Hashes:
         """Return the sorted hashes of a file's rows."""

@@ -22,7 +22,7 @@ from typing import TypeAlias
 from aggregator.holdings import VerifiedCampaign
 from aggregator.intake.registry import Registry
 from aggregator.receive.inbox import inbox_of
-from aggregator.receive.output_hashes import Counted
+from aggregator.receive.output_hashes import CountedHashes
 from aggregator.receive.pages import CampaignPage
 from aggregator.storage import tables
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS
@@ -51,7 +51,7 @@ class CampaignSnapshot:
     stamp: Stamp
     signed: SignedCampaign
     registry: Registry
-    counted: Counted
+    counted: CountedHashes
 
 
 class StudySnapshot:
@@ -164,7 +164,7 @@ class StudySnapshot:
         if before is not None and before.stamp == stamp:
             return before
         path = self._path / REPORTS
-        known = Counted(secrets.randbits(64)) if before is None else before.counted
+        known = CountedHashes(secrets.randbits(64)) if before is None else before.counted
         if before is None or before.stamp[2] != stamp[2]:
             known = known.following(path, tables.snapshot(path), campaign)
         registry = before.registry if before is not None and before.stamp[1] == stamp[1] else None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.ordered import ordered_statistics
 from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics
 from aggregator.estimate.profile import CONVERGED_NATS, SHORTER, Profile
@@ -37,7 +37,7 @@ def reports(p: np.ndarray, n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).multinomial(n, distribution / distribution.sum())
 
 
-def slowly(on: Merged, chosen: np.ndarray, t: float) -> float:
+def slowly(on: MergedReports, chosen: np.ndarray, t: float) -> float:
     """Return the largest log-likelihood if the chosen blocks have the share ``t``, by plain expectation
     maximisation."""
     p = np.where(chosen, t / chosen.sum(), (1 - t) / (~chosen).sum())
@@ -54,7 +54,7 @@ def test_the_statistic_equals_that_of_slow_maximisation() -> None:
     It rises with the share, and is 0 at the most likely share. At the ends of an interval it is -z and z. A design
     effect of 4 halves it.
     """
-    on = Merged.of(decoder_of(wave(20, NANONATS)), reports(shapes(20)["bimodal"], 3000, 2))
+    on = MergedReports.of(decoder_of(wave(20, NANONATS)), reports(shapes(20)["bimodal"], 3000, 2))
     profile, chosen = Profile(on), np.arange(20) < 8
     here = float(profile.share[chosen].sum())
     best = slowly(on, chosen, here)
@@ -76,7 +76,7 @@ def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -
     the share below v at most p."""
     channel, domain = wave(20, NANONATS), NumberRange.of(10, 29)
     counts = reports(shapes(20)["smooth"], 4000, 3)
-    profile, places = Profile(Merged.of(decoder_of(channel), counts)), np.arange(20)
+    profile, places = Profile(MergedReports.of(decoder_of(channel), counts)), np.arange(20)
     z = Z * math.sqrt(SHORTER)
     for found in ordered_statistics(
         unsigned_campaign(domain, channel), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), confidence=0.9
@@ -102,7 +102,7 @@ def covered(
     for name, p in distributions.items():
         up_to, held = np.cumsum(p), []
         for number in range(surveys):
-            profile = Profile(Merged.of(decoder, reports(p, n, seed + number)))
+            profile = Profile(MergedReports.of(decoder, reports(p, n, seed + number)))
             for part in np.arange(1, 10) / 10:
                 v = min(int(np.searchsorted(up_to, part - 1e-9)), k - 1)
                 enough = v == k - 1 or profile.root(places <= v, part) <= z

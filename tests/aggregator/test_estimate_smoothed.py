@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from aggregator.estimate import likelihood, merged, smoothed
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.method import MethodRefused, require_method
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
@@ -47,10 +47,10 @@ def test_merged_blocks_have_the_mean_rows_of_the_channel() -> None:
     decoder, rng = decoder_of(channel), np.random.default_rng(2)
     counts = rng.poisson(1.0, decoder.features)
     dense = np.array([decoder.forward(unit) for unit in np.eye(50)])
-    whole = Merged.of(decoder, counts)
+    whole = MergedReports.of(decoder, counts)
     np.testing.assert_allclose(whole.channel, dense[:, counts > 0])
     assert (whole.counts == counts[counts > 0]).all()
-    coarse = Merged.of(decoder, counts, 12)
+    coarse = MergedReports.of(decoder, counts, 12)
     assert coarse.blocks == 12
     assert coarse.sizes.sum() == 50
     assert coarse.counts.sum() == counts.sum()
@@ -70,7 +70,7 @@ def test_three_reports_have_an_estimate(reports: int) -> None:
     for first in range(decoder.features):
         counts = np.zeros(decoder.features, dtype=np.int64)
         np.add.at(counts, (first + np.arange(reports) ** 2) % decoder.features, 1)
-        share = smoothed.smoothed(Merged.of(decoder, counts))
+        share = smoothed.smoothed(MergedReports.of(decoder, counts))
         assert (share >= 0).all()
         assert share.sum() == pytest.approx(1)
 
@@ -92,7 +92,7 @@ def test_a_strength_of_zero_gives_maximum_likelihood() -> None:
     decoder = decoder_of(wave(40, NANONATS))
     p = np.random.default_rng(5).dirichlet(np.ones(40))
     counts = np.random.default_rng(6).multinomial(4000, decoder.forward(p))
-    on = Merged.of(decoder, counts)
+    on = MergedReports.of(decoder, counts)
     found = smoothed._fits(on.channel, on.counts[np.newaxis], np.zeros(1))[0]
     best = likelihood.em(decoder, counts / 4000, 4000, np.full(40, 1 / 40)).share
     assert counts @ np.log(decoder.forward(best)) - counts @ np.log(decoder.forward(found)) < 2
@@ -120,7 +120,7 @@ def distances(k: int, surveys: int, n: int = 5000) -> dict[str, tuple[float, flo
         distribution = decoder.forward(p)
         rows = []
         for _ in range(surveys):
-            on = Merged.of(decoder, rng.multinomial(n, distribution / distribution.sum()))
+            on = MergedReports.of(decoder, rng.multinomial(n, distribution / distribution.sum()))
             fits = [
                 smoothed.smoothed(on),
                 *smoothed._fits(on.channel, np.stack([on.counts] * 2), np.array([0.0, 1.0])),
@@ -158,7 +158,7 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
     p = x * (1 - x) ** 4
     p /= p.sum()
     distribution = decoder.forward(p)
-    on = Merged.of(decoder, np.random.default_rng(1).multinomial(10**6, distribution / distribution.sum()))
+    on = MergedReports.of(decoder, np.random.default_rng(1).multinomial(10**6, distribution / distribution.sum()))
     assert on.blocks == merged.MOST_BLOCKS
     found = on.of_numbers(smoothed.smoothed(on))
     assert found.shape == (k,)

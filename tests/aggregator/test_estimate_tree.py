@@ -10,8 +10,8 @@ from aggregator.estimate.distribution import project
 from aggregator.estimate.interval import quantile
 from aggregator.estimate.tree import (
     NotNested,
-    Passes,
     Tree,
+    TreePasses,
     ViewEstimate,
     combine,
     consistent,
@@ -98,13 +98,13 @@ def test_a_weighted_sum_of_estimates_is_linear_in_the_surveys(seed, levels, miss
     surveys = random_surveys(rng, tree, missing)
     level = int(rng.integers(levels))
     v = rng.normal(size=tree.sizes[level])
-    constant, factors = Passes.of(tree, surveys).adjoint(level, v)
+    constant, factors = TreePasses.of(tree, surveys).adjoint(level, v)
     found = constant + sum(float(f @ s.raw) for f, s in zip(factors, surveys, strict=True) if s)
     assert found == pytest.approx(v @ combine(tree, surveys)[level].raw, abs=1e-8)
     for x in range(tree.sizes[level]):
         corner = np.zeros(tree.sizes[level])
         corner[x] = 1
-        _, factors = Passes.of(tree, surveys).adjoint(level, corner)
+        _, factors = TreePasses.of(tree, surveys).adjoint(level, corner)
         variance = sum(float(f**2 @ s.variances) for f, s in zip(factors, surveys, strict=True) if s)
         assert variance == pytest.approx(combine(tree, surveys)[level].variances[x], rel=1e-7, abs=1e-9)
 
@@ -253,7 +253,7 @@ def test_errors_of_fewer_districts_than_outputs_are_as_large_as_stated(size):
     for decoder, distribution in zip(decoders, distributions, strict=True):
         v = independent(decoder, distribution, decoder.variances(distribution))
         surveys.append(ViewEstimate(decoder.invert(distribution), v, v))
-    passes = Passes.of(tree, surveys)
+    passes = TreePasses.of(tree, surveys)
     for level, found in enumerate(combine(tree, surveys)):
         exact = [
             sum(

@@ -37,7 +37,7 @@ from aggregator.receive import server as server_module
 from aggregator.receive.acknowledgements import MOST_ASKED, CountedQuery, parse_upload
 from aggregator.receive.app import application
 from aggregator.receive.limits import CLIENTS, Limits
-from aggregator.receive.output_hashes import Counted, numbers, output_hashes
+from aggregator.receive.output_hashes import CountedHashes, numbers, output_hashes
 from aggregator.receive.server import (
     STOP_SECONDS,
     BadAddress,
@@ -667,15 +667,15 @@ def test_output_hashes_agree_with_the_table_after_commits_and_compactions(study,
     Each data file is read once.
     """
     read = []
-    reading = Counted._read
+    reading = CountedHashes._read
 
     def noted(self, file):
         read.append(file.path)
         return reading(self, file)
 
-    monkeypatch.setattr(Counted, "_read", noted)
+    monkeypatch.setattr(CountedHashes, "_read", noted)
     path, name = study.path / REPORTS, OPEN.id.hex()
-    known = Counted(7)
+    known = CountedHashes(7)
     for number in range(6):
         file = study.path.parent / "batch.htr"
         file.write_bytes(enrolment(number, OPEN) + report(number, OPEN, 1, 2, 3) + report(number, OPEN, 4, slot=3))

@@ -15,7 +15,7 @@ from aggregator import Study, Truth, ingest, simulate
 from aggregator.estimate import query
 from aggregator.estimate.classes import within
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.merged import Merged
+from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.ordered import ordered_statistics, summary
 from aggregator.estimate.precision_pooling import PoolingRefused
 from aggregator.estimate.profile import CONVERGED_NATS, Profile
@@ -124,15 +124,17 @@ def test_the_statistic_of_classes_equals_that_of_slow_maximisation():
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (700, 500), (distribution(4), distribution(9)), np.random.default_rng(3))
     counts = np.split(tally.counts, [signed.campaign.channel.channels[0].outputs])
-    parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.campaign.channel.channels, counts, strict=True)]
+    parts = [
+        MergedReports.of(decoder_of(one), n) for one, n in zip(signed.campaign.channel.channels, counts, strict=True)
+    ]
     chosen = np.arange(K) < 7
-    joined = Merged.joined(parts)
+    joined = MergedReports.joined(parts)
     profile = Profile(joined)
     best, both = slowly(joined, np.tile(chosen, 2), float(profile.share[np.tile(chosen, 2)].sum())), np.tile(chosen, 2)
     for t in (0.1, 0.3, 0.8):
         assert profile.root(chosen, t) ** 2 == pytest.approx(2 * (best - slowly(joined, both, t)), abs=0.1)
     weights = np.array([0.3, 0.7])
-    known = Profile(Merged.joined(parts, weights))
+    known = Profile(MergedReports.joined(parts, weights))
     np.testing.assert_allclose(known.share.reshape(2, K).sum(axis=1), weights)
     alone = [Profile(one) for one in parts]
     grid = np.linspace(0.005, 0.995, 100)
@@ -158,8 +160,11 @@ def test_shares_of_0_and_1_are_the_ends_of_the_statistic():
     for seed, together, cut in ((4, False, 3), (7, False, 3), (18, False, 3), (16, True, 7)):
         tally = drawn(signed, (700, 500), (distribution(4), distribution(9)), np.random.default_rng(seed))
         counts = np.split(tally.counts, [signed.campaign.channel.channels[0].outputs])
-        parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.campaign.channel.channels, counts, strict=True)]
-        profile = Profile(Merged.joined(parts) if together else parts[0])
+        parts = [
+            MergedReports.of(decoder_of(one), n)
+            for one, n in zip(signed.campaign.channel.channels, counts, strict=True)
+        ]
+        profile = Profile(MergedReports.joined(parts) if together else parts[0])
         roots = [profile.root(np.arange(K) < cut, t) for t in (0.0, 0.001, 0.05, 0.95, 0.999, 1.0)]
         assert roots == sorted(roots)
         assert roots[-1] > roots[-2]
