@@ -27,9 +27,6 @@ from protocol.keys import AuthorKey as AuthorKey
 from protocol.link import Link
 from protocol.views import Identity, QuestionsMap
 
-KNOWN_OF_FINGERPRINT = 8 * keys.KEY_ID_BYTES // 6
-"""Number of characters of a fingerprint that a key id determines."""
-
 FEW_DAYS = 12
 """Maximum number of days in a list; in a longer range the person types the day."""
 
@@ -297,4 +294,4 @@ def signer(data: bytes) -> str:
         BadData: the bytes are not a campaign.
     """
     require_campaign(data)
-    return keys.fingerprint_text(decode(data).key_id)[:KNOWN_OF_FINGERPRINT]
+    return keys.fingerprint_beginning(decode(data).key_id)

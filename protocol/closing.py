@@ -130,7 +130,10 @@ def _sealed(data: bytes) -> envelope.Envelope:
     try:
         sealed = envelope.decode(data)
     except (CodecError, EnvelopeError) as error:
-        raise type(error)(f"this is not a closing notice: {error}") from None
+        raise type(error)(f"this is not a closing notice, or it is damaged: name the notice's file ({error})") from None
     if sealed.kind is not Kind.CLOSING:
-        raise CampaignError(f"the envelope has kind {sealed.kind.name.lower()}, not closing")
+        kind = sealed.kind.name.lower()
+        raise CampaignError(
+            f"the file contains an envelope of kind {kind}, not a closing notice: name the notice's file"
+        )
     return sealed

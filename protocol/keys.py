@@ -82,6 +82,11 @@ def fingerprint_text(digest: bytes) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
+def fingerprint_beginning(key_id: bytes) -> str:
+    """Return the beginning of a fingerprint's text that a key id determines, ten characters."""
+    return fingerprint_text(key_id)[: 8 * KEY_ID_BYTES // 6]
+
+
 def fingerprint_from_text(text: str) -> bytes:
     """Return the fingerprint that a text spells, 16 bytes.
 

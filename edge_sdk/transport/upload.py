@@ -42,6 +42,7 @@ PERMANENT_STAGES = ("codec", "envelope")
 """Error stages that are permanent: the same bytes would fail again."""
 
 _CODE_REFUSED = "refused the code, which is not one of this campaign's or was used by another device"
+_OTHER_LINK = "ask the organisation for another link and join by it, or forget the campaign"
 
 
 class Outcome(Enum):
@@ -200,8 +201,8 @@ def _try_addresses(
         # An address that refused only the code may accept the bytes with another code.
         of_code = Trouble.CODE_REFUSED in troubles
         outbox.refuse(left, Trouble.CODE_REFUSED if of_code else Trouble.REFUSED)
-        remedy = " until another code is given" if of_code else ": to remove them, export them or forget the campaign"
-        reason += f"; the envelopes are kept{remedy}"
+        remedy = _OTHER_LINK if of_code else "to remove them, export them or forget the campaign"
+        reason += f"; the envelopes are kept: {remedy}"
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
     unknown_campaign = Trouble.UNKNOWN_CAMPAIGN in troubles
     next_attempt = outbox.postpone(left, math.ceil(now) + wait, unknown_campaign)
@@ -234,9 +235,9 @@ def _due(upload: Upload, now: float) -> bool:
 def _put_off(upload: Upload) -> Attempt:
     if upload.trouble.permanent:
         reason = (
-            f"the study {_CODE_REFUSED}: give another code, or forget the campaign"
+            f"the study {_CODE_REFUSED}: {_OTHER_LINK}"
             if upload.trouble is Trouble.CODE_REFUSED
-            else "the study refused these bytes and would refuse them again: export them to a file, or forget the "
+            else "the study refused these bytes and would refuse them again: to remove them, export them or forget the "
             "campaign"
         )
         return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)

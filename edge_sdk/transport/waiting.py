@@ -45,9 +45,15 @@ class WaitingCampaign:
         if not self.addresses:
             return "no address: set one with the command 'address ID URL'"
         if self.code_refused:
-            return "refused: the code is not one of this campaign's or was used by another device; give another code"
+            return (
+                "refused: the code is not one of this campaign's or was used by another device; ask the organisation "
+                "for another link, and run 'join LINK'"
+            )
         if self.refused:
-            return "refused: the study can never accept these bytes; export them to a file, or forget the campaign"
+            return (
+                "refused: the study can never accept these bytes; to remove them from the outbox, export them to a "
+                "file, or forget the campaign"
+            )
         if self.unknown_campaign:
             return "the study does not have this campaign (yet)"
         return f"failed attempts: {self.failures}" if self.failures else "ready to be sent"

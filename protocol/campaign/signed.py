@@ -11,7 +11,7 @@ from protocol.campaign.campaign import Campaign
 from protocol.campaign.size import require_campaign_size
 from protocol.campaign.wire import decode_campaign, encode_campaign
 from protocol.envelope import Kind
-from protocol.errors import CampaignError, CodecError, EnvelopeError
+from protocol.errors import BadData, CampaignError, CodecError, EnvelopeError
 
 CAMPAIGN_ID_BYTES = 16
 
@@ -81,7 +81,9 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
     author = next((public for public in trusted if keys.key_id(public) == sealed.key_id), None)
     if author is None:
         raise CampaignError(
-            f"no trusted author has key {sealed.key_id.hex()}: trust the author's public key, or refuse the campaign"
+            f"no trusted author has the key {keys.fingerprint_beginning(sealed.key_id)}..., with which the campaign "
+            "claims to be signed: compare these characters with the author's fingerprint, then trust the author's "
+            "public key (--trust), or refuse the campaign"
         )
     payload = sealed.open(author)
     require_campaign_size(payload, len(data))
@@ -113,17 +115,29 @@ def require_campaign(data: bytes) -> None:
     try:
         first, _ = envelope.decode_first(data, 0)
     except (CodecError, EnvelopeError) as error:
-        raise type(error)(f"this is not a campaign file: {error}") from None
+        raise _not_a_campaign(error) from None
     if first.kind is not Kind.CAMPAIGN:
-        kind = first.kind.name.lower()
-        raise CampaignError(f"the file contains an envelope of kind {kind}, not a campaign: name the campaign's file")
+        raise _of_another_kind(first.kind)
 
 
 def _sealed(data: bytes) -> envelope.Envelope:
     try:
         sealed = envelope.decode(data)
     except (CodecError, EnvelopeError) as error:
-        raise type(error)(f"this is not a campaign file: {error}") from None
+        raise _not_a_campaign(error) from None
     if sealed.kind is not Kind.CAMPAIGN:
-        raise CampaignError(f"the envelope has kind {sealed.kind.name.lower()}, not campaign")
+        raise _of_another_kind(sealed.kind)
     return sealed
+
+
+def _not_a_campaign(error: BadData) -> BadData:
+    return type(error)(
+        "this is not a campaign file, or it is damaged: name the file NAME.campaign that the organisation published "
+        f"({error})"
+    )
+
+
+def _of_another_kind(kind: Kind) -> CampaignError:
+    return CampaignError(
+        f"the file contains an envelope of kind {kind.name.lower()}, not a campaign: name the campaign's file"
+    )

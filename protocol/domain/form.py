@@ -216,7 +216,7 @@ class Form(Domain):
             pronoun = "it" if len(unasked) == 1 else "them"
             raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave {pronoun} out")
         if set(answer) - names:
-            raise NotInDomain(f"the answer names an unknown question; the form has {', '.join(self.positions)}")
+            raise self._unknown_question()
         inputs = [0] * len(self.questions)
         for position in positions:
             question = self.questions[position]
@@ -255,16 +255,25 @@ class Form(Domain):
         answers: dict[str, SingleAnswer | None] = {}
         for part in text.split(SEPARATOR):
             name, equals, value = part.partition(EQUALS)
-            position = self.positions.get(name.strip())
-            if not equals or position is None:
+            if not equals:
                 raise NotInDomain(
-                    f"the answer is not of the form name{EQUALS}answer, with the names {', '.join(self.positions)}"
+                    f"a part of the answer has no {EQUALS!r}: write name{EQUALS}answer for each question that this "
+                    f"device is asked; the form has {', '.join(self.positions)}"
                 )
+            position = self.positions.get(name.strip())
+            if position is None:
+                raise self._unknown_question()
             question = self.questions[position]
             if question.name in answers:
                 raise NotInDomain(f"question {question.name!r} is answered more than once: answer it once")
             answers[question.name] = question.parse(value)
         return answers
+
+    def _unknown_question(self) -> NotInDomain:
+        names = ", ".join(self.positions)
+        return NotInDomain(
+            f"the answer names an unknown question; the form has {names}: answer those that this device is asked"
+        )
 
     def encode(self) -> codec.Value:
         return [self.kind, [question.encode() for question in self.questions]]

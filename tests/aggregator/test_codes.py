@@ -182,7 +182,9 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
         [attempt] = second.outbox.send().attempts
         assert attempt.outcome is Outcome.REFUSED
         assert "used by another device" in attempt.reason
-        assert "give another code" in second.outbox.send().attempts[0].reason  # the second attempt sends no request
+        assert (
+            "ask the organisation for another link" in second.outbox.send().attempts[0].reason
+        )  # the second attempt sends no request
         [left] = waiting_by_campaign(second.outbox)
         assert left.refused
         assert "used by another device" in left.reason

@@ -89,9 +89,9 @@ def test_campaigns_are_imported_once_and_found_by_name_and_id(study):
 def test_only_trusted_authors_campaigns_are_imported(study):
     """A campaign of an untrusted author, an altered campaign and a report are refused, and the study is unchanged."""
     for data, trusted, fault in (
-        (OTHER.data, SigningKey(bytes(32)).public, "no trusted author has key"),
+        (OTHER.data, SigningKey(bytes(32)).public, "no trusted author has the key "),
         (OTHER.data[:-1] + b"\x00", AUTHOR.public, "the signature does not verify"),
-        (report(0, PLAIN), AUTHOR.public, "has kind report, not campaign"),
+        (report(0, PLAIN), AUTHOR.public, "of kind report, not a campaign"),
     ):
         with pytest.raises(BadData, match=fault):
             study.import_campaign(data, [trusted], "other")

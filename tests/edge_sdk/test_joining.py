@@ -182,7 +182,7 @@ def test_bytes_after_the_campaign_and_unknown_fields_are_refused(open_device):
 
 def test_an_envelope_of_another_kind_is_refused(open_device):
     """An envelope of another kind is refused even under a trusted key."""
-    with pytest.raises(CampaignError, match="has kind report"):
+    with pytest.raises(CampaignError, match="of kind report"):
         open_device().join(envelope.seal(Kind.REPORT, AUTHOR, envelope.decode(campaign()).unverified))
 
 
