@@ -378,5 +378,5 @@ def test_terms_preview_and_audit_print_the_question_of_this_device(tmp_path, mon
     assert run("preview", ident, "none")["view_description"] == terms["view_description"]
     assert run("answer", ident, "none")["cost"] == 1.0
     own = run("audit", ident)
-    assert (own["view"], own["prior"]) == (view, "own")
+    assert (own["view"], own["prior"]) == (view, "your earlier answers")
     assert own["posterior"]["before"] == pytest.approx(2 / ((6, 3, 2)[view] + 1))
