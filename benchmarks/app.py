@@ -100,7 +100,7 @@ def run() -> list[tuple[str, str]]:
         ("cold start to the first screen, five campaigns [below 2 s]", f"{full:.2f} s"),
         *(
             (
-                f"longest frame, from {question} to the report [at most 100 ms]",
+                f"longest frame for a question with {question} [at most 100 ms]",
                 f"{longest[title][0] * 1e3:.0f} ms; the app's own work was at most "
                 f"{longest[title][1] * 1e3:.0f} ms in a frame",
             )

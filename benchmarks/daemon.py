@@ -96,7 +96,10 @@ def run() -> list[tuple[str, str]]:
     """Return table rows: (name, measured value with its target)."""
     figures = unit(READINGS)
     return [
-        (f"resident memory after {READINGS:,} hourly readings [at most 30 MB]", f"{figures['resident'] / 1024:.1f} MB"),
+        (
+            f"resident memory after {READINGS:,} hourly readings [at most 30 MiB]",
+            f"{figures['resident'] / 1024:.1f} MiB",
+        ),
         ("a reading, from the clock to the disk", f"{figures['seconds'] / READINGS * 1e3:.2f} ms"),
         ("wakes for each reading [at most 1.1]", f"{figures['wakes'] / READINGS:.3f}"),
         ("bytes for each reading, in bundles of 168", f"{figures['bytes'] / READINGS:.2f}"),

@@ -114,7 +114,7 @@ def size_of(path: Path) -> int:
 
 
 def peak() -> float:
-    """Return the peak memory of this process in megabytes."""
+    """Return the peak memory of this process in MiB."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -180,7 +180,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
 
     loops = [beside()]
     first, result = timed(once)
-    megabytes = peak()
+    memory = peak()
     loops.append(beside())
     replay_time, replayed = timed(once)
     if result.refused or replayed.refused != {"replayed": result.read}:
@@ -198,7 +198,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     yield "outputs a second if two processors did nothing else (computed)", f"{2 * result.outputs / first.cpu:,.0f}"
     yield f"time of libsodium alone / time of ingest{single_aim.format(0.9)}", alone.over(first)
     yield f"speed-up if the same file is ingested again{single_aim.format(20)}", first.over(replay_time)
-    yield "peak memory [below 800 MB]", f"{megabytes:.0f} MB"
+    yield "peak memory [below 800 MiB]", f"{memory:.0f} MiB"
     yield "bytes an output in the table", f"{table / result.outputs:.1f}"
 
 

@@ -60,7 +60,7 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
     for method, aim in (("projection", 1), ("empirical-bayes", 5)):
         took, _ = timed(partial(estimate, signed, tally, method=method))
         yield f"estimate of {US_GRID.size:,} values, {method} [under {aim} s]", str(took)
-    yield "peak memory of this benchmark [below 1,500 MB]", f"{peak():.0f} MB"
+    yield "peak memory of this benchmark [below 1,500 MiB]", f"{peak():.0f} MiB"
 
 
 if __name__ == "__main__":

@@ -170,7 +170,10 @@ def run() -> Iterator[tuple[str, str]]:
     yield "  processor time: 2 workers / 1 worker", f"{verify[1].cpu / verify[0].cpu:.2f}"
     yield "speed-up of ingest by a second worker", f"{ingest[0].wall / ingest[1].wall:.2f}"
     yield "  processor time: 2 workers / 1 worker", f"{ingest[1].cpu / ingest[0].cpu:.2f}"
-    yield "speed-up of ingest by a second thread, local engine", f"{thread.ingest.wall / threads.ingest.wall:.2f}"
+    yield (
+        f"speed-up of ingest by {os.cpu_count()} threads compared with one, local engine",
+        f"{thread.ingest.wall / threads.ingest.wall:.2f}",
+    )
     yield "time of ingest: 2 workers / local engine", f"{double.ingest.wall / threads.ingest.wall:.2f}"
     for engine_name, turns in (("local", threads), ("2 workers", double)):
         yield (
@@ -244,7 +247,7 @@ def aggregate(rows: int) -> Iterator[tuple[str, str]]:
             peaks = [*two_workers.workers.client.run(peak).values(), *one_worker.workers.client.run(peak).values()]
             yield (
                 "peak memory: this process; each of two workers; one alone",
-                "; ".join(f"{megabytes:,.0f} MB" for megabytes in (peak(), max(peaks[:2]), peaks[2])),
+                "; ".join(f"{memory:,.0f} MiB" for memory in (peak(), max(peaks[:2]), peaks[2])),
             )
 
 

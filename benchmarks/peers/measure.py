@@ -28,7 +28,7 @@ SLOW = 0.02
 FEWEST = 3
 """Minimum number of surveys, for a standard error."""
 CELL_SECONDS = 0.5
-"""Processor seconds after which no further survey is run for a cell."""
+"""Maximum processor seconds for the surveys of a cell; at least ``FEWEST`` surveys are run."""
 MOST_MEMORY = 400 * 10**6
 """Maximum number of bytes of one survey's reports, in the library's own form."""
 
