@@ -319,7 +319,8 @@ def test_no_pair_of_sets_exceeds_the_bounds_of_theorem_4():
     """The probabilities of the words sum to one for every set, and no pair of sets exceeds the bounds of the theorem
     and the certificate."""
     outcome = table.theorem_4(setting())
-    assert "no level, computed" in outcome.findings[0].ours
+    assert outcome.findings[0].ours.startswith("56 of 56 pairs")
+    assert outcome.findings[0].why == "no difference"
     assert "never below the true level" in outcome.findings[1].ours
     domain, budgets = table.Items(2, 3), [NAT, NAT, 2 * NAT]
     channel = idue.idue_ps(domain, budgets)
@@ -328,6 +329,19 @@ def test_no_pair_of_sets_exceeds_the_bounds_of_theorem_4():
     asked = Graded.over(idue.item_budgets(domain, budgets))
     mean = (math.e + math.e**2) / 2
     assert table._budget(domain.dither_counts((0, 2)), asked.budgets, asked) == pytest.approx(math.log(mean))
+
+
+def test_pairs_above_a_false_bound_are_counted(monkeypatch):
+    """With a tenth of the theorem's budget the verdict and the finding have the number of pairs that satisfy it."""
+    budget = table._budget
+    monkeypatch.setattr(table, "_budget", lambda *arguments: budget(*arguments) / 10)
+    outcome = table.theorem_4(setting())
+    finding = outcome.findings[0]
+    satisfied = int(finding.ours.split()[0])
+    assert satisfied < 56
+    assert "the largest excess is" in finding.ours
+    assert finding.why == "it does not hold"
+    assert f"for {satisfied} of 56 pairs" in outcome.verdict
 
 
 # Whole experiments

@@ -15,10 +15,11 @@ from aggregator.families.response.recipe import lip_response, published_lip_resp
 from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
-from aggregator.reproduce.lip import trusted_curator
+from aggregator.reproduce.lip import own_priors, trusted_curator
 from aggregator.reproduce.lip.districts import population_error
 from aggregator.reproduce.lip.own_priors import UNIT, best_errors
 from aggregator.reproduce.lip.published import (
+    SPARSE,
     bit,
     claimed,
     ldp_channels,
@@ -266,3 +267,15 @@ def test_the_error_for_a_ball_of_priors_grows_with_the_radius():
     binary = found.panels[0].curves
     assert binary[0].y[0] == pytest.approx(2 * local_mse(0.3, 1.0), abs=1e-7)
     assert binary[0].y[-1] == pytest.approx(binary[2].y[-1], abs=1e-7)
+
+
+def test_levels_at_which_ldp_is_not_between_are_counted():
+    """If LDP has more error than LIP at eps/2 at one level, the finding says at how many levels it is between."""
+    names = ("best", "ldp", "best half", "published", "protected", "server")
+    errors = {people: {name: [0.2] * len(SPARSE) for name in names} for people in own_priors.PEOPLE}
+    (between,) = (f for f in own_priors._findings(errors, 1.0, 2) if "lies almost everywhere" in f.paper)
+    assert between.ours.endswith("every level plotted")
+    errors[own_priors.MANY]["ldp"][0] = 0.3
+    (between,) = (f for f in own_priors._findings(errors, 1.0, 2) if "lies almost everywhere" in f.paper)
+    assert f"at {len(SPARSE) - 1} of {len(SPARSE)} levels" in between.ours
+    assert between.why == "it does not hold at every level"

@@ -119,6 +119,7 @@ def test_a_false_relation_is_found(monkeypatch):
     assert "broken by 20 of 20" in false.ours
     assert false.why == "it does not hold"
     assert "broken by 0 of 20" in true.ours
+    assert outcome.verdict == "In 20 random channels not every implication held. false: broken by 20."
 
 
 def test_random_channels_satisfy_the_relations_of_the_notions():
@@ -128,6 +129,7 @@ def test_random_channels_satisfy_the_relations_of_the_notions():
     """
     outcome = relations(setting(20))
     assert all("broken by 0 of 20" in finding.ours for finding in outcome.findings[: len(RELATIONS)])
+    assert "LIP never above LDP" in outcome.verdict
 
 
 def test_a_constant_report_has_the_identifiability_of_the_prior():

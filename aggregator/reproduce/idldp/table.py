@@ -42,6 +42,9 @@ LARGER: tuple[tuple[str, tuple[float, ...], tuple[int, ...]], ...] = (
 
 STARTS = 12
 
+ROUNDING = 1e-9
+"""Differences of levels in nats below this come from rounding."""
+
 
 def notion(budgets: Sequence[float]) -> Graded:
     """Return MinID-LDP for budgets in nats, one for each item."""
@@ -171,14 +174,15 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     sets = [members for size in range(4) for members in itertools.combinations(range(3), size)]
     distributions = {members: domain.dither_counts(members) for members in sets}
     outputs = {members: _outputs(channel, distributions[members]) for members in sets}
-    over, sharper, tight = -math.inf, -math.inf, []
+    largest_excess, sharper, satisfied, tight = -math.inf, -math.inf, 0, []
     for first, second in setting.track(list(itertools.permutations(sets, 2))):
         true = max(math.log(p / q) for p, q in zip(outputs[first], outputs[second], strict=True))
         theorem = min(_budget(distributions[members], graded.budgets, graded) for members in (first, second))
         certified = set_level(graded.bound, distributions[first], distributions[second])
         if certified is None:
             raise ValueError("MinID-LDP bounds every pair of sets, but a certified level is missing")
-        over, sharper = max(over, true - theorem), max(sharper, true - exact.nats(certified))
+        largest_excess, sharper = max(largest_excess, true - theorem), max(sharper, true - exact.nats(certified))
+        satisfied += true - theorem < ROUNDING
         tight.append((theorem, exact.nats(certified)))
     less = [1 - certified / theorem for theorem, certified in tight]
     wide = unary.rappor(2, 2 * exact.NANONATS)
@@ -188,17 +192,16 @@ def theorem_4(setting: Setting) -> ExperimentResult:
         Finding(
             "Theorem 4: IDUE-PS satisfies the smaller of two sets' budgets, which are ln of the mean of e^eps over the "
             "padded set",
-            f"confirmed for all {len(tight)} pairs of subsets of 3 items, padded to 2: "
-            + ("no level" if over < 1e-9 else "one level")
-            + f", computed from the probabilities of the {2**domain.size} outputs, exceeds the smaller budget"
-            + ("" if over < 1e-9 else f" by {over:.3g} nats"),
-            "no difference",
+            f"{satisfied} of {len(tight)} pairs of subsets of 3 items, padded to 2, satisfy the smaller budget, by the "
+            f"probabilities of the {2**domain.size} outputs"
+            + ("" if satisfied == len(tight) else f"; the largest excess is {largest_excess:.3g} nats"),
+            "no difference" if satisfied == len(tight) else "it does not hold",
         ),
         Finding(
             "the budget of a set is an arithmetic mean (eq. 15)",
             f"the certificate uses the harmonic mean for the other set. Its level is up to {max(less):.0%} below the "
             f"theorem's budget, and {sum(less) / len(less):.0%} below it on average, but "
-            + ("never below the true level" if sharper < 1e-9 else f"below the true level by {sharper:.3g} nats"),
+            + ("never below the true level" if sharper < ROUNDING else f"below the true level by {sharper:.3g} nats"),
             "the harmonic mean follows from the proof of Theorem 4; the theorem states less than its proof shows",
         ),
         Finding(
@@ -209,8 +212,9 @@ def theorem_4(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"IDUE-PS satisfies Theorem 4 for all {len(tight)} pairs of subsets of 3 items, padded to 2; for a pair of "
-        f"sets, the level that halftruth certifies is up to {max(less):.0%} below the budget that the theorem states."
+        f"IDUE-PS satisfies Theorem 4 for {satisfied} of {len(tight)} pairs of subsets of 3 items, padded to 2; for a "
+        f"pair of sets, the level that halftruth certifies is up to {max(less):.0%} below the budget that the theorem "
+        "states."
     )
     return ExperimentResult((), findings, verdict)
 

@@ -1,6 +1,7 @@
 """The histogram of 20 values (fig. 7).
 
-The valid optimum is the planner's choice for the histogram.
+"Our best valid LIP" is the channel that the planner chooses. It may be slightly worse than the optimum, and the lower
+bound is plotted beside it.
 """
 
 from __future__ import annotations

@@ -102,9 +102,13 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
         ),
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
-            f"confirmed with valid channels and {MANY:,} people at "
-            + ("every level plotted" if all(between) else f"{sum(between)} of {len(SPARSE)} levels plotted"),
-            "no difference except for the channels",
+            (
+                f"confirmed with valid channels and {MANY:,} people at every level plotted"
+                if all(between)
+                else f"with valid channels and {MANY:,} people this holds at {sum(between)} of {len(between)} levels "
+                "plotted"
+            ),
+            "no difference except for the channels" if all(between) else "it does not hold at every level",
         ),
         Finding(
             "a trusted server (centralised information privacy, CIP) does better than any local model",
