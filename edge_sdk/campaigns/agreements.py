@@ -88,7 +88,7 @@ class Agreements(Session):
             The class.
         Raises:
             NotJoined: this device has not joined it.
-            CampaignError: the campaign has no classes with priors.
+            CampaignError: the campaign has no classes, or a class has no prior.
             NotionError: the level is outside the allowed range.
             ValueError: the level is not a finite number.
             ReportError, NotInDomain: the history has an invalid count, or other values than the campaign.

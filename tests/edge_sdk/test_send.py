@@ -600,6 +600,12 @@ def test_the_exit_code_is_0_for_sent_75_for_not_yet_and_1_for_failed(study, tmp_
     code, later, err = send()
     assert (code, later["next_attempt"], later["failed"]) == (75, said["next_attempt"] + 3600, 0)
     assert "UTC" in err
+    assert main([*store, "outbox"]) == 0
+    assert "next attempt not before" in capsys.readouterr().out
+    with Device.open(tmp_path / "store") as device, device._store.transaction():
+        device._store.execute("UPDATE upload SET next_attempt = 1")
+    assert main([*store, "outbox"]) == 0
+    assert "next attempt" not in capsys.readouterr().out, "a time in the past is not the time of a next attempt"
     study.import_campaign((tmp_path / "One").read_bytes(), [AUTHOR.public], "one")
     with served(study) as upstream:
         assert main([*store, "address", one[:8], at(upstream)]) == 0
