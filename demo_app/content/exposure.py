@@ -58,7 +58,7 @@ class ExposureSummary:
         """Return the exposure of the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
         drawn = tuple(Drawn(campaign.title, campaign.drawn, campaign.nats) for campaign in exposure.campaigns)
-        level, terms = exposure.worst.nats, device.terms(campaign_id, language())
+        level, terms = exposure.together.nats, device.terms(campaign_id, language())
         questions = tuple((question.text, exposure.question_levels[question.name].nats) for question in terms.questions)
         return cls(
             terms.title,

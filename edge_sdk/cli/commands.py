@@ -184,7 +184,7 @@ def exposure(options: argparse.Namespace) -> Printed:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value) if options.value else None
         exposure = device.exposure(campaign_id)
-        level = exposure.worst if value is None else exposure.about(value)
+        level = exposure.together if value is None else exposure.about(value)
         return {
             "campaign": campaign_id.hex(),
             "about": "the value with the highest bound" if value is None else "the given value, against any other",

@@ -155,7 +155,7 @@ class Exposure:
         if isinstance(self.domain, Form) and any(view.map != self.map for view in self._draws):
             # Another campaign may have asked questions that this answer leaves out, so only the bound for all answers
             # is valid.
-            return self.worst
+            return self.together
         return self.value(x)
 
     def pair(self, x: int, other: int) -> Level:
@@ -168,8 +168,9 @@ class Exposure:
         return self._worst([x])
 
     @cached_property
-    def worst(self) -> Level:
-        """The bound of ``about`` for the worst pair of values; the pair is named if it was found."""
+    def together(self) -> Level:
+        """The largest bound of ``about``, for a person who always gives the same answer; its pair of values is named if
+        it was found. ``changing`` is at least as large."""
         return self._worst(range(self.domain.size))
 
     @cached_property
@@ -200,7 +201,7 @@ class Exposure:
     @property
     def highest_posterior(self) -> Fraction:
         """The highest posterior probability of a value whose only alternative was equally likely before; rounded up."""
-        level = self.worst.nanonats
+        level = self.together.nanonats
         return Fraction(1) if level is None else exact.posterior_above(level)
 
     @cached_property

@@ -83,7 +83,7 @@ def test_the_bound_on_the_odds_is_never_exceeded_and_is_reached(drawn) -> None:
         assert exact.satisfies(moved.numerator, moved.denominator, levels[x, other])
         assert levels[x, other] - exact.level_of(moved.numerator, moved.denominator) <= len(channels)
     infinite = [pair for pair, level in levels.items() if level is None]
-    assert found.worst.nanonats == (None if infinite else max(levels.values()))
+    assert found.together.nanonats == (None if infinite else max(levels.values()))
     for x in range(3):
         mine = [levels[x, other] for other in range(3) if other != x]
         assert found.value(x).nanonats == (None if None in mine else max(mine))
@@ -109,7 +109,7 @@ def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> N
     if level is not None:
         assert exact.satisfies(worst.numerator, worst.denominator, level)
         assert level - exact.level_of(worst.numerator, worst.denominator) <= len(drawn)
-        assert found.worst.nanonats <= level
+        assert found.together.nanonats <= level
 
 
 def test_changing_answers_can_reveal_more_than_any_pair_of_constant_ones() -> None:
@@ -121,7 +121,7 @@ def test_changing_answers_can_reveal_more_than_any_pair_of_constant_ones() -> No
     first, second = Table.rounded([yes, no, hidden]), Table.rounded([hidden, yes, no])
     found = together((first, 1), (second, 1))
     pairs = [found.pair(x, other).nanonats for x, other in permutations(range(3), 2)]
-    assert found.worst.nanonats == max(pairs) < 3.5 * NAT
+    assert found.together.nanonats == max(pairs) < 3.5 * NAT
     assert found.changing.nanonats == sum(one.nanonats for one in found.campaigns) > 4 * NAT
     course = odds([first], 0, 1) * odds([second], 1, 2)
     assert exact.level_of(course.numerator, course.denominator) > 4 * NAT
@@ -132,11 +132,11 @@ def test_changing_answers_can_reveal_more_than_any_pair_of_constant_ones() -> No
 def test_a_bound_from_above_is_not_below_the_exact_one(drawn) -> None:
     """If inputs are too many to compare, the sum of the channels' own worst cases is at least the exact bound."""
     found = together(*drawn)
-    exact_ones = [found.worst, *map(found.value, range(3))]
+    exact_ones = [found.together, *map(found.value, range(3))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exposure, "MOST_STEPS", 0)
         found = together(*drawn)
-        rough_ones = [found.worst, *map(found.value, range(3))]
+        rough_ones = [found.together, *map(found.value, range(3))]
     for rough, true in zip(rough_ones, exact_ones, strict=True):
         assert rough.nanonats is None or (true.nanonats is not None and true.nanonats <= rough.nanonats)
         assert rough.other is None or len({table for table, _ in drawn}) == 1
@@ -147,7 +147,7 @@ def test_draws_of_a_tight_channel_add_up_exactly() -> None:
     one, other = response(3, NAT), response(3, NAT // 2)
     found = together((one, 3), (other, 2))
     assert {found.pair(x, y).nanonats for x, y in permutations(range(3), 2)} == {4 * NAT}
-    assert found.worst.nanonats == found.value(1).nanonats == 4 * NAT
+    assert found.together.nanonats == found.value(1).nanonats == 4 * NAT
     assert found.pair(1, 1).nanonats == 0
     assert found.budgets is None
 
@@ -167,10 +167,10 @@ def test_a_view_does_not_distinguish_values_with_one_image() -> None:
     for x, other in permutations(range(5), 2):
         level = 0 if x // 2 == other // 2 else 2 * NAT
         assert (alone.pair(x, other).nanonats, both.pair(x, other).nanonats) == (level, level + NAT)
-    worst = alone.worst
+    worst = alone.together
     assert worst.nanonats == alone.value(4).nanonats == 2 * NAT
     assert worst.x // 2 != worst.other // 2
-    assert both.worst.nanonats == 3 * NAT
+    assert both.together.nanonats == 3 * NAT
 
 
 def test_budgets_of_values_add_up() -> None:
@@ -205,10 +205,10 @@ def test_43750_values_are_bounded_without_comparing_all_pairs() -> None:
     drawn = ({ViewChannel(Identity(), hadamard): 2}, {ViewChannel(Identity(), response(domain.size, NAT)): 1})
     campaigns = tuple(CampaignExposure(bytes([n]), "t", domain, draws) for n, draws in enumerate(drawn))
     found = Exposure(domain, bytes(DITHER_BYTES), campaigns, 0)
-    assert 3 * NAT - 100 <= found.worst.nanonats <= 3 * NAT
-    assert found.worst.x is None
+    assert 3 * NAT - 100 <= found.together.nanonats <= 3 * NAT
+    assert found.together.x is None
     for x, other in ((0, 1), (3, 40_000), (43_749, 7)):
-        assert found.pair(x, other).nanonats <= found.value(x).nanonats <= found.worst.nanonats
+        assert found.pair(x, other).nanonats <= found.value(x).nanonats <= found.together.nanonats
 
 
 # On a device
@@ -229,7 +229,7 @@ def test_draws_count_and_repetitions_do_not(open_device):
     plain = agreed(device, signed("Plain", Ldp(NAT), response(K, NAT), 3))
     lip = agreed(device, signed("LIP", Lip(NAT // 2, PRIOR), personal.lip_response(PRIOR, NAT // 2)))
     other = agreed(device, campaign("Hours", Buckets.of([0, 10]), enrolment="enrolled"))
-    assert device.exposure(plain).worst.nanonats == 0
+    assert device.exposure(plain).together.nanonats == 0
     assert device.exposure(plain).about("none").nanonats == 0
     for value in ("none", "none", "master"):
         device.answer(plain, value)
@@ -244,7 +244,7 @@ def test_draws_count_and_repetitions_do_not(open_device):
     for x, label in enumerate(LABELS):
         levels = [2 * NAT + channel.loss([x], [y]).level for y in range(K) if y != x]
         assert found.about(label).nanonats == max(levels)
-    assert NAT // 2 < channel.loss(range(K), range(K)).level == found.worst.nanonats - 2 * NAT
+    assert NAT // 2 < channel.loss(range(K), range(K)).level == found.together.nanonats - 2 * NAT
     assert device.exposure(other).campaigns[0].title == "Hours"
     with pytest.raises(NotInDomain):
         found.about("SECRET")
@@ -264,10 +264,10 @@ def test_a_transcript_is_bounded_by_the_channels_that_were_used(open_device, clo
     found = device.exposure(along)
     assert found.campaigns[0].drawn == 3
     assert 3 * (NAT // 2) < found.campaigns[0].nanonats <= 2 * 3 * (NAT // 2)
-    assert 0 < found.worst.nanonats <= found.campaigns[0].nanonats
+    assert 0 < found.together.nanonats <= found.campaigns[0].nanonats
     device.forget(along)
     device.join(data)
-    assert device.exposure(along).worst.nanonats == 2 * 3 * (NAT // 2) >= found.worst.nanonats
+    assert device.exposure(along).together.nanonats == 2 * 3 * (NAT // 2) >= found.together.nanonats
 
 
 def test_exposure_of_forgotten_campaigns_still_counts(open_device):
@@ -279,11 +279,11 @@ def test_exposure_of_forgotten_campaigns_still_counts(open_device):
         device.answer(again, value)
     device.forget(again)
     found = device.exposure(other)
-    assert (found.worst.nanonats, found.forgotten_nanonats) == (0, 2 * NAT)
+    assert (found.together.nanonats, found.forgotten_nanonats) == (0, 2 * NAT)
     agreed(device, data)
     device.answer(again, "none")
     found = device.exposure(other)
-    assert (found.worst.nanonats, found.forgotten_nanonats) == (3 * NAT, 0)
+    assert (found.together.nanonats, found.forgotten_nanonats) == (3 * NAT, 0)
 
 
 def test_the_choice_of_a_class_adds_its_charge_to_the_exposure(open_device):
@@ -302,7 +302,7 @@ def test_the_choice_of_a_class_adds_its_charge_to_the_exposure(open_device):
     channel = channels[("workers", "students").index(chosen)]
     everything = range(K)
     found = device.exposure(campaign_id)
-    assert found.worst.nanonats == NAT // 4 + channel.loss(everything, everything).level
+    assert found.together.nanonats == NAT // 4 + channel.loss(everything, everything).level
     assert found.pair(0, 0).nanonats == 0
 
 

@@ -86,7 +86,7 @@ def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, vie
     assert len(set(map(tuple, outputs))) == 1
     assert device.budget.spent_nanonats == cost
     exposure = device.exposure(campaign_id)
-    assert exposure.worst.nanonats == exposure.about(answer).nanonats == cost
+    assert exposure.together.nanonats == exposure.about(answer).nanonats == cost
     device.forget(campaign_id)
     assert device.budget.spent_nanonats == cost * min(MAPS[view].inputs(FORM), 4), (
         "forgetting must count every answer as a new one"

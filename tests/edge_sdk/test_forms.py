@@ -154,14 +154,14 @@ def test_exposure_is_of_the_asked_questions(member, view):
     right = {name: WHOLE[name] for name in NAMES[view]}
     device.answer(campaign_id, right)
     exposure = device.exposure(campaign_id)
-    assert exposure.worst.nanonats == exposure.about(right).nanonats == NAT
-    assert (exposure.worst.x, exposure.worst.other) != (None, None)
+    assert exposure.together.nanonats == exposure.about(right).nanonats == NAT
+    assert (exposure.together.x, exposure.together.other) != (None, None)
     with pytest.raises(NotInDomain):
         exposure.about(WHOLE)
     second = agreed(device, form_campaign(title="Again"))
     device.answer(second, {name: WHOLE[name] for name in device.terms(second).asked_names})
     both = device.exposure(campaign_id)
-    assert NAT <= both.about(right).nanonats <= both.worst.nanonats == 2 * NAT
+    assert NAT <= both.about(right).nanonats <= both.together.nanonats == 2 * NAT
     again = device.terms(second).asked_names
     assert {name: level.nanonats for name, level in both.question_levels.items()} == {
         name: NAT * ((name in right) + (name in again)) for name in WHOLE
@@ -240,7 +240,7 @@ def test_a_form_of_32_questions_is_answered(open_device):
         device.answer(campaign_id, value)
         json.dumps(device.terms(campaign_id).as_json())
         assert device.exposure(campaign_id).about(value).nanonats >= NAT
-        assert device.exposure(campaign_id).worst.nanonats >= NAT
+        assert device.exposure(campaign_id).together.nanonats >= NAT
     device.forget()
 
 
@@ -305,6 +305,6 @@ def test_an_answer_to_other_questions_gives_the_largest_exposure():
     )
     other = CampaignExposure(b"other", "Another form", FORM, {view_channel: 1})
     asked = Exposure(FORM, bytes(8), (other,), 0, QuestionsMap((0,)))
-    assert asked.value(0).nanonats < asked.worst.nanonats == asked.about({"vote": "no"}).nanonats
+    assert asked.value(0).nanonats < asked.together.nanonats == asked.about({"vote": "no"}).nanonats
     own = Exposure(FORM, bytes(8), (other,), 0, QuestionsMap((1,)))
     assert own.about({"age": 17}).nanonats == asked.value(0).nanonats
