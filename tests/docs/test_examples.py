@@ -85,7 +85,7 @@ def test_the_survey_counts_all_simulated_people(printed):
     """All 2,000 simulated people are counted, no report is refused, and the audit proves the declared level."""
     assert "2,000 reports counted, 0 refused" in printed["run_a_survey.py"]
     assert "ldp, in nats: 1" in printed["audit_received.py"]
-    assert all(value in printed["own_study.py"] for value in ("on foot", "bicycle", "bus", "train", "car"))
+    assert all(value in printed["estimate_to_table.py"] for value in ("on foot", "bicycle", "bus", "train", "car"))
 
 
 def test_the_devices_upload_an_enrolment_and_a_report(printed):

@@ -1,6 +1,6 @@
 """Read an estimate into the data frame library that is installed: polars, pandas, or Arrow itself.
 
-python own_study.py town/study commute
+python estimate_to_table.py town/study commute
 """
 
 import importlib.util
@@ -9,7 +9,7 @@ import sys
 from aggregator import Study
 
 if len(sys.argv) != 3:
-    sys.exit("usage: python own_study.py STUDY CAMPAIGN")
+    sys.exit("usage: python estimate_to_table.py STUDY CAMPAIGN")
 folder, name = sys.argv[1:]
 study = Study.open(folder)
 estimate = study.estimate(name, confidence=0.9)
