@@ -30,8 +30,8 @@ MOST_LISTED = 512
 
 WITHDRAWAL = (
     "Forgetting the campaign deletes your answers and the reports that wait on this device. A report that was sent "
-    "cannot be withdrawn, and what the study has counted stays counted, unless the organisation counts again without "
-    "this device."
+    "cannot be withdrawn. Reports that the study has counted stay counted, unless the study counts again without this "
+    "device."
 )
 """The effect of forgetting on answers and sent reports."""
 
