@@ -129,8 +129,8 @@ def selection_of_shares(estimate: Estimate, shown: int) -> str:
     count = int(estimate.above_zero.sum())
     confidence = f"{100 * estimate.confidence:.4g}%"
     are = "is" if count == 1 else "are"
-    words = f"{count:,} of {estimate.size:,} values {are} significantly above zero, by the {confidence} intervals"
-    words += " for all together"
+    words = f"{count:,} of {estimate.size:,} values {are} significantly above zero, by the simultaneous"
+    words += f" {confidence} intervals of all values"
     if count > shown:
         return f"{words}: the {shown:,} largest of them"
     return words if count == shown else f"{words}; {shown - count:,} more are shown that may be zero"

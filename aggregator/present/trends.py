@@ -291,5 +291,5 @@ def _changes_caption(difference: Difference, shown: int) -> Text:
         lines.append(f"{selection_of_changes(difference, shown)}; --json has all")
     count = len(difference.significant)
     count_text = f"* significant {noun}: {count:,} of {len(difference.raw):,}" if count else f"no significant {noun}"
-    lines.append(f"{count_text}, by the {100 * difference.confidence:.4g}% intervals for all together")
+    lines.append(f"{count_text}, by the simultaneous {100 * difference.confidence:.4g}% intervals of all values")
     return Text("\n".join(lines))

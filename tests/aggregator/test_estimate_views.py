@@ -370,7 +370,7 @@ def test_a_change_of_a_square_is_significant_at_its_resolution():
     narrow.print(change_table(found))
     cut = narrow.export_text()
     assert cut.split().count("*") == text.split().count("*") > 0
-    assert "by the 95% intervals for all together" in " ".join(cut.split())
+    assert "by the simultaneous 95% intervals of all values" in " ".join(cut.split())
 
 
 def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):

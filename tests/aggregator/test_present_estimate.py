@@ -122,7 +122,7 @@ def test_significant_values_come_first():
     assert list(significant) == [7, 150]
     text = printed(estimate_table(shown))
     words = " ".join(text.split())
-    assert "2 of 200 values are significantly above zero, by the 95% intervals for all together" in words
+    assert "2 of 200 values are significantly above zero, by the simultaneous 95% intervals of all values" in words
     assert "; 8 more are shown that may be zero" in words
     assert "simultaneous 95% interval" in text
     rows = item_rows(text)

@@ -205,7 +205,7 @@ def test_a_long_page_states_the_number_of_omitted_values():
     parsed, found, text = written(unsigned_campaign(MANY))
     assert not (found.simultaneous_low > 0).any()
     together = (
-        "0 of 300 values are significantly above zero, by the 95% intervals for all together; "
+        "0 of 300 values are significantly above zero, by the simultaneous 95% intervals of all values; "
         "{} more are shown that may be zero."
     )
     assert together.format(200) in parsed.text
