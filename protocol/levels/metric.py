@@ -54,7 +54,7 @@ class Metric:
         if not known:
             raise DomainError(
                 f"a domain of {domain.kind} has no distance: only grids, numbers, buckets, dates and ordered values "
-                "have one"
+                "have one. Name no metric"
             )
         name = known[0] if name is None else name
         if name not in known:

@@ -203,6 +203,6 @@ def require_level(level: int) -> None:
     """
     if not exact.MIN_LEVEL <= level <= exact.MAX_LEVEL:
         raise NotionError(
-            f"epsilon must lie in {exact.nats(exact.MIN_LEVEL):g} .. {exact.nats(exact.MAX_LEVEL):g} nats, "
+            f"epsilon must be from {exact.nats(exact.MIN_LEVEL):g} to {exact.nats(exact.MAX_LEVEL):g} nats, "
             f"not {exact.in_nats(level)}"
         )

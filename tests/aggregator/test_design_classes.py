@@ -99,7 +99,7 @@ def test_several_levels_are_classes_without_priors(tmp_path) -> None:
         ),
         (
             "[farmers]\ncounts = [1, 2, 3, 4]\n[gardeners]\ncounts = [1, 2, 3, 4]\nepsilon = 0",
-            "[classes.gardeners] epsilon must lie in",
+            "[classes.gardeners] epsilon must be from",
         ),
         (
             "[farmers]\ncounts = [1, 2, 3, 4]\n[gardeners]\ncounts = [1, 2, 3, 4]\nradius = 2",

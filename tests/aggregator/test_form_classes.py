@@ -203,7 +203,7 @@ def test_the_plan_of_a_class_equals_that_of_a_form_without_classes(tmp_path: Pat
         ("epsilon = 1.0", 'notion = "lip"', "unknown entry 'notion'"),
         ("epsilon = 1.0", "counts = [1, 2]", "unknown entry 'counts'"),
         ('name = "home"', 'name = "class"', 'no question may be called "class"'),
-        ("epsilon = 1.0", "epsilon = 100", "must lie in 0.001 .. 20"),
+        ("epsilon = 1.0", "epsilon = 100", "must be from 0.001 to 20"),
     ],
 )
 def test_classes_that_a_form_cannot_have_are_refused(old: str, new: str, message: str) -> None:
