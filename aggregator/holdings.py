@@ -168,8 +168,9 @@ class Holdings:
         Returns:
             The number of envelopes by reason.
         """
-        name = signed.id.hex() if signed is not None else ""
-        sql = f"SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{name}' GROUP BY reason ORDER BY reason"  # noqa: S608
+        campaign_hex = signed.id.hex() if signed is not None else ""
+        where = f"campaign = '{campaign_hex}'"  # hex digits only
+        sql = f"SELECT reason, sum(count) AS n FROM rows WHERE {where} GROUP BY reason ORDER BY reason"  # noqa: S608
         rows = tables.query(tables.snapshot(self.path / REJECTS), sql)
         return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))
 

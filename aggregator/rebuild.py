@@ -281,9 +281,9 @@ class _Rebuilding:
             return
         table = tables.snapshot(self.path / REPORTS)
         for known in self.study.campaigns():
-            name = known.signed.id.hex()
-            keys = int(self.study.registry(name).enrolled.sum())
-            if keys and not periods(table, name):
+            campaign_hex = known.signed.id.hex()
+            keys = int(self.study.registry(campaign_hex).enrolled.sum())
+            if keys and not periods(table, campaign_hex):
                 self._warn(
                     f"{known.name!r} has {quantity(keys, 'key')} but no reports: if it had reports, give all "
                     "their files with --from"
@@ -297,10 +297,10 @@ class _Rebuilding:
         """
         for known in self.study.campaigns():
             if isinstance(known.signed.campaign.notion, DeclaredPrior):
-                name = known.signed.id.hex()
-                sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{name}'"  # noqa: S608  # a name has hex digits only
+                campaign_hex = known.signed.id.hex()
+                sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{campaign_hex}'"  # noqa: S608  # hex digits only
                 keys = tables.query(tables.snapshot(self.path / REPORTS), sql)["key"].to_numpy()
-                _, registered = self.study.registry(name).find(keys)
+                _, registered = self.study.registry(campaign_hex).find(keys)
                 if not registered.all():
                     raise StudyError(
                         f"declared priors are lost: {(~registered).sum():,} in campaign {known.name!r}, which cannot "

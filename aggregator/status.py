@@ -92,13 +92,13 @@ def campaign_status(
         refused: its refused envelopes, by reason.
         now: the current time, UTC seconds.
     """
-    campaign, name, early = known.signed.campaign, known.signed.id.hex(), known.closes
+    campaign, campaign_hex, early = known.signed.campaign, known.signed.id.hex(), known.closes
     views, warnings = _views(table, known.signed)
-    counted = periods(table, name)
+    counted = periods(table, campaign_hex)
     since, keys = np.unique(registry.since[registry.revoked], return_counts=True)
     return CampaignStatus(
         name=known.name,
-        id=name,
+        id=campaign_hex,
         title=campaign.title,
         opens=campaign.opens,
         closes=campaign.closes,
