@@ -15,7 +15,7 @@ from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import FormDifference, form_difference
 from aggregator.estimate.form_result import FormEstimate
-from aggregator.estimate.minimum import NotEnough, too_few
+from aggregator.estimate.minimum import NotEnough, error_for_side
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
 from protocol.campaign import SignedCampaign
@@ -98,7 +98,7 @@ def form_course(
     sides, few = _enough(spans, tallies, ask)
     known = dict(sides)
     if missing := [end for end in ends or () if end not in known]:
-        raise too_few(sides[0][1].campaign, f"on the chosen questions in {missing[0].name_in_text}")
+        raise error_for_side(sides[0][1].campaign, f"on the chosen questions in {missing[0].name_in_text}")
     first, last = ends or (sides[0][0], sides[-1][0])
     before, after = ((end.name_in_text, known[end]) for end in (first, last))
     change = None if first == last else _difference(before, after, True)

@@ -17,8 +17,8 @@ class NotEnough(NotYet):
     """The number of devices that answered is below the campaign's minimum."""
 
 
-def too_few(campaign: Campaign, side: str) -> NotEnough:
-    """Return the error if one side of a change between periods has too few devices.
+def error_for_side(campaign: Campaign, side: str) -> NotEnough:
+    """Return the error for a side of a change between periods that has too few devices.
 
     Args:
         side: the side in words, such as ``in period 3``.
@@ -29,8 +29,8 @@ def too_few(campaign: Campaign, side: str) -> NotEnough:
     )
 
 
-def none_enough(campaign: Campaign, part: str) -> NotEnough:
-    """Return the error if no part of a campaign has enough devices.
+def error_for_no_part(campaign: Campaign, part: str) -> NotEnough:
+    """Return the error for a campaign of which no part has enough devices.
 
     Args:
         part: the kind of the parts, such as ``period``.

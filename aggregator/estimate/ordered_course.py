@@ -21,7 +21,7 @@ from typing import Any
 from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import signed_within
-from aggregator.estimate.minimum import is_enough, none_enough, too_few
+from aggregator.estimate.minimum import error_for_no_part, error_for_side, is_enough
 from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics, ShownValue, Statistic
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.span import Span, require_ends
@@ -201,7 +201,7 @@ def by_period(
     if ends is not None:
         before, after = (sides[spans.index(end)] for end in ends)
         if few := [side for side in (before, after) if side.statistics is None]:
-            raise too_few(signed.campaign, f"in {few[0].name_in_text}")
+            raise error_for_side(signed.campaign, f"in {few[0].name_in_text}")
     pairs = [(before, after)] if before is not after else []
     if steps:
         pairs += [(earlier, later) for earlier, later in pairwise(known) if earlier is not before or later is not after]
@@ -254,7 +254,7 @@ def _known(signed: SignedCampaign, sides: Sequence[OrderedSide], part: str) -> l
     """Return the sides with statistics."""
     known = [side for side in sides if side.statistics is not None]
     if not known:
-        raise none_enough(signed.campaign, part)
+        raise error_for_no_part(signed.campaign, part)
     return known
 
 

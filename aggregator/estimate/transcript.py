@@ -44,8 +44,8 @@ class TranscriptTally(Tally):
         counts: (d,) the number of devices with each transcript.
         reports: the number of devices, regardless of how many reports each sent.
         chains: (d, periods) the distinct transcripts: the output of each period, or ``SILENT``.
-        lost: the number of reports that cannot be decoded, since an earlier report of the same device is missing or
-            repeated.
+        lost: the number of reports that cannot be decoded, since they or an earlier report of the same device are
+            repeated or not in order of the periods, or an earlier report is missing.
         period: the only period that is estimated, which is the last of ``chains``; None for all periods.
     """
 
@@ -61,8 +61,8 @@ class TranscriptTally(Tally):
         if not self.lost:
             return ()
         return (
-            f"reports left out: {self.lost:,}. An earlier report of the same device is missing or repeated, so the "
-            "channel of the later ones is unknown. If reports are missing, ingest them",
+            f"reports left out: {self.lost:,}. An earlier report of the same device is missing, repeated or of a later "
+            "period, so the channel is unknown. If reports are missing, ingest them",
         )
 
 

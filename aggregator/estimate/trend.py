@@ -16,7 +16,7 @@ import numpy as np
 from aggregator.estimate import estimator
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
-from aggregator.estimate.minimum import NotEnough, devices_of, is_enough, too_few
+from aggregator.estimate.minimum import NotEnough, devices_of, error_for_side, is_enough
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span, require_ends
@@ -206,7 +206,7 @@ def trend(
             f"{quantity(max_devices, 'device')}: ingest more, or take periods together with --periods"
         )
     if missing := [end for end in ends or () if end not in sides_by_span]:
-        raise too_few(signed.campaign, f"in {missing[0].name_in_text}")
+        raise error_for_side(signed.campaign, f"in {missing[0].name_in_text}")
     sides = [sides_by_span[end] for end in ends] if ends is not None else list(sides_by_span.values())
     change = None
     if len(sides) > 1:

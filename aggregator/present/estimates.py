@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.minimum import is_enough, none_enough
+from aggregator.estimate.minimum import error_for_no_part, is_enough
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.present.document import estimates_arrow
@@ -90,5 +90,5 @@ def estimates_by_period(
                     (estimate(restricted, part, method=method, confidence=confidence, class_name=name), period)
                 )
     if not estimates:
-        raise none_enough(campaign, "period")
+        raise error_for_no_part(campaign, "period")
     return ExportedEstimates(tuple(estimates), withheld)

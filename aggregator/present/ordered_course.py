@@ -17,7 +17,7 @@ from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, rows_of, value_text
 from aggregator.present.shown_changes import MINUS, interval_in_points, percentage_points
-from aggregator.present.shown_shares import percent, query_texts, significant
+from aggregator.present.shown_shares import percent, query_texts, rounded_to_error
 from aggregator.present.table import new_table
 
 SIDE_COLUMNS = ("side", "less", "reports", *COLUMNS)
@@ -113,7 +113,7 @@ def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
     if shift.kind == "quantile" and all(float(number).is_integer() for number in numbers):
         difference, low, high = (f"{number:+,.10g}" for number in numbers)
     else:
-        texts = significant(numbers, (shift.high - shift.low) / 4)
+        texts = rounded_to_error(numbers, (shift.high - shift.low) / 4)
         difference, low, high = (text if text.startswith("-") else f"+{text}" for text in texts)
     difference, low, high = (text.replace("-", MINUS) for text in (difference, low, high))
     return f"{difference} {unit}".strip(), f"{low} to {high}"

@@ -80,8 +80,8 @@ def query_texts(result: QueryResult) -> tuple[str, str, str, str]:
 def in_result_units(result: QueryResult, numbers: Sequence[float]) -> list[str]:
     """Return numbers in the unit of a query result as text, to two digits of its standard error; shares in percent."""
     if not result.is_share:
-        return significant(numbers, result.se)
-    texts = significant([100 * number for number in numbers], 100 * result.se)
+        return rounded_to_error(numbers, result.se)
+    texts = rounded_to_error([100 * number for number in numbers], 100 * result.se)
     return [text if text == "-" else f"{text}%" for text in texts]
 
 
@@ -177,7 +177,7 @@ def interval_text(low: float, high: float, places: int) -> str:
     return "-" if math.isnan(low) else f"{percent(low, places)} to {percent(high, places)}"
 
 
-def significant(numbers: Sequence[float], error: float) -> list[str]:
+def rounded_to_error(numbers: Sequence[float], error: float) -> list[str]:
     """Return numbers as text, to two digits of their standard error; to three decimal places if it is zero up to float
     rounding."""
     size = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)

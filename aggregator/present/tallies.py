@@ -18,7 +18,7 @@ import pyarrow.parquet as pa_parquet
 
 from aggregator.counting import Counts
 from aggregator.estimate.classes import within
-from aggregator.estimate.minimum import devices_of, none_enough
+from aggregator.estimate.minimum import devices_of, error_for_no_part
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Integers
 from aggregator.present.document import cell
@@ -98,7 +98,7 @@ def tallies_table(signed: SignedCampaign, counted: Counts, tallies: Mapping[int,
     total = sum(counted.reports.values())
     if not enough.any():
         parts = ["period", *["class"] * bool(campaign.classes), *["view"] * (len(campaign.views) > 1)]
-        raise none_enough(campaign, "period" if len(parts) == 1 else f"combination of {' and '.join(parts)}")
+        raise error_for_no_part(campaign, "period" if len(parts) == 1 else f"combination of {' and '.join(parts)}")
     included = enough[cell_of_row]
     columns: dict[str, Any] = {"period": counted.period[included]}
     if campaign.classes:
