@@ -70,7 +70,7 @@ def _comparison(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], co
 
 def _question(name: str, comparison: FormClasses, confidence: float) -> Html:
     first, _ = comparison.sides[0]
-    differences = [f"{difference.names[1]} less {first}" for difference in comparison.differences]
+    differences = [f"{difference.names[1]} minus {first}" for difference in comparison.differences]
     rows = []
     for x, (value,) in enumerate(comparison.sides[0][1].labels):
         cells = []

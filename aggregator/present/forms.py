@@ -101,7 +101,7 @@ def form_difference_table(difference: FormDifference, questions: Sequence[str]) 
         f"Significant differences: {len(difference.significant)} of {len(difference.labels)}, by the {confidence} "
         "intervals for all together.",
     ]
-    title = f"{difference.names[1]} less {difference.names[0]}"
+    title = f"{difference.names[1]} minus {difference.names[0]}"
     table = new_table(title, Text("\n".join(notes)))
     for name in questions:
         table.add_column(Text(name))

@@ -40,6 +40,8 @@ ADVICE = {
 }
 """Advice for the analyst, by the reason of a refusal."""
 
+GLOSSARY = "docs/GLOSSARY.md explains nat, LDP and LIP."
+"""The caption of a table with privacy levels."""
 
 FEW = 16
 """Maximum number of values that are listed individually."""
@@ -47,7 +49,7 @@ FEW = 16
 
 def certificate_table(campaign: Campaign) -> Table:
     """Return a table of a campaign's study information and its certificate."""
-    return _pairs(_certified(campaign))
+    return _pairs(_certified(campaign), GLOSSARY)
 
 
 def _certified(campaign: Campaign) -> list[tuple[str, str]]:
@@ -88,7 +90,7 @@ def audit_table(audit: Audit) -> Table:
         rows.append(
             ("LIP error", f"{audit.mse:.5f} per person under the prior; no mechanism is below {audit.mse_bound:.5f}")
         )
-    return _pairs(rows + _other_levels(audit))
+    return _pairs(rows + _other_levels(audit), GLOSSARY)
 
 
 def _study(campaign: Campaign) -> list[tuple[str, str]]:
@@ -216,8 +218,8 @@ def _other_levels(audit: Audit) -> list[tuple[str, str]]:
         before, after = (_percent_above(share) for share in table.posterior)
         rows.append(
             (
-                "posterior",
-                f"the largest probability of any value is {before} before one {noun}, and at most {after} after it",
+                f"posterior, {audit.prior} prior",
+                f"an observer gives the most probable answer {before} before one {noun}, and at most {after} after it",
             )
         )
     rows += [(f"{name}: not computed", reason) for name, reason in table.missing.items()]
@@ -339,8 +341,8 @@ def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
     return [("other priors", text)]
 
 
-def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
+def _pairs(rows: Iterable[tuple[str, str]], caption: str | None = None) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, caption=caption, caption_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in rows:

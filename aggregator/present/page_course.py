@@ -118,7 +118,7 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
         page_table(f"{words} {confidence} intervals.", ("", *(side.name_in_text for side in course.sides)), rows)
     )
     for difference in numbers.differences:
-        sides = f"{difference.after.name_in_text} less {difference.before.name_in_text}"
+        sides = f"{difference.after.name_in_text} minus {difference.before.name_in_text}"
         words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
         shifts = [
             (statistic_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in difference.shifts

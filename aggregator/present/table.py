@@ -147,7 +147,7 @@ class ShareBar:
 
 
 def _shares_caption(estimate: Estimate, shown: int, truth: Floats | None) -> Text:
-    lines = [f"{subtitle(estimate, shown)} · method {estimate.method}"]
+    lines = [f"{subtitle(estimate, shown)} · method {estimate.method} (docs/ESTIMATES.md)"]
     if estimate.class_name is not None:
         lines.insert(0, f"the class {estimate.class_name} only")
     if estimate.pool == "precision":

@@ -604,7 +604,7 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
         "expected the classes of the whole campaign, because the latest period of every device is period 1"
     )
     table = printed(*words, "--cross", "home,vote", "--by", "class")
-    assert "guests less members" in table
+    assert "guests minus members" in table
     assert "members: " in table
     course = json.loads(
         printed(*words, "--question", "home", "--by", "period", "--steps", "--where", "class=guests", "--json")
@@ -621,7 +621,7 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     printed(*words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Groups of people" in page
-    assert "guests less members" in page
+    assert "guests minus members" in page
     assert "a difference need not be that of the shares beside it" in page
     for row in alone[1]["values"]:
         assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in page
@@ -636,4 +636,4 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
         ["--pool", "precision"],
     ):
         printed(*words, "--question", "vote", *wrong, code=2)
-    assert "no class 'strangers'" in printed(*words, "--question", "vote", "--where", "class=strangers", code=1)
+    assert "no class 'strangers'" in printed(*words, "--question", "vote", "--where", "class=strangers", code=65)
