@@ -201,7 +201,8 @@ class Study(Estimates):
         Returns:
             The number of keys that were not revoked before, or were revoked only from a later period on.
         Raises:
-            StudyError: a campaign has no such period, and no key was revoked; or the study cannot be written.
+            CampaignError: a campaign has no such period, and no key was revoked.
+            StudyError: the study cannot be written.
         """
         return enrolments.revoke(self, self._named(batches), since)
 

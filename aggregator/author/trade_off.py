@@ -33,7 +33,7 @@ MOST_CLASSES = 256
 """For geo-indistinguishability with more classes of inputs than this, only the worst pair is shown."""
 
 
-class NoTradeOff(HalftruthError):
+class NoTradeOff(HalftruthError, ValueError):
     """The campaign has several channels, one for each class of people."""
 
 

@@ -137,11 +137,14 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
             f"{study.path} rebuild --afresh --out NEW` makes a study without these outputs"
         )
     if not revoked:
-        fault = "the files have no enrolments for a campaign of this study; name the files of the keys' enrolments"
-        if study.enrolments_in(*batches):
-            fault = "all keys in the files are already revoked"
-            fault += f", from period {since} or an earlier one on" if since else ""
-        raise Failure(f"no key was revoked: {fault}", FAILED)
+        if not study.enrolments_in(*batches):
+            raise Failure(
+                "no key was revoked: the files have no enrolments for a campaign of this study; name the files of the "
+                "keys' enrolments",
+                BAD_DATA,
+            )
+        earlier = f", from period {since} or an earlier one on" if since else ""
+        raise Failure(f"no key was revoked: all keys in the files are already revoked{earlier}", FAILED)
 
 
 @halftruth.command()

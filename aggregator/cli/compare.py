@@ -12,7 +12,7 @@ import click
 
 from aggregator.cli import arguments, options, printing
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.failure import FAILED, Failure
+from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.forms import FormRequest, print_form_difference, requested_questions, require_form
 from aggregator.cli.group import halftruth
 from aggregator.cli.ranges import Ranges, compare_ranges, print_course
@@ -236,7 +236,7 @@ def _side_of(signed: SignedCampaign, tally: Tally, name: str) -> Side:
 def _two_of(text: str, campaign: Campaign) -> tuple[str, str]:
     """Return the two classes of ``X,Y``. The name of a class may itself contain commas."""
     if not campaign.classes:
-        raise Failure(f"{campaign.title!r} has no classes of people: leave out --classes", FAILED)
+        raise Failure(f"{campaign.title!r} has no classes of people: leave out --classes", BAD_DATA)
     pairs = itertools.permutations(campaign.classes, 2)
     pair = next((pair for pair in pairs if f"{pair[0]},{pair[1]}" == text or f"{pair[0]}, {pair[1]}" == text), None)
     if pair is None:
@@ -244,6 +244,6 @@ def _two_of(text: str, campaign: Campaign) -> tuple[str, str]:
         raise Failure(
             f"--classes {text[:60]!r} does not name two classes of the campaign; name two, separated by a comma; the "
             f"classes are: {known}",
-            FAILED,
+            BAD_DATA,
         )
     return pair

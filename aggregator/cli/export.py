@@ -9,7 +9,6 @@ import click
 from aggregator.campaign_facts import counted_text
 from aggregator.cli import arguments, new_files, options, printing
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.group import halftruth
 from aggregator.present.document import estimates_geojson
 from aggregator.present.estimates import estimates_by_period
@@ -49,10 +48,11 @@ def export(
     The file contains no keys and no rows of single devices. A period (or class) with fewer devices than the campaign's
     minimum is left out; if all are left out, the command ends with exit code 75.
     """
-    if out.suffix == MAP and not estimates:
-        raise Failure(f"{out.name}: tallies cannot be written as GeoJSON, only estimates: add --estimates", BAD_DATA)
-    if out.suffix not in (*WRITERS, MAP):
-        raise Failure(f"{out.name} must end in one of {', '.join((*WRITERS, MAP))}", BAD_DATA)
+    if out.suffix not in WRITERS and not (estimates and out.suffix == MAP):
+        raise click.UsageError(
+            f"--out {out.name} must end in {' or '.join(WRITERS)} or, with --estimates of a grid, {MAP}: name "
+            "such a file"
+        )
     if method is not None and not estimates:
         raise click.UsageError("--method needs --estimates")
     study = Study.open(arguments.study_folder(ctx))

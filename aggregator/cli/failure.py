@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+from protocol.errors import BadData, HalftruthError, NotYet
 
 FAILED, BAD_DATA, NOT_YET = 1, 65, 75
 
@@ -18,7 +18,8 @@ class Failure(click.ClickException):
 
 
 def exit_code_of(error: HalftruthError) -> int:
-    """Return the exit code for an error."""
-    if isinstance(error, BadData | NotInDomain):
+    """Return the exit code for an error. An error that is also a ValueError is about an option that does not fit the
+    campaign."""
+    if isinstance(error, BadData | ValueError):
         return BAD_DATA
     return NOT_YET if isinstance(error, NotYet) else FAILED

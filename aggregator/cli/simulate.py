@@ -11,7 +11,7 @@ import click
 
 from aggregator import simulation
 from aggregator.cli import arguments, author_files, new_files, options, printing
-from aggregator.cli.failure import FAILED, Failure
+from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.estimate.span import Span
@@ -103,9 +103,9 @@ def simulate(
         raise click.UsageError("--answers needs --priors: with --truth, the file states the answers")
     truth, drawn = _people_of(campaign, truth_file, priors_file, seed)
     if answers_file is not None and not drawn:
-        raise Failure(f"{priors_file} already states the answers, in its column value: leave out --answers", FAILED)
+        raise Failure(f"{priors_file} already states the answers, in its column value: leave out --answers", BAD_DATA)
     if campaign.enrolment == "enrolled" and enrolments_file is None:
-        raise Failure("this campaign accepts enrolled devices only: give --keys, a file for the enrolments", FAILED)
+        raise Failure("this campaign accepts enrolled devices only: give --keys, a file for the enrolments", BAD_DATA)
     answered = _periods_of(campaign, period, panel, periods, change)
     if seed is not None:
         printing.warn("--seed is for experiments only: whoever knows the seed can compute every answer.")

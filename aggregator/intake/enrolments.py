@@ -24,11 +24,11 @@ from aggregator.intake.chunk import Chunk, by_campaign
 from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask
 from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import EnvelopeOffsets, Verifier
-from aggregator.storage.tables import KEYS, SCHEMAS, StudyError, append
+from aggregator.storage.tables import KEYS, SCHEMAS, append
 from protocol import codec, personal
 from protocol.campaign import Campaign
 from protocol.envelope import MAX_PAYLOAD, Kind
-from protocol.errors import KeyRefused
+from protocol.errors import CampaignError, KeyRefused
 from protocol.keys import require_public
 from protocol.notions.declared_prior import DeclaredPrior
 
@@ -192,14 +192,15 @@ def revoke(study: Holdings, keys: Mapping[str, NamedKeys], since: int) -> int:
     Returns:
         The number of keys that were not revoked before, or were revoked only from a later period on.
     Raises:
-        StudyError: a campaign has no such period, and no key was revoked; or the study cannot be written.
+        CampaignError: a campaign has no such period, and no key was revoked.
+        StudyError: the study cannot be written.
     """
     for campaign in keys:
         known = study.cached_campaign(campaign)
         last = known.signed.campaign.periods - 1
         if not 0 <= since <= last:
             valid = f"a period from 0 to {last}" if last else "period 0"
-            raise StudyError(f"campaign {known.name!r} has no period {since}: give {valid}; no key was revoked")
+            raise CampaignError(f"campaign {known.name!r} has no period {since}: give {valid}; no key was revoked")
     return sum(
         register(study, campaign, campaign_keys.ids, campaign_keys.public, since=since)[0]
         for campaign, campaign_keys in keys.items()

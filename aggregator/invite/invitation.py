@@ -8,12 +8,12 @@ from __future__ import annotations
 from protocol import keys
 from protocol.address import require_address
 from protocol.campaign import SignedCampaign
-from protocol.errors import HalftruthError
+from protocol.errors import CampaignError, HalftruthError
 from protocol.link import Link
 
 
 class NoInvitation(HalftruthError):
-    """No invitation link can be made: the campaign is over, has no address, or does not name the given address."""
+    """No invitation link can be made: the campaign is over, or has no address."""
 
 
 def invite(signed: SignedCampaign, now: int, address: str | None = None, closes: int | None = None) -> Link:
@@ -26,8 +26,8 @@ def invite(signed: SignedCampaign, now: int, address: str | None = None, closes:
             addresses, ``address`` must be one of them.
         closes: time of an early closing, UTC seconds; None if the campaign is not closed early.
     Raises:
-        NoInvitation: the campaign is over, has no address and ``address`` is None, or has other addresses.
-        CampaignError: ``address`` is not an address to which devices can send.
+        NoInvitation: the campaign is over, or has no address and ``address`` is None.
+        CampaignError: ``address`` is not an address of the campaign, or devices cannot send to it.
     """
     campaign = signed.campaign
     if now >= (campaign.closes if closes is None else closes):
@@ -36,7 +36,7 @@ def invite(signed: SignedCampaign, now: int, address: str | None = None, closes:
         address = address.rstrip("/")
         require_address(address)
         if campaign.addresses and address not in campaign.addresses:
-            raise NoInvitation(
+            raise CampaignError(
                 f"{address} is not an address of the signed campaign: expected {' or '.join(campaign.addresses)}"
             )
     elif not campaign.addresses:

@@ -193,7 +193,7 @@ def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
     run(*study, "enrol", session / "devices.pub")
-    refused = run(*study, "revoke", session / "devices.pub", "--from-period", 1, code=1)
+    refused = run(*study, "revoke", session / "devices.pub", "--from-period", 1, code=65)
     assert "has no period 1: give period 0; no key was revoked" in refused.stderr
     assert "400 keys revoked" in run(*study, "revoke", session / "devices.pub").stdout
     found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
@@ -234,7 +234,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert (row["reports"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
     again = run(*study, "revoke", keys, "--from-period", 2, code=1)
     assert "all keys in the files are already revoked, from period 2 or an earlier one on" in again.stderr
-    assert "have no enrolments for a campaign of this study" in run(*study, "revoke", batch, code=1).stderr
+    assert "have no enrolments for a campaign of this study" in run(*study, "revoke", batch, code=65).stderr
     done = run(*study, "revoke", keys, keys, "--json")
     assert json.loads(done.stdout) == {"revoked": 400, "from_period": 0, "counted": 400}
     assert "the study still counts 400 outputs under these keys;" in done.stderr
@@ -243,7 +243,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
     assert (row["reports"], row["rejected"]) == (0, {"revoked-key": 400})
     for period, code, words in (
-        (9999, 1, "give a period from 0 to 5217"),
+        (9999, 65, "give a period from 0 to 5217"),
         (-1, 2, "must be a whole number, at least 0, not '-1'"),
         ("x", 2, "must be a whole number, at least 0, not 'x'"),
     ):

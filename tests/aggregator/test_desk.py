@@ -580,7 +580,7 @@ def test_classes_are_weighted_to_known_shares(survey_folder, tmp_path):
     assert "Known shares of the population by class (Census 2021)" in page
     assert "weighted to known shares" in page
     assert "intervals · weighted by class</p>" in page, "the picture must state the same weights as the page"
-    assert "have no mean" in in_study(survey_folder, *words, "--mean", code=1).stderr
+    assert "have no mean" in in_study(survey_folder, *words, "--mean", code=65).stderr
     for others in (["--by", "period"], ["--value", "none"], ["--where", "class=village"]):
         in_study(survey_folder, *words, *others, code=2)
     assert "weight classes by their sizes" in in_study(survey_folder, *words, "--pool", "precision", code=65).stderr
@@ -817,9 +817,9 @@ def test_maps_are_geojson(survey_folder, tmp_path):
         assert {name: feature["properties"][name] for name in value} == value
     run(*words, "export", "map", "--estimates", "--out", tmp_path / "map.geojson")
     assert json.loads((tmp_path / "map.geojson").read_text()) == printed
-    in_study(survey_folder, "estimate", "education", "--format", "geojson", code=1)
-    in_study(survey_folder, "export", "education", "--estimates", "--out", tmp_path / "no.geojson", code=1)
-    in_study(survey_folder, "export", "education", "--out", tmp_path / "no.geojson", code=65)
+    in_study(survey_folder, "estimate", "education", "--format", "geojson", code=65)
+    in_study(survey_folder, "export", "education", "--estimates", "--out", tmp_path / "no.geojson", code=65)
+    in_study(survey_folder, "export", "education", "--out", tmp_path / "no.geojson", code=2)
     assert not (tmp_path / "no.geojson").exists()
 
 

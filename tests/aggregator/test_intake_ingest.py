@@ -23,6 +23,7 @@ from aggregator.study import Study
 from protocol import codec, envelope, exact
 from protocol.campaign import encode_campaign, open_campaign, seal_campaign
 from protocol.envelope import Kind
+from protocol.errors import CampaignError
 from protocol.keys import SigningKey, key_id
 from protocol.notions.declared_prior import DeclaredPrior
 from protocol.report import Enrolment, Report
@@ -195,7 +196,7 @@ def test_a_prior_declared_after_a_revocation_is_used(study):
 def test_a_key_is_revoked_from_a_period_of_its_campaign(study, since):
     """A revocation from a period outside the campaign is refused with the valid periods, and no key of any campaign
     is revoked."""
-    with pytest.raises(StudyError, match=rf"has no period {since}: give a period from 0 to 3; no key was revoked"):
+    with pytest.raises(CampaignError, match=rf"has no period {since}: give a period from 0 to 3; no key was revoked"):
         study.revoke(enrolment(0, OPEN), enrolment(0, PLAIN), since=since)
     assert not any(study.registry(signed.id.hex()).revoked.any() for signed in (PLAIN, OPEN))
 

@@ -82,7 +82,7 @@ def test_a_link_leads_to_the_first_signed_address():
         ({"addresses": ()}, None, NoInvitation, "names no address"),
         ({"addresses": ()}, "http://study.example", CampaignError, "plain http"),
         ({"addresses": ()}, "study.example", CampaignError, "must begin with https"),
-        ({}, "https://elsewhere.example", NoInvitation, "elsewhere.example is not an address of the signed campaign"),
+        ({}, "https://elsewhere.example", CampaignError, "elsewhere.example is not an address of the signed campaign"),
     ],
 )
 def test_no_link_leads_to_an_address_that_devices_refuse(changes, address, error, why):
@@ -255,7 +255,7 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     assert "only in en and de, not in 'fr'" in french
     assert "is used" not in run(*of_file, "--language", "de_AT", "--out", tmp_path / "de.svg").stderr
     assert "end in one of .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output
-    assert "is not an address of the signed campaign" in run(*of_file, "--address", "https://x.example", code=1).output
+    assert "is not an address of the signed campaign" in run(*of_file, "--address", "https://x.example", code=65).output
     assert "--study" in run("invite", tmp_path / "c.campaign", code=2).output
 
 
