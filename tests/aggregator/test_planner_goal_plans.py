@@ -105,7 +105,7 @@ def test_the_goals_are_printed_before_the_mechanisms():
     figures."""
     words = ("--number", "0,7", "--epsilon", 2, "--reports", 700, "--within", "0.5", "--error", "0.05")
     shown = run("plan", *words).stdout
-    assert shown.index("How many people") < shown.index("mechanism")
+    assert shown.index("People needed") < shown.index("mechanism")
     goals = json.loads(run("plan", *words, "--json").stdout)[0]["goals"]
     assert [one["goal"] for one in goals] == ["distribution", "mean", "ranges"]
     for one in goals:
