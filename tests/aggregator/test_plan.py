@@ -298,7 +298,7 @@ def test_mechanisms_that_do_not_serve_are_listed_on_request():
     words = ("plan", "--values", 16, "--epsilon", 1)
     others = [row["mechanism"] for row in json.loads(run(*words, "--json").output) if not row["serves"]]
     short, long = run(*words).stdout, run(*words, "--all").stdout
-    assert f"{len(others)} more cannot be used" in short
+    assert f"{len(others)} other mechanisms cannot be used" in short
     assert "it needs" not in short
     assert others
     assert all(name in long for name in others)
