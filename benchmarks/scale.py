@@ -177,7 +177,7 @@ def run() -> Iterator[tuple[str, str]]:
     yield "time of ingest: 2 workers / local engine", f"{double.ingest.wall / threads.ingest.wall:.2f}"
     for engine_name, turns in (("local", threads), ("2 workers", double)):
         yield (
-            f"a known file, compared with its first ingest, {engine_name}",
+            f"speed-up if the same file is ingested again, {engine_name}",
             f"{turns.ingest.wall / turns.known.wall:.1f} times as fast",
         )
     yield "rows and estimates of all engines", "the same bytes"

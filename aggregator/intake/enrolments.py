@@ -78,7 +78,7 @@ class IntroducedKeys:
 
     @classmethod
     def joined(cls, parts: Sequence[IntroducedKeys]) -> IntroducedKeys:
-        """Concatenate introductions to the same campaign."""
+        """Concatenate introduced keys of the same campaign."""
         columns = ([getattr(part, name) for part in parts] for name in ("ids", "public", "prior"))
         ids, public, prior = (np.concatenate(column) for column in columns)
         return cls(parts[0].campaign, ids, public, prior)

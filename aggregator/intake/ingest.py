@@ -62,8 +62,8 @@ class IngestResult:
     """The result of an ingest.
 
     Attributes:
-        read: number of reports, malformed items, stray campaigns and closing notices, and refused
-            enrolments; equals the sum of ``accepted`` and ``refused``.
+        read: number of reports, malformed items and refused enrolments, and of campaigns and closing notices, which do
+            not belong in an upload; equals the sum of ``accepted`` and ``refused``.
         accepted: number of counted reports.
         outputs: number of their outputs.
         refused: number of refused envelopes by reason; reasons that did not occur are left out.
@@ -257,8 +257,8 @@ class IngestTotals:
             sync_table(self.study.path / name)
         names = {listed.id: listed.name for listed in self.study.listed()}
         of_campaign: dict[str, dict[str, int]] = {campaign: {} for campaign in self.accepted}
-        for campaign, reject in sorted(key for key, count in self.refused.items() if count):
-            of_campaign.setdefault(campaign, {})[str(reject)] = self.refused[campaign, reject]
+        for campaign, reason in sorted(key for key, count in self.refused.items() if count):
+            of_campaign.setdefault(campaign, {})[str(reason)] = self.refused[campaign, reason]
         refused: Counter[str] = Counter()
         for classes in of_campaign.values():
             refused.update(classes)
@@ -281,6 +281,6 @@ class IngestTotals:
 
 def _reject_rows(refused: Mapping[tuple[str, RefusalReason], int], now: int) -> pa.Table:
     """Return rows of the ``rejects`` table."""
-    rows = [(campaign, str(reject), count, now) for (campaign, reject), count in sorted(refused.items()) if count]
+    rows = [(campaign, str(reason), count, now) for (campaign, reason), count in sorted(refused.items()) if count]
     columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REJECTS])
     return pa.table([list(column) for column in columns], schema=SCHEMAS[REJECTS])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from aggregator.study import Study
 
 _REASONS = tuple(RefusalReason)
-_NUMBER = {reject: number for number, reject in enumerate(_REASONS)}
+_NUMBER = {reason: number for number, reason in enumerate(_REASONS)}
 _NONE, _ACCEPTED = -1, len(_REASONS)
 """A verdict is ``_NONE``, ``_ACCEPTED`` or an index into ``_REASONS``."""
 
@@ -47,9 +47,9 @@ class ValidationOutcome:
     """The result of validation: accepted and refused reports.
 
     Attributes:
-        read: number of reports, malformed items, stray campaigns and closing notices.
-        accepted, outputs: numbers of counted reports and of their outputs, by campaign.
-        refused: number of refusals by campaign ("" if it is unknown) and reason.
+        read: number of reports and malformed items, and of campaigns and closing notices, which do not belong in an
+            upload. accepted, outputs: numbers of counted reports and of their outputs, by campaign. refused: number of
+            refusals by campaign ("" if it is unknown) and reason.
     """
 
     read: int = 0
@@ -179,10 +179,10 @@ class _Verdicts:
         undecided = self.verdict == _NONE
         return np.flatnonzero(undecided if index is None else undecided & (self.campaign == index))
 
-    def refuse(self, rows: Integers, failed: Mask, reject: RefusalReason) -> None:
+    def refuse(self, rows: Integers, failed: Mask, reason: RefusalReason) -> None:
         """Give a verdict to those of ``rows`` that failed a check and have no verdict yet."""
         failing = rows[failed]
-        self.verdict[failing[self.verdict[failing] == _NONE]] = _NUMBER[reject]
+        self.verdict[failing[self.verdict[failing] == _NONE]] = _NUMBER[reason]
 
     def present(self) -> list[int]:
         """Return the indices of the campaigns that have rows without a verdict."""
@@ -233,8 +233,8 @@ class _Verdicts:
             current = max(-1, (self.now - campaign.opens) // campaign.period_seconds)
             period = self.reports.period[rows]
             self.refuse(rows, period > current + 1, RefusalReason.EARLY)
-            early = self.closes[index]
-            last = campaign.periods if early is None else campaign.periods_until(early)
+            closing_time = self.closes[index]
+            last = campaign.periods if closing_time is None else campaign.periods_until(closing_time)
             self.refuse(rows, period >= last, RefusalReason.LATE)
             count = self.reports.count[rows]
             # This is the rule of protocol.report.Report.require_fit.
@@ -314,6 +314,6 @@ class _Verdicts:
         refused = ~accepted & (self.verdict != _NONE)
         counts = np.bincount(((owner + 1) * len(_REASONS) + self.verdict)[refused])
         for code in np.flatnonzero(counts).tolist():
-            campaign, reject = divmod(code, len(_REASONS))
-            result.refused[self.names[campaign - 1] if campaign else "", _REASONS[reject]] += int(counts[code])
+            campaign, reason = divmod(code, len(_REASONS))
+            result.refused[self.names[campaign - 1] if campaign else "", _REASONS[reason]] += int(counts[code])
         return result

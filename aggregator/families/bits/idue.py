@@ -42,7 +42,7 @@ def idue(notion: Graded, variant: str = "opt0", shown_count: int | None = None) 
 
     Args:
         variant: the paper's variant, one of ``VARIANTS``.
-        shown_count: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs. For item sets
+        shown_count: r; the error of the inputs 0 .. r - 1 is minimised. None for all inputs. For item sets
             these inputs are the items; the dummies after the items are protected, but their shares are not shown (Gu
             et al. 2020, sec. VI-B).
     Raises:

@@ -57,7 +57,7 @@ def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> B
     return Blocks.over(cover, [int(x in marked) for x in range(size)], lambda _: inner)
 
 
-def everywhere(build: Build) -> Callable[[PlannedQuestion], Recipe | str]:
+def for_ldp_block_and_high_low(build: Build) -> Callable[[PlannedQuestion], Recipe | str]:
     """Return a function from a question to its recipe, for sensitive sets, for blocks, and for plain LDP."""
 
     def recipe(question: PlannedQuestion) -> Recipe | str:

@@ -49,7 +49,7 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, shown_count: int | 
         classes: the inputs of each class.
         levels: (t, t) the bound between inputs of two classes in nats, above 0. An infinite bound (no bound) is
             replaced by the largest level that a campaign may have.
-        shown_count: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs.
+        shown_count: r; the error of the inputs 0 .. r - 1 is minimised. None for all inputs.
     Raises:
         ChannelError: all classes get the same contrast; use projective response instead.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aggregator.families.blocks.recipe import everywhere
+from aggregator.families.blocks.recipe import for_ldp_block_and_high_low
 from aggregator.families.mechanism import WALSH, Mechanism
 from aggregator.families.rounding import D
 from protocol.channels import Hadamard
@@ -32,6 +32,6 @@ MECHANISMS = (
         "a column of Hadamard's matrix, whose entry for the true value is more often +1 than -1, log2 k bits",
         "Acharya, Sun, Zhang 2019; Acharya et al. 2020",
         WALSH,
-        everywhere(hadamard),
+        for_ldp_block_and_high_low(hadamard),
     ),
 )

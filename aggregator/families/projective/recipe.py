@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate, takewhile
 
-from aggregator.families.blocks.recipe import everywhere, high_low
+from aggregator.families.blocks.recipe import for_ldp_block_and_high_low, high_low
 from aggregator.families.mechanism import POINTS, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.support import outside_weight, support_error
 from protocol import exact
@@ -159,7 +159,7 @@ def _recipe(question: PlannedQuestion) -> Recipe | str:
     """Return the recipe for the notion of ``question``, or the reason why there is no recipe for this notion."""
     notion = question.notion
     if not isinstance(notion, HighLow):
-        return everywhere(projective)(question)
+        return for_ldp_block_and_high_low(projective)(question)
 
     def inner(sensitive: int, level: int) -> Channel:
         return projective_for_high_low(notion.size, sensitive, level, question.sensitive_share)

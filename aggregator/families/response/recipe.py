@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from aggregator.families.blocks.recipe import everywhere
+from aggregator.families.blocks.recipe import for_ldp_block_and_high_low
 from aggregator.families.mechanism import COUNT, LIP, Mechanism, PlannedQuestion, Recipe, for_prior
 from aggregator.families.rounding import D, ceil
 from protocol import personal
@@ -138,7 +138,7 @@ MECHANISMS = (
         "the truth, or a draw from all values",
         "Warner 1965; Kairouz et al. 2016",
         COUNT,
-        everywhere(randomized_response),
+        for_ldp_block_and_high_low(randomized_response),
     ),
     Mechanism(
         "lip-response",

@@ -46,7 +46,7 @@ _LEAST_WEIGHT = 1e-12
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Variables of the linear program: n classes of inputs, and the range of their lifts.
+    """The classes of inputs and the range of their lifts, which determine the corners of the linear program.
 
     In a class of many small inputs each input has the lift a or b, and the mean of these lifts is the variable l. Such
     a class adds (a + b) l - a b, which is linear in l, times the sum of squared probabilities.

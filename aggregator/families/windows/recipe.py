@@ -62,14 +62,14 @@ class _Split:
 
     Attributes:
         distribution: (k,) the prior.
-        singles, heavies, tail: the inputs with a separate output, the inputs that are classes, and the rare inputs.
-        low, high: a and b, the least and the largest lift.
+        singles, heavies, rares: the inputs with a separate output, the inputs that are a class each, and the rare
+        inputs. low, high: a and b, the least and the largest lift.
     """
 
     distribution: Floats
     singles: list[int]
     heavies: list[int]
-    tail: list[int]
+    rares: list[int]
     low: float
     high: float
 
@@ -86,20 +86,20 @@ class _Split:
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        """The classes of the linear program: one class for each heavy input, then one class for the tail."""
-        heavy, tail = self.distribution[self.heavies], self.distribution[self.tail]
-        mass = np.append(heavy, tail.sum())
+        """The classes of the linear program: one class for each heavy input, then one class for the rare inputs."""
+        heavy, rare = self.distribution[self.heavies], self.distribution[self.rares]
+        mass = np.append(heavy, rare.sum())
         # Let an arc be the part p of the circle. At the ends of windows that cover phi, the arc's lift loses the part p
         # / (3 phi (1 - phi)) of its variance.
-        ends = np.clip(1 - tail / tail.sum() / (3 * self.edge * (1 - self.edge)), 0, 1) if len(tail) > 1 else 0 * tail
-        linear = float((tail**2 * ends).sum())
-        square = np.append(heavy**2, float((tail**2).sum()) - linear)
+        ends = np.clip(1 - rare / rare.sum() / (3 * self.edge * (1 - self.edge)), 0, 1) if len(rare) > 1 else 0 * rare
+        linear = float((rare**2 * ends).sum())
+        square = np.append(heavy**2, float((rare**2).sum()) - linear)
         return Coordinates(mass, square, np.append(0 * heavy, linear), self.low, self.high, self.budget, self.budget)
 
     @cached_property
     def mixture(self) -> Mixture:
         """The best mixture of lifts."""
-        return best_mixture(self.coordinates) if self.tail else Mixture(np.empty((0, 1)), np.empty(0))
+        return best_mixture(self.coordinates) if self.rares else Mixture(np.empty((0, 1)), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _Design:
     def estimable(self) -> bool:
         """True if all inputs can be estimated: heavy inputs from the types, rare inputs from the windows.
 
-        The best mixture may have fewer types than inputs to distinguish, or the same lift for the whole tail in every
+        The best mixture may have fewer types than inputs to distinguish, or the same lift for all rare inputs in every
         type. Then no unbiased estimate of these inputs' shares exists.
         """
         lifts, weights = self.mixture.lifts, self.mixture.weights
@@ -124,7 +124,7 @@ class _Design:
             return True
         of_types = np.linalg.eigvalsh(lifts.T * weights @ lifts)[0]
         spread = [(high - mean) * (mean - low) for mean, (_, high, low) in zip(lifts[:, -1], self.shapes, strict=True)]
-        of_windows = weights @ spread if len(self.split.tail) > 1 else math.inf
+        of_windows = weights @ spread if len(self.split.rares) > 1 else math.inf
         return bool(min(of_types, of_windows) >= _LEAST_INFORMATION)
 
 
@@ -210,12 +210,12 @@ def _split(distribution: Floats, notion: Lip, shrink: float, heavies: int) -> _S
 def _cells(split: _Split) -> list[int]:
     """Return the numbers of cells to try: the smallest sufficient number and, if all arcs are equal, the number of
     arcs."""
-    if len(split.tail) < 2:
+    if len(split.rares) < 2:
         return [1]
     room = max(_LEAST_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.distribution))
     maximum = max(min(room // (len(split.heavies) + 1), _MOST_CELLS), 2)
     # With few cells, the estimate of most values of a large domain would depend on the prior only.
-    fewest = min(len(split.tail) // 2 + 2, maximum)
+    fewest = min(len(split.rares) // 2 + 2, maximum)
     mixture = split.mixture
     a, b = split.low, split.high
     means = mixture.lifts[:, -1]
@@ -225,7 +225,7 @@ def _cells(split: _Split) -> list[int]:
         variances = [(high - mean) * (mean - low) for mean in means for _, high, low in [_shape(mean, cells, a, b)]]
         gains.append(float(mixture.weights @ variances))
     best = max(gains)
-    arcs, heavy = split.distribution[split.tail], split.distribution[split.heavies]
+    arcs, heavy = split.distribution[split.rares], split.distribution[split.heavies]
     spread = mixture.lifts[:, :-1] - mixture.weights @ mixture.lifts[:, :-1] / mixture.weights.sum()
     of_heavies = float(mixture.weights @ spread**2 @ heavy**2)
     lost = max(_CELL_LOSS * best, _CELL_LOSS / 5 * of_heavies / float((arcs**2).sum()))

@@ -28,7 +28,7 @@ def relations(setting: Setting) -> ExperimentResult:
     """Test the paper's implications between notions on random channels and priors."""
     broken = dict.fromkeys(RELATIONS, 0)
     near = dict.fromkeys(RELATIONS, 0.0)
-    odds, fish, ball, sampled = 0.0, 0.0, 0.0, 0.0
+    odds_excess, pufferfish_difference, ball_difference, sampling_difference = 0.0, 0.0, 0.0, 0.0
     for _ in setting.track(range(setting.repeats)):
         size, outputs = (int(n) for n in setting.generator.integers(2, 6, 2))
         rows = setting.generator.dirichlet(np.full(outputs, setting.generator.choice([0.7, 5.0, 50.0])), size) + 1e-4
@@ -49,10 +49,10 @@ def relations(setting: Setting) -> ExperimentResult:
             broken[claim] += nats[low] > bound + 2e-9  # both levels are rounded up to nanonats
             near[claim] = max(near[claim], nats[low] / bound)
         spread = math.log(max(prior) / min(prior))
-        odds = max(odds, nats["differential-identifiability"] - (nats["ldp"] + spread))
-        fish = max(fish, abs(nats["pufferfish"] - nats["ldp"]))
-        ball = max(ball, abs(nats["lip-ball"] - nats["ldp"]))
-        sampled = max(sampled, _largest_difference(prior))
+        odds_excess = max(odds_excess, nats["differential-identifiability"] - (nats["ldp"] + spread))
+        pufferfish_difference = max(pufferfish_difference, abs(nats["pufferfish"] - nats["ldp"]))
+        ball_difference = max(ball_difference, abs(nats["lip-ball"] - nats["ldp"]))
+        sampling_difference = max(sampling_difference, _largest_difference(prior))
     findings = (
         *(
             Finding(
@@ -65,25 +65,25 @@ def relations(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "Pufferfish with a large enough set of priors is context-free",
-            f"if every value is a separate secret, its level is that of LDP, {_agreement(fish)}",
+            f"if every value is a separate secret, its level is that of LDP, {_agreement(pufferfish_difference)}",
             "no difference",
         ),
         Finding(
             "LIP bounds what an output adds under the prior",
-            f"its largest level over all priors is the level of LDP, {_agreement(ball)}",
+            f"its largest level over all priors is the level of LDP, {_agreement(ball_difference)}",
             "all priors are within total variation 1 of any prior: the advantage of LIP comes from knowing one prior",
         ),
         Finding(
             "differential identifiability is like LDP, with a prior",
             "its level is at most the LDP level plus the log odds of the most and the least likely value (found: at "
-            f"most {odds:.0e} nats above this sum, from rounding). Even if a report reveals nothing, its level is "
-            "these log odds",
+            f"most {odds_excess:.0e} nats above this sum, from rounding). Even if a report reveals nothing, its level "
+            "is these log odds",
             "no channel can satisfy a bound below the odds of the prior; LIP measures only what the report adds",
         ),
         Finding(
             "random sampling translates into randomised response",
             "random sampling is a randomised response: with the prior as cover weights, both have the same "
-            f"probabilities, up to {sampled:.0e}",
+            f"probabilities, up to {sampling_difference:.0e}",
             "no difference; for a uniform prior it is randomised response itself",
         ),
     )
