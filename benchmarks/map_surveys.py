@@ -46,10 +46,10 @@ def view_estimate(
     """
     share = drawn_tally(channel, decoder, np.bincount(districts, people), n, rng).counts / n
     even = decoder.forward(np.bincount(districts) / len(districts))
-    weighing, shown = (
+    reference_variances, shown = (
         independent(decoder, distribution, decoder.variances(distribution) / n) for distribution in (even, share)
     )
-    return ViewEstimate(decoder.invert(share), weighing, shown)
+    return ViewEstimate(decoder.invert(share), reference_variances, shown)
 
 
 class Resolutions:

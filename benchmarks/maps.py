@@ -58,7 +58,7 @@ def projected(tree: Tree, combined: Sequence[CombinedEstimate]) -> list[Floats]:
     """Return the shares of each resolution, projected within their parents even if the map is nearly uniform."""
     shares, above = [], np.ones(1)
     for resolution, parent in zip(combined, tree.parents, strict=True):
-        above = project_inside(resolution.raw, resolution.weighing, parent, above)
+        above = project_inside(resolution.raw, resolution.reference_variances, parent, above)
         shares.append(above)
     return shares
 

@@ -37,9 +37,9 @@ class Groups:
     Attributes:
         group, feature, count: (r,) the group, the feature and the count of each row, by increasing group.
         reports: (GROUPS,) the number of outputs in each group.
-        devices: the number of devices that sent the outputs; an upper bound if ``part``.
+        devices: the number of devices that sent the outputs; an upper bound if ``is_partial``.
         max_outputs: the largest number of outputs of one device.
-        part: whether the groups contain only a part of a tally.
+        is_partial: whether the groups contain only a part of a tally.
     """
 
     group: Integers
@@ -48,7 +48,7 @@ class Groups:
     reports: Integers
     devices: int
     max_outputs: int
-    part: bool = False
+    is_partial: bool = False
 
     @classmethod
     def of(cls, group: Integers, feature: Integers, count: Integers, devices: int, max_outputs: int) -> Groups:
@@ -78,7 +78,7 @@ class Groups:
     def min_devices(self) -> int:
         """The number of devices, or a lower bound if the groups contain only a part of a tally: each group with reports
         has a device, and no device has more than ``max_outputs`` outputs."""
-        if not self.part:
+        if not self.is_partial:
             return self.devices
         reports = int(self.reports.sum())
         return max(int(np.count_nonzero(self.reports)), -(-reports // max(self.max_outputs, 1)))
@@ -87,7 +87,7 @@ class Groups:
         """Return the groups with only the features ``first`` .. ``past`` - 1."""
         mine = (first <= self.feature) & (self.feature < past)
         groups = Groups.of(self.group[mine], self.feature[mine] - first, self.count[mine], 0, self.max_outputs)
-        return replace(groups, devices=min(self.devices, int(groups.reports.sum())), part=True)
+        return replace(groups, devices=min(self.devices, int(groups.reports.sum())), is_partial=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
         """Yield for each group the contribution of its reports to ``raw``, minus ``raw`` times the group's fraction of

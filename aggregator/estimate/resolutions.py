@@ -129,11 +129,11 @@ class CountedView:
         spreads = [
             (distribution, np.maximum(self.decoder.variances(distribution), 0.0) / n) for distribution in (even, shown)
         ]
-        weighing, estimated = (
+        reference_variances, estimated = (
             tree.independent(self.decoder, distribution, variances) for distribution, variances in spreads
         )
         effect = 1.0 if self.linear.effect is None else self.linear.effect
-        return ViewEstimate(self.linear.raw, weighing, estimated * effect)
+        return ViewEstimate(self.linear.raw, reference_variances, estimated * effect)
 
 
 @dataclass(frozen=True)

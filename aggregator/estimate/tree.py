@@ -114,12 +114,12 @@ class ViewEstimate:
 
     Attributes:
         raw: (k_j,) the unbiased shares.
-        weighing: (k_j,) the variances of ``raw`` under the reference distribution, for the weights.
+        reference_variances: (k_j,) the variances of ``raw`` under the reference distribution, for the weights.
         variances: (k_j,) the variances of ``raw`` estimated from the reports, for the standard errors.
     """
 
     raw: Floats
-    weighing: Floats
+    reference_variances: Floats
     variances: Floats
 
 
@@ -130,14 +130,14 @@ class CombinedEstimate:
     Attributes:
         raw: (k_j,) the unbiased shares, which sum to the shares of the parents.
         variances: (k_j,) the variances of ``raw``, estimated from the reports.
-        weighing: (k_j,) the variance under the reference distribution of z, the estimate from the district's own
-            subtree.
-        excess: the sum of the variances of z estimated from the reports, divided by the sum of ``weighing``.
+        reference_variances: (k_j,) the variance under the reference distribution of z, the estimate from the district's
+            own subtree.
+        excess: the sum of the variances of z estimated from the reports, divided by the sum of ``reference_variances``.
     """
 
     raw: Floats
     variances: Floats
-    weighing: Floats
+    reference_variances: Floats
     excess: float
 
     @cached_property
@@ -181,13 +181,13 @@ class TreePasses:
     Attributes:
         survey_weights: for each resolution, (k_j,), w, the weight of the district's own survey; 0 without reports.
         part: for each resolution, (k_j,), g, the district's part of its parent's correction; sums to 1 inside a parent.
-        weighing: for each resolution, (k_j,), the variance of z under the reference distribution.
+        reference_variances: for each resolution, (k_j,), the variance of z under the reference distribution.
     """
 
     tree: Tree
     survey_weights: tuple[Floats, ...]
     part: tuple[Floats, ...]
-    weighing: tuple[Floats, ...]
+    reference_variances: tuple[Floats, ...]
 
     @classmethod
     def of(cls, tree: Tree, estimates: Sequence[ViewEstimate | None]) -> TreePasses:
@@ -198,24 +198,25 @@ class TreePasses:
         """
         if estimates[-1] is None:
             raise ValueError("the finest resolution of a tree must have reports, and here it has none")
-        weighing, survey_weights = [estimates[-1].weighing], [np.ones_like(estimates[-1].weighing)]
+        reference_variances = [estimates[-1].reference_variances]
+        survey_weights = [np.ones_like(reference_variances[0])]
         for resolution in range(len(estimates) - 2, -1, -1):
-            below, own_estimate = tree.sums(resolution + 1, weighing[0]), estimates[resolution]
+            below, own_estimate = tree.sums(resolution + 1, reference_variances[0]), estimates[resolution]
             w = np.zeros_like(below)
             if own_estimate is not None:
-                both = below + own_estimate.weighing
+                both = below + own_estimate.reference_variances
                 w = np.divide(below, both, out=np.ones_like(both), where=both > 0)
-                below = w * own_estimate.weighing
-            weighing.insert(0, below)
+                below = w * own_estimate.reference_variances
+            reference_variances.insert(0, below)
             survey_weights.insert(0, w)
         part = []
-        for resolution, variances in enumerate(weighing):
+        for resolution, variances in enumerate(reference_variances):
             parent = tree.parents[resolution]
             parent_sums, count = (
                 tree.sums(resolution, numbers)[parent] for numbers in (variances, np.ones_like(variances))
             )
             part.append(np.divide(variances, parent_sums, out=1 / count, where=parent_sums > 0))
-        return cls(tree, tuple(survey_weights), tuple(part), tuple(weighing))
+        return cls(tree, tuple(survey_weights), tuple(part), tuple(reference_variances))
 
     def up(self, estimates: Sequence[ViewEstimate | None]) -> list[tuple[Floats, Floats]]:
         """Return the estimates z of each resolution, and their variances estimated from the reports, both (k_j,)."""
@@ -307,9 +308,9 @@ def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combin
         above = z + g * (above - tree.sums(resolution, z))[parent]
         outside = g**2 * (a[parent] + u[parent] ** 2 * siblings)
         b = 1 + g * u[parent]
-        weighing = passes.weighing[resolution]
-        excess = float(variances.sum() / weighing.sum()) if weighing.any() else 1.0
-        combined.append(CombinedEstimate(above, outside + b**2 * variances, weighing, excess))
+        reference_variances = passes.reference_variances[resolution]
+        excess = float(variances.sum() / reference_variances.sum()) if reference_variances.any() else 1.0
+        combined.append(CombinedEstimate(above, outside + b**2 * variances, reference_variances, excess))
         own_estimate, w = estimates[resolution], passes.survey_weights[resolution]
         own_error = np.zeros_like(z) if own_estimate is None else own_estimate.variances
     return combined
@@ -330,9 +331,9 @@ def consistent(tree: Tree, combined: Sequence[CombinedEstimate]) -> list[Floats]
     above, part = np.ones(1), 1.0
     for resolution, estimate in enumerate(combined):
         parent = tree.parents[resolution]
-        projected = project_inside(estimate.raw, estimate.weighing, parent, above)
+        projected = project_inside(estimate.raw, estimate.reference_variances, parent, above)
         if resolution:
-            variances = estimate.weighing * estimate.excess
+            variances = estimate.reference_variances * estimate.excess
             children = Children(estimate.raw, variances, parent, above, projected, tree.even(resolution, above))
             projected, part = children.mixed(part)
         shares.append(projected)

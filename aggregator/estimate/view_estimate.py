@@ -52,7 +52,7 @@ def estimate_views(
         forgeries = find_forgeries_in_tally(counted_view.decoder, counted_view.tally, counted_noun(campaign))
         warnings.extend(f"{name}: {finding}" for finding in forgeries)
     # For a class whose devices have several reports each, only a lower bound on their number is known.
-    known = not any(part.correlated is not None and part.correlated.part for part in tally.by_view)
+    known = not any(part.correlated is not None and part.correlated.is_partial for part in tally.by_view)
     devices = np.array([devices_of(part) for part in tally.by_view])
     if known and (chosen := find_view_imbalance([view.weight for view in campaign.views], devices)) is not None:
         warnings.append(chosen)

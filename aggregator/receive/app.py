@@ -50,7 +50,7 @@ PACE = 4096
 """Time limit for a request's body: ``PATIENCE`` seconds, and one more for each ``PACE`` bytes that have arrived."""
 REQUESTS = 256
 """Maximum number of requests at the same time; others get status 503. This limits the number of uploads in memory."""
-QUESTIONS = 8
+MOST_QUERIES = 8
 """Maximum number of requests for counted reports at the same time; others get status 503, so that no request waits long
 for the verification of signatures."""
 SNAPSHOT_SECONDS = 5.0
@@ -137,7 +137,7 @@ class _Service:
         self.patience = patience
         self.codes = Codes(study.path)
         self.verifier = Verifier(ThreadPoolExecutor(1, thread_name_prefix="verify"))
-        self.questions = 0
+        self.queries = 0
 
     async def health(self, _: Request) -> Response:
         """Answer whether an upload can be stored."""
@@ -185,22 +185,22 @@ class _Service:
     async def counted(self, request: Request) -> Response:
         """Answer whether reports were counted; the client sends the reports again to prove that they are its own."""
         upload = await self._upload(request)
-        if upload.reports > acknowledgements.MOST_ASKED:
-            limit = acknowledgements.MOST_ASKED
+        if upload.reports > acknowledgements.MOST_QUERY_REPORTS:
+            limit = acknowledgements.MOST_QUERY_REPORTS
             raise RequestRefused(
                 413, "size", f"the query has {upload.reports} reports: send at most {limit} in one request"
             )
-        if self.questions >= QUESTIONS:
+        if self.queries >= MOST_QUERIES:
             raise _busy("too many queries of counted reports at once", "ask again later")
-        self.questions += 1
+        self.queries += 1
         try:
-            question = await asyncio.to_thread(acknowledgements.CountedQuery.of, upload.body)
-            known = await self.snapshot.snapshots(question.campaigns, SNAPSHOT_SECONDS)
+            query = await asyncio.to_thread(acknowledgements.CountedQuery.of, upload.body)
+            known = await self.snapshot.snapshots(query.campaigns, SNAPSHOT_SECONDS)
             if known is None:
                 raise _busy("the counted reports are still being read", "ask again later")
-            return _private({"counted": await asyncio.to_thread(question.counted, known, self.verifier)})
+            return _private({"counted": await asyncio.to_thread(query.counted, known, self.verifier)})
         finally:
-            self.questions -= 1
+            self.queries -= 1
 
     async def campaigns(self, _: Request) -> Response:
         """Answer with the list of campaigns."""

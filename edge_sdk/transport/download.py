@@ -38,7 +38,7 @@ LIST_PATH, COUNTED_PATH = "/v1/campaigns", "/v1/counted"
 MOST_LIST_BYTES, MOST_COUNTED_BYTES = 2**20, 2**16
 """Maximum number of bytes read from a response."""
 
-MOST_ASKED = 64
+MOST_QUERY_REPORTS = 64
 """Maximum number of reports in one request."""
 MOST_OFFERS, MOST_TITLE = 1000, 200
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -207,8 +207,8 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
         return []
     to = _address(url, COUNTED_PATH)
     verdicts: list[bool] = []
-    for first in range(0, len(reports), MOST_ASKED):
-        verdicts += _counted(to, reports[first : first + MOST_ASKED], opener)
+    for first in range(0, len(reports), MOST_QUERY_REPORTS):
+        verdicts += _counted(to, reports[first : first + MOST_QUERY_REPORTS], opener)
     return verdicts
 
 

@@ -124,7 +124,7 @@ def test_a_uniform_map_has_a_fraction_of_the_error_of_the_projection():
         combined = combine(tree, surveys)
         above = np.ones(1)
         for level, each in enumerate(combined):
-            above = project_inside(each.raw, each.weighing, tree.parents[level], above)
+            above = project_inside(each.raw, each.reference_variances, tree.parents[level], above)
         found = consistent(tree, combined)[-1]
         assert np.abs(found - truth).sum() <= most * np.abs(above - truth).sum()
         if most == 1.0:

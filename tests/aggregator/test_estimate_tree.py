@@ -68,7 +68,7 @@ def dense(districts, surveys):
         maps.append(a)
     a = np.vstack([m for m, s in zip(maps, surveys, strict=True) if s])
     raw = np.concatenate([s.raw for s in surveys if s])
-    v = np.concatenate([s.weighing for s in surveys if s])
+    v = np.concatenate([s.reference_variances for s in surveys if s])
     actual = np.concatenate([s.variances for s in surveys if s])
     normal = a.T @ (a / v[:, None])
     system = np.block([[normal, np.ones((finest, 1))], [np.ones((1, finest)), np.zeros((1, 1))]])
@@ -127,7 +127,7 @@ def test_consistent_shares_add_up(seed, levels):
         for parent in np.flatnonzero(above > 1e-9):
             inside = tree.parents[level] == parent
             each = combined[level]
-            wanted = project(each.raw[inside] / above[parent], weights=each.weighing[inside])
+            wanted = project(each.raw[inside] / above[parent], weights=each.reference_variances[inside])
             projected[inside] = wanted * above[parent]
             answers = np.bincount(districts[level])[inside]
             even[inside] = answers / answers.sum() * above[parent]
@@ -272,7 +272,7 @@ def test_weights_do_not_depend_on_variances_of_the_reports():
     rng = np.random.default_rng(8)
     tree, _ = random_tree(rng, 3)
     surveys = random_surveys(rng, tree)
-    again = [ViewEstimate(each.raw, each.weighing, each.variances * rng.uniform(1, 9)) for each in surveys]
+    again = [ViewEstimate(each.raw, each.reference_variances, each.variances * rng.uniform(1, 9)) for each in surveys]
     for one, other in zip(combine(tree, surveys), combine(tree, again), strict=True):
         assert one.raw.tolist() == other.raw.tolist()
 

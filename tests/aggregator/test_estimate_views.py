@@ -117,7 +117,7 @@ def test_a_class_whose_number_of_devices_is_unknown_raises_no_alarm_about_keys()
         count[0] = 5
         groups = Groups.of(rng.integers(0, GROUPS, devices), outputs, count, devices, 5)
         counts = np.bincount(outputs, count, view.channel.outputs).astype(np.int64)
-        parts.append(Tally(counts, int(count.sum()), groups=replace(groups, part=True)))
+        parts.append(Tally(counts, int(count.sum()), groups=replace(groups, is_partial=True)))
     found = estimate(campaign, ViewsTally.of_parts(parts, {}, None), class_name="farmers")
     assert found.devices is None
     assert not [text for text in found.warnings if "its weight predicts" in text]

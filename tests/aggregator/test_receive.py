@@ -34,7 +34,7 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import verifier
 from aggregator.receive import inbox
 from aggregator.receive import server as server_module
-from aggregator.receive.acknowledgements import MOST_ASKED, CountedQuery, parse_upload
+from aggregator.receive.acknowledgements import MOST_QUERY_REPORTS, CountedQuery, parse_upload
 from aggregator.receive.app import application
 from aggregator.receive.limits import CLIENTS, Limits
 from aggregator.receive.output_hashes import CountedHashes, numbers, output_hashes
@@ -627,9 +627,12 @@ def test_campaigns_are_fetched_as_they_were_signed(study):
 def test_a_query_for_too_many_reports_is_refused(study):
     """A query for more reports than the limit is refused."""
     with served(study) as address:
-        status, answer = post(address, report(1, OPEN) * (MOST_ASKED + 1), "/v1/counted")
+        status, answer = post(address, report(1, OPEN) * (MOST_QUERY_REPORTS + 1), "/v1/counted")
         assert (status, answer["stage"]) == (413, "size")
-        assert post(address, report(1, OPEN) * MOST_ASKED, "/v1/counted") == (200, {"counted": [False] * MOST_ASKED})
+        assert post(address, report(1, OPEN) * MOST_QUERY_REPORTS, "/v1/counted") == (
+            200,
+            {"counted": [False] * MOST_QUERY_REPORTS},
+        )
 
 
 def test_requests_do_not_open_the_tables_again(study, monkeypatch):

@@ -16,9 +16,9 @@ from edge_sdk.errors import AddressRefused
 from edge_sdk.presentation import given_answers
 from edge_sdk.transport import download
 from edge_sdk.transport.download import (
-    MOST_ASKED,
     MOST_LIST_BYTES,
     MOST_OFFERS,
+    MOST_QUERY_REPORTS,
     NoResponse,
     Offer,
     counted,
@@ -91,9 +91,9 @@ def test_requests_go_to_the_documented_paths():
     network = DownloadNetwork({"counted": [True, False]})
     assert counted(URL, [b"one", b"two"], network) == [True, False]
     assert network.asked == [("POST", "/study/v1/counted", b"onetwo")]
-    network = DownloadNetwork({"counted": [True] * MOST_ASKED})
-    assert counted(URL, [b"r"] * 3 * MOST_ASKED, network) == [True] * 3 * MOST_ASKED
-    assert [body for _, _, body in network.asked] == [b"r" * MOST_ASKED] * 3
+    network = DownloadNetwork({"counted": [True] * MOST_QUERY_REPORTS})
+    assert counted(URL, [b"r"] * 3 * MOST_QUERY_REPORTS, network) == [True] * 3 * MOST_QUERY_REPORTS
+    assert [body for _, _, body in network.asked] == [b"r" * MOST_QUERY_REPORTS] * 3
     silent = DownloadNetwork()
     assert counted(URL, [], silent) == []
     assert silent.asked == []
