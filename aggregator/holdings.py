@@ -169,7 +169,8 @@ class Holdings:
             The number of envelopes by reason.
         """
         campaign_hex = signed.id.hex() if signed is not None else ""
-        condition = f"campaign = '{campaign_hex}'"  # hex digits only
+        # The only outside text of the query is an id, which has hex digits only.
+        condition = f"campaign = '{campaign_hex}'"
         sql = f"SELECT reason, sum(count) AS n FROM rows WHERE {condition} GROUP BY reason ORDER BY reason"  # noqa: S608
         rows = tables.query(tables.snapshot(self.path / REJECTS), sql)
         return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))

@@ -32,14 +32,10 @@ LISTED = 8
 
 def named_resolution(estimate: Estimate) -> Resolution | None:
     """Return the resolution whose districts have names; None if no resolution has them."""
-    return next(
-        (
-            resolution
-            for resolution in estimate.resolutions
-            if isinstance(resolution.map, Districts) and resolution.map.names
-        ),
-        None,
-    )
+    for resolution in estimate.resolutions:
+        if isinstance(resolution.map, Districts) and resolution.map.names:
+            return resolution
+    return None
 
 
 def list_largest(axes: Axes, estimate: Estimate, letters: int) -> None:

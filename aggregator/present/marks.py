@@ -64,25 +64,11 @@ def marks(estimate: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], s
 
 def _text(estimate: Estimate, cut: Regions, region: int) -> str:
     """Return the text of a mark: place, share, interval, and how the share relates to the drawn colour."""
-    if not estimate.resolutions:
-        x = int(cut.districts[region])
-        label, share, low, high = (
-            estimate.label(x),
-            estimate.share[x],
-            estimate.simultaneous_low[x],
-            estimate.simultaneous_high[x],
-        )
-        places = decimals(estimate, [x])
-    else:
-        resolution, z = estimate.resolutions[int(cut.resolutions[region])], int(cut.districts[region])
-        label, share, low, high = (
-            resolution.label(z),
-            resolution.share[z],
-            resolution.simultaneous_low[z],
-            resolution.simultaneous_high[z],
-        )
-        places = decimals(resolution, [z])
-    words = f"{label}: {percent(float(share), places)}"
+    place = int(cut.districts[region])
+    shares = estimate.resolutions[int(cut.resolutions[region])] if estimate.resolutions else estimate
+    share, low, high = shares.share[place], shares.simultaneous_low[place], shares.simultaneous_high[place]
+    places = decimals(shares, [place])
+    words = f"{shares.label(place)}: {percent(float(share), places)}"
     if not np.isnan(low):
         words += f", interval {interval_text(low, high, places)}"
     if not cut.significant[region]:

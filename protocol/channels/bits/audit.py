@@ -34,7 +34,7 @@ class BitsStructure(Structure):
         return kinds
 
     def _chances(self, x: int) -> tuple[int, int]:
-        """Return the own and the other weight of an input's class: 2^32 times a and b."""
+        """Return the probabilities a and b of an input's class, as integers over 2^32."""
         number = self.channel.class_of[x]
         return self.channel.own_weights[number], self.channel.other_weights[number]
 
