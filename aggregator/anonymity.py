@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
-from aggregator.author.audit import MOST_STEPS
+from aggregator.author.audit import MAX_STEPS
 from aggregator.estimate.tally import Tally
 from protocol.channels import Channel
 from protocol.errors import BadData
@@ -128,7 +128,7 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     # If the loss is finite (its denominator is above 0), every answer can give every possible output.
     if channel.loss(everything, everything).denominator:
         fewest, least_diverse = channel.inputs, smallest
-    elif len(outputs) * channel.inputs > MOST_STEPS:
+    elif len(outputs) * channel.inputs > MAX_STEPS:
         raise ReleaseError(
             "l-diversity cannot be computed: the channel is too large to find the answers that can give each output. "
             "It can be computed only for a campaign with fewer values or fewer different outputs"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Maximum number of names in a list."""
 
 
@@ -35,5 +35,5 @@ def upper_bound(number: float, decimals: int) -> str:
 
 def named(names: Sequence[object]) -> str:
     """Return the first names, and the number of the other ones: "a, b, c, d, e and 3 more"."""
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(map(str, names[:MOST_NAMED])) + more
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(map(str, names[:MAX_NAMED])) + more

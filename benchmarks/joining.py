@@ -33,7 +33,7 @@ from protocol.channels import (
 from protocol.channels.support import ONE
 from protocol.channels.windows.arrangement import WindowType
 from protocol.domain import Grid
-from protocol.effort import MOST_HELD, MOST_STEPS
+from protocol.effort import MAX_HELD, MAX_STEPS
 from protocol.errors import BadData
 from protocol.keys import SigningKey
 from protocol.notions import Block, Classes, Geo, Graded, Ldp, Lip, Matrix, MutualInformation, Notion
@@ -203,7 +203,7 @@ def run() -> Iterator[tuple[str, str]]:
     for name, make in most_expensive().items():
         notion, channel = make()
         data = signed(notion, channel)
-        share = max(notion.certificate_steps(channel) / MOST_STEPS, channel.numbers_held / MOST_HELD)
+        share = max(notion.certificate_steps(channel) / MAX_STEPS, channel.numbers_held / MAX_HELD)
         words = [sys.executable, "-m", "benchmarks.joining"]
         process = subprocess.run(words, input=data, capture_output=True, check=True)  # noqa: S603  # runs this file
         seconds, memory, verdict = process.stdout.decode().split(" ", 2)

@@ -23,7 +23,7 @@ from demo_app.content.declaration import Statement
 from demo_app.error_messages import NotAFile, NotTrusted
 from demo_app.texts import spaced
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.campaigns.files import MOST_CAMPAIGN_BYTES
+from edge_sdk.campaigns.files import MAX_CAMPAIGN_BYTES
 
 if TYPE_CHECKING:  # imported at run time only when they are first shown
     from demo_app.content.answer import CampaignAnswers, History, Review
@@ -186,7 +186,7 @@ class Model:
         """
         try:
             with _file(path).open("rb") as file:
-                data = file.read(MOST_CAMPAIGN_BYTES)
+                data = file.read(MAX_CAMPAIGN_BYTES)
         except OSError as error:
             raise NotAFile(f"{path}: {error.strerror or error}") from None
         except ValueError:

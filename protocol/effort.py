@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from protocol.errors import Uncertified
 
-MOST_STEPS = 2**22
+MAX_STEPS = 2**22
 """Maximum number of steps of one audit."""
 
-MOST_HELD = 2**19
+MAX_HELD = 2**19
 """Maximum number of integers that one audit stores at once, without those of the campaign."""
 
-MOST_SHOWN = 10**15
+MAX_SHOWN = 10**15
 """The largest amount that the text of a refusal states."""
 
 
@@ -26,11 +26,11 @@ def require_affordable(steps: int, numbers_held: int) -> None:
     Raises:
         Uncertified: the text names the limit and the required amount.
     """
-    for required, limit, verb in ((steps, MOST_STEPS, "take"), (numbers_held, MOST_HELD, "hold")):
+    for required, limit, verb in ((steps, MAX_STEPS, "take"), (numbers_held, MAX_HELD, "hold")):
         if required > limit:
             unit = "steps" if verb == "take" else "numbers in memory"
             # Python refuses to print an integer of more than 4,300 digits.
-            amount = f"{required:,}" if required <= MOST_SHOWN else f"more than {MOST_SHOWN:,}"
+            amount = f"{required:,}" if required <= MAX_SHOWN else f"more than {MAX_SHOWN:,}"
             raise Uncertified(
                 f"the audit of this campaign would {verb} {amount} {unit}, and at most {limit:,} are allowed: choose a "
                 "mechanism with fewer outputs, or ask about fewer values"

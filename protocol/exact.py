@@ -28,7 +28,7 @@ EXP_BITS = 96
 """``exp_lower`` and ``exp_upper`` are integers over 2^96."""
 
 _GUARD_BITS = 64
-_MOST_LOST = 2**39
+_MAX_LOST = 2**39
 _COARSE, _FINE = 2**29, 2**21
 """``_exp_below`` divides a level into a multiple of the first, a multiple of the second, and a rest."""
 
@@ -72,7 +72,7 @@ def exp_upper(level: int) -> int:
     """
     if level > MAX_LEVEL:
         raise ValueError(f"a level must be at most {in_nats(MAX_LEVEL)} for an upper bound, not {in_nats(level)}")
-    return (_series(level) + _MOST_LOST >> _GUARD_BITS) + 1
+    return (_series(level) + _MAX_LOST >> _GUARD_BITS) + 1
 
 
 FACTOR_DIGITS = 2

@@ -30,7 +30,7 @@ from protocol.notions.classes import class_channels
 from protocol.views import View, is_plain
 from protocol.views.view import channel_places
 
-MOST_STEPS = 2**21
+MAX_STEPS = 2**21
 """Maximum number of steps of an audit on the aggregator, more than on a device: about ten seconds for a level."""
 
 
@@ -172,7 +172,7 @@ def _table(campaign: Campaign, request: LevelsRequest) -> LevelTable:
         channels = [
             class_channel for channel in channels for class_channel in class_channels(channel, len(campaign.classes))
         ]
-    table = levels.worst_table([structure_of(channel, MOST_STEPS) for channel in channels], request)
+    table = levels.worst_table([structure_of(channel, MAX_STEPS) for channel in channels], request)
     if is_plain(campaign.views):
         return table
     missing = dict.fromkeys(("geo", "pufferfish"), "devices are asked for views of the answer")

@@ -28,7 +28,7 @@ from protocol.runs import runs_of
 from protocol.spelling import repeated
 from protocol.views import Districts
 
-MOST_BYTES = 2**26
+MAX_BYTES = 2**26
 
 ELSEWHERE = "elsewhere"
 
@@ -50,9 +50,9 @@ def read_districts(path: Path, grid: Grid) -> Districts:
             or there are fewer than two districts.
         OSError: the file cannot be read.
     """
-    if (size := path.stat().st_size) > MOST_BYTES:
+    if (size := path.stat().st_size) > MAX_BYTES:
         raise DistrictsError(
-            f"{path.name} must be at most {MOST_BYTES:,} bytes, and has {size:,}: simplify its polygons"
+            f"{path.name} must be at most {MAX_BYTES:,} bytes, and has {size:,}: simplify its polygons"
         )
     try:
         value = json.loads(path.read_bytes(), parse_float=exact.rational, parse_constant=_no_number)

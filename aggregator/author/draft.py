@@ -44,7 +44,7 @@ from protocol.notions import Classes, Ldp
 from protocol.views import View, plain_views
 
 DAY = 86_400
-MOST_REPORTS = 10**12
+MAX_REPORTS = 10**12
 """Maximum of ``[analysis] reports``."""
 
 
@@ -265,8 +265,8 @@ def _require_form(document: dict[str, Any]) -> None:
 def _reports(section: Section) -> int:
     """Return the expected number of reports."""
     reports = count(section, "reports", EXPECTED_REPORTS)
-    if reports > MOST_REPORTS:
-        raise DraftError(f"[analysis] reports must be at most {MOST_REPORTS:,}, not {reports:,}")
+    if reports > MAX_REPORTS:
+        raise DraftError(f"[analysis] reports must be at most {MAX_REPORTS:,}, not {reports:,}")
     return reports
 
 

@@ -25,10 +25,10 @@ from protocol.channels import Channel
 from protocol.domain import Domain, Form, NumberRange
 from protocol.domain.domain import decimal_of
 
-LEAST_BINS, MOST_BINS = 4, 16
+MIN_BINS, MAX_BINS = 4, 16
 """The smallest and the largest limit of the number of values of a numeric question in a pair."""
 
-MOST_STEP_RATIO = Fraction(3, 2)
+MAX_STEP_RATIO = Fraction(3, 2)
 """A step that ends exactly at the highest number is preferred if it is at most this times the shortest step."""
 
 
@@ -43,7 +43,7 @@ def with_bins(domain: NumberRange, limit: int) -> NumberRange:
         return domain
     steps = domain.size - 1
     shortest = math.ceil(steps / (limit - 1))
-    exact = (divisor for divisor in range(shortest, math.floor(shortest * MOST_STEP_RATIO) + 1) if steps % divisor == 0)
+    exact = (divisor for divisor in range(shortest, math.floor(shortest * MAX_STEP_RATIO) + 1) if steps % divisor == 0)
     factor = next(exact, shortest)
     step = factor * domain.step
     ends = (domain.low, domain.low + math.ceil(steps / factor) * step)
@@ -65,8 +65,8 @@ def form_with_bins(
     many_valued = [place for pair in pairs for place in pair if _many(form.questions[place].domain)]
     if not many_valued:
         return form
-    sizes = [MOST_BINS + 1 if place in many_valued else form.questions[place].size for pair in pairs for place in pair]
-    cells = _most_cells(channel_for, reports / len(view_places), max(sizes) * (MOST_BINS + 1))
+    sizes = [MAX_BINS + 1 if place in many_valued else form.questions[place].size for pair in pairs for place in pair]
+    cells = _most_cells(channel_for, reports / len(view_places), max(sizes) * (MAX_BINS + 1))
     questions = list(form.questions)
     for place in sorted(set(many_valued)):
         others = [other for pair in pairs if place in pair for other in pair if other != place]
@@ -75,7 +75,7 @@ def form_with_bins(
         ]
         question, domain = form.questions[place], form.questions[place].domain
         if isinstance(domain, NumberRange):
-            bins = min(max(median_low(fitting) - question.skippable, LEAST_BINS), MOST_BINS)
+            bins = min(max(median_low(fitting) - question.skippable, MIN_BINS), MAX_BINS)
             questions[place] = replace(question, domain=with_bins(domain, bins))
     return Form(tuple(questions))
 
@@ -95,7 +95,7 @@ def bins_sentences(written: Form, reduced: Form, reports: int) -> list[str]:
 
 
 def _many(domain: Domain) -> bool:
-    return isinstance(domain, NumberRange) and domain.size > MOST_BINS
+    return isinstance(domain, NumberRange) and domain.size > MAX_BINS
 
 
 def _most_cells(channel_for: Callable[[int], Channel], reports: float, limit: int) -> int:
@@ -108,7 +108,7 @@ def _most_cells(channel_for: Callable[[int], Channel], reports: float, limit: in
         return bool(math.sqrt(variance / reports) <= 1 / cells)
 
     # The error of a cell hardly depends on the number of cells, so a binary search finds the largest number.
-    low, high = LEAST_BINS, limit
+    low, high = MIN_BINS, limit
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)

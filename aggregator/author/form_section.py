@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from aggregator.author.domain_section import domain_of
-from aggregator.author.form_bins import MOST_BINS, form_with_bins, with_bins
+from aggregator.author.form_bins import MAX_BINS, form_with_bins, with_bins
 from aggregator.author.toml_section import DraftError, Section, count, shown
 from aggregator.author.views_section import channel_of, named_once
 from aggregator.families.mechanism import PlannedQuestion
@@ -166,10 +166,10 @@ def _questions_by_view(analysis: Section, form: Form) -> list[tuple[int, ...]]:
 def _require_few(question: FormQuestion) -> None:
     """Refuse dates or edges with many values in a pair, because these cannot get a longer step automatically."""
     domain = question.domain
-    if not isinstance(domain, Line) or isinstance(domain, NumberRange) or domain.size <= MOST_BINS:
+    if not isinstance(domain, Line) or isinstance(domain, NumberRange) or domain.size <= MAX_BINS:
         return
     raise DraftError(
-        f"[question {question.name}] has {domain.size:,} values, but in a pair it may have at most {MOST_BINS}: "
+        f"[question {question.name}] has {domain.size:,} values, but in a pair it may have at most {MAX_BINS}: "
         "make its values coarser, or give [analysis] tables without this question, so that it is asked alone"
     )
 

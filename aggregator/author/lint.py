@@ -32,10 +32,10 @@ from protocol.views import is_plain
 HEAVY = 20.0
 """Weight of one output, in people, above which the author is warned."""
 
-LEAST_SHOWN = 1e-4
+MIN_SHOWN = 1e-4
 """A smaller share is not printed in percent, because two decimals are too few for it."""
 
-MOST_MEAN_SE = 0.05
+MAX_MEAN_SE = 0.05
 """Maximum standard error of the mean without a warning, as a part of the range: half the distance between two
 neighbouring deciles of people who are spread evenly."""
 
@@ -65,7 +65,7 @@ def _findings(campaign: Campaign) -> Iterator[str]:
         # A value of average frequency is not found if the standard error of its share is larger than the share.
         elif (error := math.sqrt(mse / size / campaign.minimum_devices)) > even:
             devices = mse / size / even**2
-            even_share = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
+            even_share = f"{even:.2%}, the share" if even >= MIN_SHOWN else "the share"
             values = "items" if isinstance(campaign.domain, Items) else "values"
             yield (
                 f"with the minimum of {quantity(campaign.minimum_devices, 'device')}, the standard error of a share is "
@@ -123,12 +123,12 @@ def _imprecise_mean(campaign: Campaign) -> Iterator[str]:
         # assumed to have equal sizes.
         line = np.linspace(0, 1, campaign.domain.size)
         variance = sum(expected_variance(decoder_of(channel), line, None) for channel in group) / len(group)
-        if (mean_se := math.sqrt(variance / n)) > MOST_MEAN_SE:
+        if (mean_se := math.sqrt(variance / n)) > MAX_MEAN_SE:
             yield (
                 f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {mean_se:.0%} "
                 "of the range, and that of a decile is larger: set minimum_reports to "
-                f"{_rounded(variance / MOST_MEAN_SE**2):,}, at which the standard error of the mean is "
-                f"{MOST_MEAN_SE:.0%} of the range"
+                f"{_rounded(variance / MAX_MEAN_SE**2):,}, at which the standard error of the mean is "
+                f"{MAX_MEAN_SE:.0%} of the range"
             )
 
 

@@ -22,7 +22,7 @@ from aggregator.author.toml_section import DraftError, Section, finite, normalis
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.table.mutual_information import mutual_information_table
-from aggregator.families.table.recipe import MOST_CONVEX
+from aggregator.families.table.recipe import MAX_CONVEX
 from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, declared_prior_channel
 from protocol.channels import FAMILIES, Channel, Table
 from protocol.domain import Line
@@ -101,9 +101,9 @@ def _averaged(section: Section, name: str, question: PlannedQuestion) -> Channel
             f'[mechanism] distortion needs notion "{AVERAGE}" and name = "{AVERAGE}" or "{AUTO}", not notion '
             f'"{notion.name}" and name = "{name}"'
         )
-    if question.size > MOST_CONVEX:
+    if question.size > MAX_CONVEX:
         raise DraftError(
-            f"[mechanism] distortion needs a question of at most {MOST_CONVEX} values, and this one has {question.size}"
+            f"[mechanism] distortion needs a question of at most {MAX_CONVEX} values, and this one has {question.size}"
         )
     power = POWERS[distortion]
     if power and not isinstance(domain, Line):

@@ -25,7 +25,7 @@ from protocol.domain import DITHER_BYTES, Domain
 from protocol.errors import NotInDomain, NotionError
 from protocol.levels import Pufferfish, Scenario
 
-MOST_BYTES = 2**26
+MAX_BYTES = 2**26
 
 
 class ScenarioError(ValueTableError):
@@ -39,9 +39,9 @@ def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
         ScenarioError: the file has another format, an unknown secret or answer, or a weight that is not a number of at
             least 0.
     """
-    if (size := path.stat().st_size) > MOST_BYTES:
+    if (size := path.stat().st_size) > MAX_BYTES:
         raise ScenarioError(
-            f"{path.name} must be at most {MOST_BYTES:,} bytes, and has {size:,}: leave out scenarios, or weights of 0"
+            f"{path.name} must be at most {MAX_BYTES:,} bytes, and has {size:,}: leave out scenarios, or weights of 0"
         )
     try:
         value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact.rational, parse_constant=_no_number)

@@ -29,7 +29,7 @@ class DraftError(BadData):
 ROUNDING = Fraction(1, 1000)
 """Maximum difference from 1 of the sum of shares that their author rounded."""
 
-MOST_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 """Maximum size of a TOML file in bytes."""
 
 
@@ -41,8 +41,8 @@ def read_toml(path: Path) -> dict[str, Any]:
             digits. The text names the file.
         OSError: the file cannot be read.
     """
-    if (size := path.stat().st_size) > MOST_BYTES:
-        raise DraftError(f"{path.name} must be at most {MOST_BYTES:,} bytes, and has {size:,}: shorten it")
+    if (size := path.stat().st_size) > MAX_BYTES:
+        raise DraftError(f"{path.name} must be at most {MAX_BYTES:,} bytes, and has {size:,}: shorten it")
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=Decimal)
     except UnicodeDecodeError:

@@ -26,10 +26,10 @@ from protocol.errors import HalftruthError
 from protocol.notions import Geo, Ldp, Notion, Pairwise
 from protocol.views import is_plain
 
-MOST_PAIRS = 4
+MAX_PAIRS = 4
 """Maximum number of pairs: the worst one, and one for each other bound."""
 
-MOST_CLASSES = 256
+MAX_CLASSES = 256
 """For geo-indistinguishability with more classes of inputs than this, only the worst pair is shown."""
 
 
@@ -121,7 +121,7 @@ def trade_offs(campaign: Campaign) -> list[TradeOff]:
     pairs = [(witness.x, witness.other or 0)]
     shown = {promised.between(*pairs[0])}
     for pair in promised.pairs(channel.inputs):
-        if promised.between(*pair) not in shown and len(pairs) < MOST_PAIRS:
+        if promised.between(*pair) not in shown and len(pairs) < MAX_PAIRS:
             shown.add(promised.between(*pair))
             pairs.append(pair)
     return [
@@ -142,7 +142,7 @@ class _Promised:
     def __init__(self, notion: Notion | None) -> None:
         self._bounds: dict[tuple[int, int], int] = {}
         self._classes: Sequence[Sequence[int]] | None = None
-        self._geo = notion if isinstance(notion, Geo) and len(notion.inputs_by_class) > MOST_CLASSES else None
+        self._geo = notion if isinstance(notion, Geo) and len(notion.inputs_by_class) > MAX_CLASSES else None
         if isinstance(notion, Pairwise) and self._geo is None:
             self._bounds = {(c, d): level for c, d, level in notion.bounds()}
             self._classes = notion.inputs_by_class

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LARGEST = 10**15
 """Maximum absolute value of a number in a file; a float represents every whole number up to it exactly."""
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Maximum number of a campaign's values that an error lists."""
 
 
@@ -232,7 +232,7 @@ def not_a_persons_answer(subject: str, domain: Domain, error: NotInDomain) -> st
 
 
 def _first_of(names: Sequence[str]) -> str:
-    return ", ".join([repr(name[:40]) for name in names[:MOST_NAMED]] + ["..."] * (len(names) > MOST_NAMED))
+    return ", ".join([repr(name[:40]) for name in names[:MAX_NAMED]] + ["..."] * (len(names) > MAX_NAMED))
 
 
 def _unknown_item(domain: Items, text: str) -> str | None:

@@ -18,7 +18,7 @@ from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
 from aggregator.invite.invitation import invite
 from aggregator.quantity import quantity
-from aggregator.receive.codes import MOST_CODES, Codes, grouped
+from aggregator.receive.codes import MAX_CODES, Codes, grouped
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 from protocol.link import Link
@@ -28,7 +28,7 @@ from protocol.link import Link
 @click.argument("campaign", type=CampaignName())
 @click.option(
     "--count",
-    type=WholeNumber(1, MOST_CODES),
+    type=WholeNumber(1, MAX_CODES),
     help="Number of codes to make. [default: make none; print the numbers of codes made and used]",
 )
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")

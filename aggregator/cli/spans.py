@@ -13,7 +13,7 @@ from aggregator.quantity import named, quantity
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
-MOST_SPANS = 200
+MAX_SPANS = 200
 """Maximum number of periods that are estimated one by one if --periods is not given."""
 
 
@@ -42,10 +42,10 @@ def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
     counted = study.periods(signed)
     if not counted:
         raise NotEnough(f"{signed.campaign.title!r} has no reports yet: run `halftruth ingest`")
-    if len(counted) > MOST_SPANS:
+    if len(counted) > MAX_SPANS:
         last = max(counted)
         raise click.UsageError(
-            f"{len(counted):,} periods have reports, more than {MOST_SPANS}: combine them, for example with "
+            f"{len(counted):,} periods have reports, more than {MAX_SPANS}: combine them, for example with "
             f"--periods 0-{last // 2},{last // 2 + 1}-{last}"
         )
     return [Span(period, period) for period in sorted(counted)]

@@ -50,7 +50,7 @@ ROUND_OUTPUTS = 2**20
 """Approximate number of outputs in a commit; more with many workers, so that they do not wait for commits."""
 ROUND_PIECES = 256
 """Maximum number of pieces in a commit."""
-MOST_SHARDS = 16
+MAX_SHARDS = 16
 TALLY_ROWS = 2**24
 """Approximate maximum number of rows that a worker counts at once."""
 KEYS_AT_ONCE = 2**20
@@ -154,7 +154,7 @@ class Cluster:
         """Commit the valid reports in rounds, while workers examine the next pieces."""
         self.sent_bytes = 0
         threads = self.workers.threads()
-        shards = 1 << min(MOST_SHARDS, max(threads, 2)).bit_length() - 1
+        shards = 1 << min(MAX_SHARDS, max(threads, 2)).bit_length() - 1
         max_outputs = self.round_outputs * max(1, threads // 8)
         jobs = ((piece.ranges, study_version, totals.now, shards) for piece in cut)
         items = self.workers.in_order(steps.validate_piece, jobs, summarize=steps.summary)
@@ -235,7 +235,7 @@ class Cluster:
         files = tables.data_files(study_version.path / REPORTS, table)
         rows = sum(file.rows for file in files if file.partition["campaign"] == name)
         threads = self.workers.threads()
-        shards = 1 << (max(rows // TALLY_ROWS, min(threads, MOST_SHARDS)) - 1).bit_length()
+        shards = 1 << (max(rows // TALLY_ROWS, min(threads, MAX_SHARDS)) - 1).bit_length()
         refused = MappingProxyType(study.refused(signed))
         jobs = (
             (study_version, table.version(), shard, shards, name, chosen) for chosen in spans for shard in range(shards)

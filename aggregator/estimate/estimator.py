@@ -195,7 +195,7 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
     """Return the unbiased shares of the inputs that a channel without an inverse distinguishes."""
     raw = se = np.full(decoder.inputs, np.nan)
     weight, warning = math.nan, f"{advice.WITHOUT_INTERVALS}: {reason}"
-    if decoder.by_value and decoder.inputs * decoder.features <= likelihood.MOST_CELLS:
+    if decoder.by_value and decoder.inputs * decoder.features <= likelihood.MAX_CELLS:
         # This is conservative: every device is assumed to have sent the largest number of reports of any device.
         n = tally.reports / tally.max_outputs
         share, even = tally.counts / tally.reports, np.full(decoder.inputs, 1 / decoder.inputs)

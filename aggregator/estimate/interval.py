@@ -68,10 +68,10 @@ class Intervals(NamedTuple):
         return Intervals(low, high, every_low, every_high)
 
 
-LEAST_COUNT = 50
+MIN_COUNT = 50
 """The normal interval needs at least this many effective reports on the value."""
 
-LEAST_VECTORS = 500
+MIN_VECTORS = 500
 """For bit vectors, where an exact but wider interval is the alternative, the normal interval needs this many
 effective reports. With 80 effective reports, the coverage of 95% intervals was 93.5%; with 500 or more it was at
 least 94.1% for every value."""
@@ -150,7 +150,7 @@ def intervals(
         stepwise = (steps.step_count == 1) | ~_enough(steps, raw, se, z, effect)
     else:
         reports = steps.reports if effect is None else steps.reports / effect
-        stepwise = increments.inverse_skewness * reports < max(LEAST_VECTORS, _least_count(z))
+        stepwise = increments.inverse_skewness * reports < max(MIN_VECTORS, _least_count(z))
     for number in np.unique(steps.step_count[stepwise]):
         chosen = stepwise & (steps.step_count == number)
         low[chosen], high[chosen] = _exact(steps.of(chosen), alpha / number, None if effect is None else effect[chosen])
@@ -184,4 +184,4 @@ def _enough(steps: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Flo
 
 def _least_count(z: float) -> float:
     """Return the number of effective reports above which the tails beyond ``z`` standard errors are nearly normal."""
-    return max(LEAST_COUNT, z**6 / 3)
+    return max(MIN_COUNT, z**6 / 3)

@@ -38,13 +38,13 @@ PRIOR_REPORTS = 0.01
 """In ``posterior_mode`` (MATH 2.9) the prior has the weight of this many reports for each report; 0.01 and 0.001 were
 tried."""
 
-LEAST_START = 0.1
+MIN_START = 0.1
 """The part of the starting point that is spread evenly, because a share of zero would stay zero."""
 
-LEAST_STEP = 0.1
+MIN_STEP = 0.1
 """An accelerated step keeps each share at or above this part of its value after the plain step."""
 
-MOST_CELLS = 2**20
+MAX_CELLS = 2**20
 """The largest number of cells of the matrix in ``identified_values``."""
 
 LOST = 1e-9
@@ -127,7 +127,7 @@ def _ascend(decoder: Decoder, mean_features: Floats, reports: int, start: Floats
         step = p * slope
         return float(value), float(slope.max() - total), step / step.sum()
 
-    p = (1 - LEAST_START) * start + LEAST_START / decoder.inputs
+    p = (1 - MIN_START) * start + MIN_START / decoder.inputs
     _, gap, first = evaluate(p)
     evaluations = 1
     while gap * reports > CONVERGED_NATS and evaluations < steps:
@@ -152,7 +152,7 @@ def _extrapolate(p: Floats, first: Floats, second: Floats) -> Floats:
     curvature = float(np.linalg.norm(bend))
     length = max(1.0, float(np.linalg.norm(step)) / curvature) if curvature > 0 else 1.0
     far = p + 2 * length * step + length**2 * bend
-    far = np.maximum(far, LEAST_STEP * second)
+    far = np.maximum(far, MIN_STEP * second)
     far /= far.sum()
     return far
 
@@ -195,11 +195,11 @@ def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> Ide
         mean_features: (m,) the relative frequency of each output.
         p: (k,) the shares at which outputs are weighted, such as the maximum-likelihood shares.
     Raises:
-        ValueError: the channel has more than ``MOST_CELLS`` cells.
+        ValueError: the channel has more than ``MAX_CELLS`` cells.
     """
-    if decoder.inputs * decoder.features > MOST_CELLS:
+    if decoder.inputs * decoder.features > MAX_CELLS:
         raise ValueError(
-            f"the channel's matrix has {decoder.inputs * decoder.features:,} cells; at most {MOST_CELLS:,} are inverted"
+            f"the channel's matrix has {decoder.inputs * decoder.features:,} cells; at most {MAX_CELLS:,} are inverted"
         )
     channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
     distribution = p @ channel

@@ -54,7 +54,7 @@ class Linear:
         (k,)."""
         reports = self.tally.reports if self.effect is None else self.tally.reports / self.effect
         height = self.steps.heights.sum(axis=0)
-        rough: NDArray[np.bool_] = (reports * self.se) ** 2 < interval.LEAST_COUNT * height**2
+        rough: NDArray[np.bool_] = (reports * self.se) ** 2 < interval.MIN_COUNT * height**2
         return rough
 
     @cached_property

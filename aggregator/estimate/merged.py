@@ -1,7 +1,7 @@
 """Reports on ordered numbers, and their channel as a matrix in which neighbouring numbers may be merged.
 
 A report of the wave mechanism locates a number only within a part of the range. So if there are more numbers than the
-maximum number of blocks (by default ``MOST_BLOCKS``), neighbouring numbers form a block, inside which the shares are
+maximum number of blocks (by default ``MAX_BLOCKS``), neighbouring numbers form a block, inside which the shares are
 assumed to be equal, and neighbouring outputs are counted together. Otherwise every block contains one number.
 
 ``smoothed`` estimates the distribution, and ``profile`` the intervals of the shares of ranges.
@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 
 from aggregator.families.decoder import Decoder, Floats, Integers
 
-MOST_BLOCKS = 512
+MAX_BLOCKS = 512
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class MergedReports(NumberBlocks):
     weights: Floats | None = None
 
     @classmethod
-    def of(cls, decoder: Decoder, counts: Integers, max_blocks: int = MOST_BLOCKS) -> MergedReports:
+    def of(cls, decoder: Decoder, counts: Integers, max_blocks: int = MAX_BLOCKS) -> MergedReports:
         """Return the merged reports of a channel with ordered inputs and outputs.
 
         Args:

@@ -23,7 +23,7 @@ from aggregator.families.decoder import Decoder, Floats, Integers
 ALPHA = 0.001
 """The approximate probability that a right prior is rejected."""
 
-LEAST_EXPECTED = 5.0
+MIN_EXPECTED = 5.0
 """The smallest expected count that a cell may have."""
 
 CELLS = 2
@@ -81,7 +81,7 @@ def prior_test(
         return None
     distribution = decoder.predicted if isinstance(decoder, Pooled) else decoder.forward(prior)
     expected = distribution * (reports / max_outputs)
-    minimum = max(LEAST_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
+    minimum = max(MIN_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
     cell, collected, last = np.zeros(len(expected), dtype=np.int64), 0.0, 0
     for output, count in enumerate(expected.tolist()):
         cell[output] = last

@@ -34,13 +34,13 @@ Mask = NDArray[np.bool_]
 CONVERGED_NATS = 0.01
 """The search has converged if the log-likelihood is within this many nats of its maximum."""
 
-MOST_ROUNDS = 60
+MAX_ROUNDS = 60
 
 HEAVY = 1e3
 """The weight of the equations that fix the share of the set and of each class, relative to the equations of the
 quadratic model."""
 
-MOST_RAKES = 20
+MAX_RAKES = 20
 """Maximum number of rounds of raking to the known shares of the classes and the share of the tested set. Before raking
 these shares are nearly right."""
 
@@ -179,7 +179,7 @@ class Profile:
             p: a distribution with this share, where the search begins.
         """
         sides = [(inside, t), (~inside, 1 - t)]
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             slope = self._slope(p)
             if (self._highest(slope, inside, t) - 1) * self._reports < CONVERGED_NATS:
                 break
@@ -245,7 +245,7 @@ class Profile:
     def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Mask, float]]) -> Floats:
         """Return ``target`` raked to the shares that ``p`` has inside, outside, and in each class, shape (C K,)."""
         parts = len(self._class_shares)
-        for _ in range(MOST_RAKES if parts > 1 else 1):
+        for _ in range(MAX_RAKES if parts > 1 else 1):
             if parts > 1:
                 sums = np.bincount(self._share_index, target, parts)
                 factors = np.divide(self._class_shares, sums, out=np.zeros(parts), where=sums > 0)

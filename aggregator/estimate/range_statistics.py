@@ -35,9 +35,9 @@ from protocol.views import is_plain
 INTERVAL_BLOCKS = 256
 """Maximum number of blocks of values that intervals distinguish."""
 
-ROWS, LEAST_BLOCKS = 1024, 32
+ROWS, MIN_BLOCKS = 1024, 32
 """All classes of people together have at most ``ROWS`` blocks, unless each class would then have fewer than
-``LEAST_BLOCKS``."""
+``MIN_BLOCKS``."""
 
 POINTS = 21
 """Maximum number of points of the distribution function."""
@@ -73,7 +73,7 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
         return MergedReports.of(decoder, tally.counts, INTERVAL_BLOCKS)
     weights = raked(decoder.members, margins) if margins else None
     counts = decoder.of_classes(tally.counts)
-    max_blocks = max(LEAST_BLOCKS, min(INTERVAL_BLOCKS, ROWS // len(counts)))
+    max_blocks = max(MIN_BLOCKS, min(INTERVAL_BLOCKS, ROWS // len(counts)))
     parts = zip(decoder.decoders, counts, strict=True)
     # Classes without reports are left out.
     merged_classes = [MergedReports.of(inner, part, max_blocks) for inner, part in parts if part.any()]

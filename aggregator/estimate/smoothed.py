@@ -35,12 +35,12 @@ narrowest kernel has the weights 1/4, 1/2, 1/4."""
 STILL = 1e-3
 """A fit has converged if a round moves the distribution function by less than this part of 1 / sqrt(n) everywhere."""
 
-MOST_STEPS = 600
+MAX_STEPS = 600
 
 SLACK = 0.1
 """The log-likelihood of all reports, in nats, that an accelerated step may lose compared with a plain step."""
 
-LEAST_STEP = 0.1
+MIN_STEP = 0.1
 """An accelerated step keeps each share at or above this part of its value after the plain steps."""
 
 
@@ -111,7 +111,7 @@ def _fits(matrix: Floats, counts: Integers, strengths: Floats) -> Floats:
     distributions = np.full((len(counts), len(matrix)), 1 / len(matrix))
     reports = counts.sum(axis=1)
     left = np.flatnonzero(reports)  # with very few reports, one half may be empty
-    for _ in range(MOST_STEPS // 3):
+    for _ in range(MAX_STEPS // 3):
         if not len(left):
             break
         p, total, strength = distributions[left], reports[left], strengths[left]
@@ -122,7 +122,7 @@ def _fits(matrix: Floats, counts: Integers, strengths: Floats) -> Floats:
         curvature = np.linalg.norm(bend, axis=1)
         moved = np.linalg.norm(first - p, axis=1)
         length = np.maximum(1, np.divide(moved, curvature, out=np.ones_like(moved), where=curvature > 0))[:, np.newaxis]
-        far = np.maximum(p + 2 * length * (first - p) + length**2 * bend, LEAST_STEP * second)
+        far = np.maximum(p + 2 * length * (first - p) + length**2 * bend, MIN_STEP * second)
         after, far_value = _step(matrix, far / far.sum(axis=1, keepdims=True), weights, strength)
         better = total * far_value >= total * value - SLACK
         reached = np.where(better[:, np.newaxis], after, second)

@@ -18,7 +18,7 @@ from aggregator.families.decoder import Floats
 PRECISION = 1e-10
 """Relative precision of the optimum; rounding to 32 bits changes the objective by more."""
 
-MOST_NEWTON_STEPS = 200
+MAX_NEWTON_STEPS = 200
 """Maximum number of Newton steps for one weight."""
 
 GROWTH = 10.0
@@ -65,7 +65,7 @@ def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
     logarithms = len(problem.limits) + problem.nonlinear_count
     weight = logarithms / problem.objective(z)
     while True:
-        for _ in range(MOST_NEWTON_STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             value, gradient, hessian = _derivatives(problem, z, weight)
             # The Hessian is scaled to a unit diagonal, because the unknowns differ by many orders of magnitude.
             scale = 1 / np.sqrt(np.diag(hessian))

@@ -41,7 +41,7 @@ _ID_HEADS = frozenset(bytes([array, 0xC4, CAMPAIGN_ID_BYTES]) for array in (0x95
 """All possible first three bytes of a payload that has a campaign id; the id follows them."""
 _WORD = 8
 """Number of bytes that are read for one output that is a number."""
-_MOST_BITS = 57
+_MAX_BITS = 57
 """Maximum bits of an output that fits in eight bytes, whichever bit of the first byte it begins at."""
 _UNPACKED_AT_ONCE = 2**21
 """Maximum number of bits that are unpacked at once; while they are converted, each takes up to nine bytes of memory."""
@@ -168,7 +168,7 @@ def outputs(
         (n, count) outputs, and (n,) whether the outputs of each report are packed correctly and are all below
         ``limit``.
     """
-    if bits > _MOST_BITS:
+    if bits > _MAX_BITS:
         return _wide_outputs(data, packed, length, count, bits, limit)
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
     width = packed_bytes(count, bits)
@@ -207,11 +207,11 @@ def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
 def _wide_outputs(
     data: Bytes, packed: Integers, length: Integers, count: int, bits: int, limit: int
 ) -> tuple[Integers, Mask]:
-    """Unpack outputs of more than ``_MOST_BITS`` bits as ``outputs`` does; all bits before the last ``_MOST_BITS`` must
+    """Unpack outputs of more than ``_MAX_BITS`` bits as ``outputs`` does; all bits before the last ``_MAX_BITS`` must
     be zero."""
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
     valid = length == packed_bytes(count, bits)
-    spare, place_values = bits - _MOST_BITS, 1 << np.arange(_MOST_BITS - 1, -1, -1, dtype=np.int64)
+    spare, place_values = bits - _MAX_BITS, 1 << np.arange(_MAX_BITS - 1, -1, -1, dtype=np.int64)
     for batch, bit_values, padded in _bit_rows(data, packed, np.flatnonzero(valid), count, bits):
         values = bit_values[:, :, spare:] @ place_values
         unpacked[batch] = values

@@ -23,7 +23,7 @@ from aggregator.intake.columns import Integers, Mask
 from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import Damaged, DataFile, data_files, storage
 
-MOST_ROWS = 2**24
+MAX_ROWS = 2**24
 """Maximum number of rows, in the periods of the ingested reports, whose slots are kept."""
 
 
@@ -122,12 +122,12 @@ class Slots:
 
     Attributes:
         path: the path of the table of reports.
-        max_rows: see ``MOST_ROWS``.
+        max_rows: see ``MAX_ROWS``.
         low, high: the least and the greatest key; rows of other keys are not kept.
     """
 
     path: StoragePath
-    max_rows: int = MOST_ROWS
+    max_rows: int = MAX_ROWS
     low: int = -(2**63)
     high: int = 2**63 - 1
     _partitions: dict[tuple[str, int], _Partition] = field(default_factory=dict)

@@ -25,7 +25,7 @@ COLUMN = WIDE - 2 * EDGE
 POINT = 25.4 / 72
 """The length of a point in millimetres."""
 SCALES = tuple(size / 100 for size in range(130, 44, -5))
-LEAST_GAP, MOST_GAP = 5.5, 11.0
+MIN_GAP, MAX_GAP = 5.5, 11.0
 """Millimetres between two sections: the minimum at scale 1, and the maximum that is added to the minimum."""
 
 PAPER, INK, MUTED, ACCENT, TINT = "#ffffff", "#1b2420", "#55625d", "#0b6b58", "#e6f1ed"
@@ -129,8 +129,8 @@ def page_of(content: PosterContent) -> PosterPage:
         parts = list(_parts(content, scale))
         room = HIGH - head.high - foot.high - sum(part.high for part in parts)
         gap = room / (len(parts) + 1)
-        if gap >= LEAST_GAP * scale:
-            return _together(head, parts, foot, min(gap, LEAST_GAP * scale + MOST_GAP))
+        if gap >= MIN_GAP * scale:
+            return _together(head, parts, foot, min(gap, MIN_GAP * scale + MAX_GAP))
     raise TextsTooLong(
         "the campaign's texts do not fit on one page: run the command without --out to get the link, and make your own "
         "poster with it"
@@ -186,7 +186,7 @@ def _qr(content: PosterContent, scale: float) -> _PosterSection:
     """Place the QR code, the steps beside it, and the link below."""
     side = min(94.0, 88.0 * max(scale, 0.7))
     quiet = QUIET * side / len(modules_of(content.link))
-    above = max(0.0, quiet - LEAST_GAP * scale)
+    above = max(0.0, quiet - MIN_GAP * scale)
     left, gap, disc = EDGE + side + quiet, 3.4 * scale, 7.2 * scale
     wide = WIDE - EDGE - left
     lines, high = block(content.part, LetterStyle(16 * scale, "bold"), left, wide, 0.0)

@@ -27,9 +27,9 @@ from protocol.notions import DeclaredPrior, Lip, MutualInformation, TranscriptPr
 PLAN_SURVEYS = 4
 """Number of simulated surveys for each reference shape."""
 
-_MOST_POWER = 10
+_MAX_POWER = 10
 
-MOST_PEOPLE = 10**_MOST_POWER
+MAX_PEOPLE = 10**_MAX_POWER
 """The largest number of people that the plan of a goal or of classes names."""
 
 
@@ -66,7 +66,7 @@ class GoalPlan:
         reports: n, the number of reports.
         errors: the expected errors with n reports.
         unit: the unit of the errors of deciles and means; "" if the domain has none.
-        people_for: the number of people needed for each target error; None above ``MOST_PEOPLE``, and for an error that
+        people_for: the number of people needed for each target error; None above ``MAX_PEOPLE``, and for an error that
             is not computed. The target is the error of a decile for ``distribution``, of the mean for ``mean``, and of
             a share for ``ranges``.
     """
@@ -193,7 +193,7 @@ class _GoalPlanner:
         if goal == "mean":
             variance = self._choice.mean_variance
             people = None if variance is None or math.isnan(variance) else math.ceil(variance / target**2)
-            return None if people is None or people > MOST_PEOPLE else people
+            return None if people is None or people > MAX_PEOPLE else people
         if not self._all_values:
             return None
 
@@ -214,17 +214,17 @@ def people_for(error: Callable[[int], float], target: float, start: int) -> int 
         target: the target error, above 0.
         start: the number of people near which the search begins.
     Returns:
-        The number of people; None if it is above ``MOST_PEOPLE``.
+        The number of people; None if it is above ``MAX_PEOPLE``.
     """
 
     def gap(power: int) -> float:
         return math.log(max(error(10**power), target / 100) / target)
 
-    power = min(max(round(math.log10(start)), 1), _MOST_POWER)
+    power = min(max(round(math.log10(start)), 1), _MAX_POWER)
     while power > 1 and gap(power - 1) <= 0:
         power -= 1
     while gap(power) > 0:
-        if power == _MOST_POWER:
+        if power == _MAX_POWER:
             return None
         power += 1
     above, below = gap(power - 1), gap(power)

@@ -31,7 +31,7 @@ from aggregator.families.decoder import Decoder, Floats
 from protocol.domain import Items
 from protocol.errors import NotInDomain
 
-LEAST_SURVEYS, MOST_SURVEYS, DRAWS = 2, 8, 2**15
+MIN_SURVEYS, MAX_SURVEYS, DRAWS = 2, 8, 2**15
 """The least and the largest number of simulated surveys for the error of a padding. Above the least number, all surveys
 together have at most ``DRAWS`` raw estimates of items."""
 
@@ -128,7 +128,7 @@ def _simulated(shown_inputs: ShownInputs, shares: Floats, distribution: Floats, 
     """Return the expected squared error of the method's estimate, summed over the items; it is simulated from normal
     raw estimates."""
     generator, items, length = np.random.default_rng(0), shown_inputs.count, shown_inputs.factor
-    surveys = max(LEAST_SURVEYS, min(MOST_SURVEYS, DRAWS // items))
+    surveys = max(MIN_SURVEYS, min(MAX_SURVEYS, DRAWS // items))
     # Items are drawn before dummies, so they are the same for every length.
     noise = generator.standard_normal((surveys, items))
     among_dummies = generator.standard_normal((surveys, length))

@@ -30,7 +30,7 @@ ROWS = 25
 FEW = 10
 """Minimum number of values in a selection, even if fewer are significantly above zero."""
 
-MOST_DISTRICTS = 12
+MAX_DISTRICTS = 12
 """Maximum number of districts shown of a coarser resolution."""
 
 HALF_THE_SUM = " (half the sum of the absolute differences)"
@@ -43,10 +43,10 @@ ROUNDING = 1e-7
 
 
 def significant_districts(resolution: Resolution) -> list[int]:
-    """Return the districts of a resolution whose shares are significantly above zero: at most ``MOST_DISTRICTS``, the
+    """Return the districts of a resolution whose shares are significantly above zero: at most ``MAX_DISTRICTS``, the
     largest first."""
     order = np.argsort(-resolution.share, kind="stable")
-    return [int(z) for z in order[resolution.above_zero[order]][:MOST_DISTRICTS]]
+    return [int(z) for z in order[resolution.above_zero[order]][:MAX_DISTRICTS]]
 
 
 def district_words(estimate: Estimate, resolution: Resolution) -> str:

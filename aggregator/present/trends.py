@@ -38,7 +38,7 @@ from aggregator.present.shown_changes import (
     title_with_class,
 )
 from aggregator.present.shown_shares import (
-    MOST_DISTRICTS,
+    MAX_DISTRICTS,
     ROWS,
     away,
     decimals,
@@ -122,7 +122,7 @@ def _add_districts(table: Table, difference: Difference, districts: DistrictDiff
     count = len(districts.significant)
     words = f"{len(districts.labels):,} {name}: {count:,} {'differs' if count == 1 else 'differ'}"
     table.add_row(Text(words, style="bold"))
-    for z in districts.significant[:MOST_DISTRICTS]:
+    for z in districts.significant[:MAX_DISTRICTS]:
         places = places_of(districts, [z])
         cells = [districts.labels[z], *([""] if in_course else [])]
         cells += [percent(side[z], places) for side in (districts.before, districts.after)]

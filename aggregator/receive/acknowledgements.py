@@ -6,7 +6,7 @@ learns whether the report was counted. Without the signature, anybody could quer
 find out its reports.
 
 Verifying a signature takes a tenth of a millisecond. So uploads are only parsed here and verified at ingest. The
-reports of a query are verified immediately, so a query has at most ``MOST_QUERY_REPORTS`` reports.
+reports of a query are verified immediately, so a query has at most ``MAX_QUERY_REPORTS`` reports.
 
 ``inbox`` stores uploads, and ``snapshot`` has the counted reports.
 """
@@ -34,7 +34,7 @@ from protocol.envelope import Kind, decode_first
 from protocol.errors import EnvelopeError
 from protocol.report import packed_bytes
 
-MOST_QUERY_REPORTS = 64
+MAX_QUERY_REPORTS = 64
 """Maximum number of reports in a query."""
 
 

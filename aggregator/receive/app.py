@@ -50,7 +50,7 @@ PACE = 4096
 """Time limit for a request's body: ``PATIENCE`` seconds, and one more for each ``PACE`` bytes that have arrived."""
 REQUESTS = 256
 """Maximum number of requests at the same time; others get status 503. This limits the number of uploads in memory."""
-MOST_QUERIES = 8
+MAX_QUERIES = 8
 """Maximum number of requests for counted reports at the same time; others get status 503, so that no request waits long
 for the verification of signatures."""
 SNAPSHOT_SECONDS = 5.0
@@ -185,12 +185,12 @@ class _Service:
     async def counted(self, request: Request) -> Response:
         """Answer whether reports were counted; the client sends the reports again to prove that they are its own."""
         upload = await self._upload(request)
-        if upload.reports > acknowledgements.MOST_QUERY_REPORTS:
-            limit = acknowledgements.MOST_QUERY_REPORTS
+        if upload.reports > acknowledgements.MAX_QUERY_REPORTS:
+            limit = acknowledgements.MAX_QUERY_REPORTS
             raise RequestRefused(
                 413, "size", f"the query has {upload.reports} reports: send at most {limit} in one request"
             )
-        if self.queries >= MOST_QUERIES:
+        if self.queries >= MAX_QUERIES:
             raise _busy("too many queries of counted reports at once", "ask again later")
         self.queries += 1
         try:

@@ -32,7 +32,7 @@ LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """The digits of a code, 5 bits each: Crockford's base 32. It has no I, L and O, which people misread as digits, and no
 U."""
 CODE_LETTERS = CODE_BITS // 5
-MOST_CODES = 10**6
+MAX_CODES = 10**6
 """Maximum number of codes made by one call."""
 
 _CODE = re.compile(f"[{LETTERS}]{{{CODE_LETTERS}}}")
@@ -90,7 +90,7 @@ class Codes:
 
         Args:
             campaign_id: 16 bytes.
-            count: 1 to ``MOST_CODES``.
+            count: 1 to ``MAX_CODES``.
             urandom: the source of randomness.
         Returns:
             The codes. The study does not store their order.
@@ -98,8 +98,8 @@ class Codes:
             StudyError: the file cannot be written; then none of the codes is valid.
             ValueError: ``count`` is out of range.
         """
-        if not 1 <= count <= MOST_CODES:
-            raise ValueError(f"the number of codes must be from 1 to {MOST_CODES:,}, not {count:,}")
+        if not 1 <= count <= MAX_CODES:
+            raise ValueError(f"the number of codes must be from 1 to {MAX_CODES:,}, not {count:,}")
         codes = [_drawn(urandom) for _ in range(count)]
         with self._transaction() as database:
             rows = ((campaign_id, _digest(campaign_id, code)) for code in codes)

@@ -29,7 +29,7 @@ FEWEST = 3
 """Minimum number of surveys, for a standard error."""
 CELL_SECONDS = 0.5
 """Maximum processor seconds for the surveys of a cell; at least ``FEWEST`` surveys are run."""
-MOST_MEMORY = 400 * 10**6
+MAX_MEMORY = 400 * 10**6
 """Maximum number of bytes of one survey's reports, in the library's own form."""
 
 
@@ -124,7 +124,7 @@ def errors(mechanism: LibraryMechanism, drawn: dict[int, Any], seconds: float) -
         if n > min(drawn) and trial.expected(n) > seconds:
             cell["why"] = f"a survey takes about {trial.expected(n):.1f} s"
             continue
-        if mechanism.report_memory * n > MOST_MEMORY:
+        if mechanism.report_memory * n > MAX_MEMORY:
             cell["why"] = f"its reports take {mechanism.report_memory * n / 1e9:.1f} GB"
             continue
         for people, _, _, estimates in surveys(mechanism, of_n):

@@ -19,7 +19,7 @@ PLACES = 2
 WHOLE = 100 * 10**PLACES
 """A hundred percent, in units of the smallest share that can be typed."""
 
-MOST_TYPED = 32
+MAX_TYPED = 32
 """Maximum number of answers for typed shares; with more answers, only the uniform or a chosen statement is offered."""
 
 
@@ -69,7 +69,7 @@ class Statement:
     @property
     def can_be_typed(self) -> bool:
         """True if the person can type another statement instead."""
-        return not self.declared_before and len(self.values) <= MOST_TYPED
+        return not self.declared_before and len(self.values) <= MAX_TYPED
 
     @classmethod
     def of(

@@ -15,9 +15,9 @@ from demo_app.texts import factor_text, number, say, span
 from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
-from edge_sdk.budget.policy import MOST_NATS
+from edge_sdk.budget.policy import MAX_NATS
 
-MOST_DAYS = 36_500
+MAX_DAYS = 36_500
 
 ROUNDED = 1e-8
 """Nats; more than a cap can lose when it is rounded down to nanonats."""
@@ -108,14 +108,12 @@ class BudgetScreen(PageScreen):
             nats = float(text)
         except ValueError:
             nats = -1.0
-        if not 0 <= nats <= MOST_NATS:
+        if not 0 <= nats <= MAX_NATS:
             field.error = say("budget.not_a_cap")
             return None
         return nats
 
     def _days_from(self, field: Field) -> int | None:
         text = field.text.strip()
-        field.error = (
-            "" if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_DAYS else say("budget.not_days")
-        )
+        field.error = "" if text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_DAYS else say("budget.not_days")
         return None if field.error else int(text)

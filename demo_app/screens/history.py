@@ -16,12 +16,12 @@ from demo_app.texts import above, day, say
 from demo_app.widgets.boxes import Card, Rule
 from demo_app.widgets.dialogs import ask
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """Maximum number of displayed rows of the ledger; the screen shows the number of the others."""
 
 ROWS_A_CARD = 10
 
-MOST_VALUES = 8
+MAX_VALUES = 8
 """Maximum number of displayed values of one campaign, the latest first."""
 
 
@@ -43,21 +43,21 @@ class HistoryScreen(PageScreen):
             yield card(words(say("history.nothing"), name="nothing"))
         for answers in history.answers:
             yield self._card(answers)
-        for start in range(0, min(len(history.rows), MOST_ROWS), ROWS_A_CARD):
+        for start in range(0, min(len(history.rows), MAX_ROWS), ROWS_A_CARD):
             yield card(
                 None if start else words(say("ledger.title"), "title"),
                 None if start else words(say("ledger.what"), "small", "muted"),
                 *(words(_line(row), "small") for row in history.rows[start : start + ROWS_A_CARD]),
             )
-        if len(history.rows) > MOST_ROWS:
-            yield words(say("history.more", count=len(history.rows) - MOST_ROWS), "small", "muted")
+        if len(history.rows) > MAX_ROWS:
+            yield words(say("history.more", count=len(history.rows) - MAX_ROWS), "small", "muted")
 
     def _card(self, answers: CampaignAnswers) -> Card:
         history_card = card(
             words(answers.summary.title, "title"),
             words(say("history.spent", spent=above(answers.spent)), "small", "muted"),
         )
-        for place, value in enumerate(answers.values[:MOST_VALUES]):
+        for place, value in enumerate(answers.values[:MAX_VALUES]):
             history_card.add_widget(Rule())
             for question, answer in answered(answers.kind, value.label, answers.summary):
                 if question:
@@ -69,9 +69,9 @@ class HistoryScreen(PageScreen):
             elif answers.counted is not None:
                 label += " " + say("history.counted" if answers.counted[place] else "history.uncounted")
             history_card.add_widget(words(label, "small", "muted"))
-        if len(answers.values) > MOST_VALUES:
+        if len(answers.values) > MAX_VALUES:
             history_card.add_widget(
-                words(say("history.more", count=len(answers.values) - MOST_VALUES), "small", "muted")
+                words(say("history.more", count=len(answers.values) - MAX_VALUES), "small", "muted")
             )
         name, campaign_id = answers.summary.title, answers.summary.campaign_id
         history_card.add_widget(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign
 WIDE_ROWS = 560
 """dp: on a wider screen, a row shows 16 bytes instead of 8."""
 
-MOST_SHOWN = 8
+MAX_SHOWN = 8
 """Maximum number of envelopes shown byte by byte; the screen shows the number of the others."""
 
 PARTS = ("output", "slot", "public", "declared", "campaign", "key", "signature", "format")
@@ -94,17 +94,17 @@ class ReviewScreen(PageScreen):
         return say(key, cost=above(review.cost))
 
     def _bytes(self, review: Review) -> Widget:
-        """Return a card with the bytes of at most ``MOST_SHOWN`` envelopes, and the meaning of each part."""
+        """Return a card with the bytes of at most ``MAX_SHOWN`` envelopes, and the meaning of each part."""
         bytes_card = card(
             words(say("review.bytes", count=review.total), "title", name="total"),
             words(say("review.bytes_how"), "small", "muted"),
         )
         # The new report is shown first, whatever the order of sending.
         envelopes = sorted(review.envelopes, key=lambda envelope: envelope.data != review.report)
-        for place, envelope in enumerate(envelopes[:MOST_SHOWN]):
+        for place, envelope in enumerate(envelopes[:MAX_SHOWN]):
             for part in self._envelope(review, place, envelope):
                 bytes_card.add_widget(part)
-        rest = envelopes[MOST_SHOWN:]
+        rest = envelopes[MAX_SHOWN:]
         if rest:
             bytes_card.add_widget(Rule())
             size = sum(len(envelope.data) for envelope in rest)

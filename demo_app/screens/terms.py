@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 QUESTIONS_A_CARD = 6
 
-MOST_NAMED, FEW_NAMED = 24, 8
+MAX_NAMED, FEW_NAMED = 24, 8
 """Maximum number of possible answers that the terms list: for a single question, and for each question of a form. The
 question's page lists all."""
 
@@ -59,7 +59,7 @@ class TermsScreen(PageScreen):
             None if campaign.state == NEW else words(state(campaign), colour="muted"),
         )
         if not campaign.questions:
-            answers = answers_of(content.questions[0], MOST_NAMED)
+            answers = answers_of(content.questions[0], MAX_NAMED)
             yield card(words(say("terms.values"), "title"), words(answers, name="values"))
         if campaign.questions:
             yield from _form(content)
@@ -200,7 +200,7 @@ def _assumed(terms: Terms) -> str:
     from edge_sdk.campaigns.terms import share_text
 
     shares = [say("terms.share", name=name, share=written(share_text(share))) for name, share in terms.assumed]
-    return say("terms.assumed", shares=some(shares, MOST_NAMED))
+    return say("terms.assumed", shares=some(shares, MAX_NAMED))
 
 
 def _schedule(content: TermsContent) -> Iterator[Widget]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from edge_sdk.errors import OutboxFull
 from edge_sdk.store.sqlite import Store
 
-MOST_WAITING = 4096
+MAX_WAITING = 4096
 """Maximum number of outputs that wait to be sealed, over all campaigns; also the maximum in one report."""
 
 _WAITS = 0
@@ -122,9 +122,9 @@ class FilledSlots:
         Raises:
             OutboxFull
         """
-        if self.waiting_count() >= MOST_WAITING:
+        if self.waiting_count() >= MAX_WAITING:
             raise OutboxFull(
-                f"{MOST_WAITING} readings wait to be bundled, which is the limit: nothing was drawn or charged; "
+                f"{MAX_WAITING} readings wait to be bundled, which is the limit: nothing was drawn or charged; "
                 "bundle and send them first"
             )
 

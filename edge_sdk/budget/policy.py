@@ -21,7 +21,7 @@ DEFAULT_LIFETIME = 8 * exact.NANONATS
 
 At 8 nats an observer's odds can change by a factor of about 3,000; a higher cap protects little.
 """
-MOST_NATS = 10**6
+MAX_NATS = 10**6
 LIFETIME, PER_CAMPAIGN, WINDOW = "lifetime", "campaign", "window"
 
 
@@ -78,8 +78,8 @@ def factor(nanonats: int, point: str, group: str) -> str:
 
 def _nanonats(nats: float) -> int:
     level = exact.level_from(nats)
-    if not 0 <= level <= MOST_NATS * exact.NANONATS:
-        raise ValueError(f"a cap must be from 0 to {MOST_NATS} nats, not {exact.in_nats(level)}")
+    if not 0 <= level <= MAX_NATS * exact.NANONATS:
+        raise ValueError(f"a cap must be from 0 to {MAX_NATS} nats, not {exact.in_nats(level)}")
     return level
 
 

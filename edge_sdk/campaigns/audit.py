@@ -18,7 +18,7 @@ from protocol.levels import METRICS, LevelsRequest, LevelTable, Metric, structur
 from protocol.notions.classes import class_channels
 from protocol.views import Identity
 
-MOST_STEPS = 2**20
+MAX_STEPS = 2**20
 """Maximum number of steps for one level, about a second; levels that need more are not computed."""
 
 
@@ -57,5 +57,5 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     # The inputs of a view that coarsens the answer have no distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
     request = LevelsRequest(prior, (0, level // 2, level), metric=metric)
-    table = levels.worst_table([structure_of(class_channel, MOST_STEPS) for class_channel in channels], request)
+    table = levels.worst_table([structure_of(class_channel, MAX_STEPS) for class_channel in channels], request)
     return OwnAudit(campaign, view, table, bool(history))

@@ -17,7 +17,7 @@ from protocol.errors import BadData, SignatureRefused
 if TYPE_CHECKING:
     from protocol.keys import AuthorKey
 
-MOST_CAMPAIGN_BYTES, MOST_CLOSING_BYTES, MOST_KEY_BYTES = 2**20 + 1024, 1024, 1024
+MAX_CAMPAIGN_BYTES, MAX_CLOSING_BYTES, MAX_KEY_BYTES = 2**20 + 1024, 1024, 1024
 """Maximum number of bytes read; a campaign, a closing notice and the line of a key are shorter."""
 
 
@@ -32,7 +32,7 @@ def campaign_file(path: Path) -> bytes:
     from protocol.campaign import require_campaign
 
     with path.open("rb") as file:
-        data = file.read(MOST_CAMPAIGN_BYTES)
+        data = file.read(MAX_CAMPAIGN_BYTES)
     with naming(path):
         require_campaign(data)
     return data
@@ -45,7 +45,7 @@ def closing_file(path: Path) -> bytes:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        return file.read(MOST_CLOSING_BYTES)
+        return file.read(MAX_CLOSING_BYTES)
 
 
 def key_file(path: Path) -> AuthorKey:
@@ -58,7 +58,7 @@ def key_file(path: Path) -> AuthorKey:
     from protocol.keys import AuthorKey
 
     with path.open("rb") as file:
-        text = file.read(MOST_KEY_BYTES).decode("utf-8", "replace")
+        text = file.read(MAX_KEY_BYTES).decode("utf-8", "replace")
     with naming(path):
         return AuthorKey.from_line(text)
 

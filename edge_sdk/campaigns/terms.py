@@ -26,7 +26,7 @@ from protocol.texts import Texts
 from protocol.views import Map, QuestionsMap, is_plain
 from protocol.views.sentences import question_sentence
 
-MOST_LISTED = 512
+MAX_LISTED = 512
 
 WITHDRAWAL = (
     "Forgetting the campaign deletes your answers and the reports that wait on this device. A report that was sent "
@@ -63,7 +63,7 @@ class QuestionTerms:
         name: the key of its answer.
         text: the question.
         answers: the possible answers, described in words.
-        values: the labels of the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
+        values: the labels of the possible answers in order, if there are at most ``MAX_LISTED``; else empty.
         shown: these labels in the language of the terms.
         skippable: whether the question may be left out, or answered by "skipped".
     """
@@ -111,14 +111,14 @@ class Terms:
         worst_case_nanonats: this cost in nanonats, exactly.
         promise: the promise in numbers; ``promise.text`` returns it in words.
         assumed: the shares of the answers that the promise assumes, each with its label in the language of the terms,
-            the largest first; empty if the promise assumes none, or for more than ``MOST_LISTED`` answers.
+            the largest first; empty if the promise assumes none, or for more than ``MAX_LISTED`` answers.
         answers: the possible answers, described in words.
         views: number of views; 1 if all devices are asked for the same answer.
         map: the coarsening of this device's view, which ``view_description`` describes in English; None if all devices
             are asked for the uncoarsened answer. For a form it is None until consent, so that a person cannot refuse
             because of the assigned questions and thereby reveal something.
         domain: the domain of the answers.
-        values: the labels of the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
+        values: the labels of the possible answers in order, if there are at most ``MAX_LISTED``; else empty.
         shown: these labels in the language of the terms.
         questions: all questions of a form; empty if the campaign is not a form.
         classes: the classes of people; the person chooses one at consent. Empty if the campaign has none. Before the
@@ -341,13 +341,13 @@ def assumed_shares(campaign: Campaign, class_index: int | None, translated: Doma
         class_index: index of the person's class; None without classes, or if the person has not chosen one.
         translated: the campaign's domain in the person's language.
     Returns:
-        Pairs of label and share; empty if the promise assumes no shares, or for more than ``MOST_LISTED`` answers.
+        Pairs of label and share; empty if the promise assumes no shares, or for more than ``MAX_LISTED`` answers.
     """
     notion = campaign.notion
     if isinstance(notion, Classes) and class_index is not None:
         notion = notion.notions[class_index]
     prior = notion.prior if isinstance(notion, Lip | MutualInformation | TranscriptPrior) else ()
-    if len(prior) != translated.size or len(prior) > MOST_LISTED:
+    if len(prior) != translated.size or len(prior) > MAX_LISTED:
         return ()
     total = sum(prior)
     shares = [(translated.label(x), Fraction(weight, total)) for x, weight in enumerate(prior)]
@@ -392,7 +392,7 @@ def _questions(domain: Domain, translated: Domain) -> tuple[QuestionTerms, ...]:
 def _listed(domain: Domain) -> tuple[str, ...]:
     """Return the labels of a domain; () if they are too many to list, and for a form, whose labels are listed by
     question."""
-    listed = not isinstance(domain, Form) and domain.size <= MOST_LISTED
+    listed = not isinstance(domain, Form) and domain.size <= MAX_LISTED
     return tuple(map(domain.label, range(domain.size))) if listed else ()
 
 

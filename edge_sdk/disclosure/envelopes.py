@@ -16,10 +16,10 @@ from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES
 from protocol.levels import TooLarge, structure_of
 from protocol.report import Enrolment, Report
 
-MOST_NAMED = 6
+MAX_NAMED = 6
 """The answers that a report fits are named if there are at most this many."""
 
-MOST_STEPS = 2**18
+MAX_STEPS = 2**18
 """Maximum number of steps, a fraction of a second; for larger channels the fitting answers are not computed."""
 
 _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
@@ -50,7 +50,7 @@ class OutputMeaning:
     Attributes:
         fits: number of answers that the output fits.
         size: number of all answers of this device's view.
-        labels: the answers that the output fits, if they are at most ``MOST_NAMED``; else empty. In a domain of items,
+        labels: the answers that the output fits, if they are at most ``MAX_NAMED``; else empty. In a domain of items,
             "" is the answer without an item.
     """
 
@@ -145,14 +145,14 @@ def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMe
     if joined.role.class_index is not None and isinstance(view_channel, Blocks):
         # Each class has its own outputs, in the order of the classes, so a report shows the class.
         first = view_channel.offsets[joined.role.class_index + 1]
-    domain, structure = joined.campaign.domain, structure_of(joined.channel, MOST_STEPS)
+    domain, structure = joined.campaign.domain, structure_of(joined.channel, MAX_STEPS)
     size = joined.map.inputs(domain)
     nothing = domain.item_count if isinstance(domain, Items) else size
     meanings = []
     try:
         for y in report.outputs(joined.campaign, joined.view):
             fits = structure.fitting(y - first)
-            named = fits if len(fits) <= MOST_NAMED else ()
+            named = fits if len(fits) <= MAX_NAMED else ()
             labels = tuple(joined.label(x) if x < nothing else "" for x in named)
             meanings.append(OutputMeaning(len(fits), size, labels))
     except TooLarge:

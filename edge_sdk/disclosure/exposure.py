@@ -33,7 +33,7 @@ from protocol.levels import Level, structure_of
 from protocol.notions import MinId
 from protocol.views import Identity, Map, QuestionsMap
 
-MOST_STEPS = 2**20
+MAX_STEPS = 2**20
 """Maximum number of steps, about a second; beyond it, the sum of the channels' worst cases is the bound."""
 
 
@@ -241,7 +241,7 @@ class Exposure:
             return Level(self._extra)
         steps = sum(structure_of(view.channel).loss_steps for view in self._draws)
         # len() of a range fails beyond sys.maxsize, and a form may have more inputs.
-        if self.domain.size > MOST_STEPS or len(first) * self.domain.size * steps > MOST_STEPS:
+        if self.domain.size > MAX_STEPS or len(first) * self.domain.size * steps > MAX_STEPS:
             return Level(self._sum(first, everything), None if first == everything else first[0])
         worst = Level(0)
         for x in first:

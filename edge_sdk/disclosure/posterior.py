@@ -16,10 +16,10 @@ from fractions import Fraction
 from protocol import exact, levels
 from protocol.channels import Channel
 
-MOST_STEPS = 2**21
+MAX_STEPS = 2**21
 """Maximum number of steps, one or two seconds; for larger channels the bound follows from the channel's level."""
 
-MOST_FIT_STEPS = 2**24
+MAX_FIT_STEPS = 2**24
 """Maximum number of steps of ``fits``. No channel needs more: a table has fewer cells, and the other families do not
 visit each cell."""
 
@@ -55,7 +55,7 @@ def posterior_of(channel: Channel, level: int | None, counts: Mapping[int, int],
     total = sum(weights)
     inputs = range(channel.inputs) if x is None else (x,)
     try:
-        after, most_probable = levels.most_probable(levels.structure_of(channel, MOST_STEPS), weights, inputs)
+        after, most_probable = levels.most_probable(levels.structure_of(channel, MAX_STEPS), weights, inputs)
     except levels.TooLarge:
         most_probable = max(inputs, key=weights.__getitem__)
         after = bounded(Fraction(weights[most_probable], total), level)
@@ -85,7 +85,7 @@ def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
     A report fits an input if no other output is more likely for this input. A vector of independent bits fits the
     inputs whose bit is set.
     """
-    truth, wrong, total = levels.structure_of(channel, MOST_FIT_STEPS).fits(x)
+    truth, wrong, total = levels.structure_of(channel, MAX_FIT_STEPS).fits(x)
     return Fraction(truth, total), Fraction(wrong, total)
 
 

@@ -30,8 +30,8 @@ MAGIC = b"htm1"
 STORE_BYTES = 32
 HEAD_BYTES = 32
 CHECK_BYTES = 16
-MOST_CAPS = 32
-MOST_CHECKPOINT_BYTES = 1024
+MAX_CAPS = 32
+MAX_CHECKPOINT_BYTES = 1024
 """Maximum length of a checkpoint."""
 
 _HEADER = struct.Struct(f">{len(MAGIC)}s{STORE_BYTES}sQ{HEAD_BYTES}sQQB")
@@ -71,9 +71,9 @@ class Checkpoint:
     caps: tuple[Cap, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.caps) > MOST_CAPS:
+        if len(self.caps) > MAX_CAPS:
             raise ValueError(
-                f"a device keeps at most {MOST_CAPS} caps, not {len(self.caps)}: give a window of a length that "
+                f"a device keeps at most {MAX_CAPS} caps, not {len(self.caps)}: give a window of a length that "
                 "already has a cap"
             )
         if len(self.store) != STORE_BYTES or len(self.head) != HEAD_BYTES:

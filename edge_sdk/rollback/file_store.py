@@ -9,7 +9,7 @@ import os
 from collections import deque
 from pathlib import Path
 
-from edge_sdk.rollback.checkpoint import MOST_CHECKPOINT_BYTES, Checkpoint
+from edge_sdk.rollback.checkpoint import MAX_CHECKPOINT_BYTES, Checkpoint
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, KeyStore, require_later
 from edge_sdk.store.files import write_durably
 
@@ -142,7 +142,7 @@ class FileKeyStore(KeyStore):
 
     def _records(self, descriptor: int) -> list[Checkpoint | None]:
         """Return the two records of the checkpoint in an open file; None for a record that cannot be decoded."""
-        data = os.read(descriptor, RECORD_BYTES + MOST_CHECKPOINT_BYTES)
+        data = os.read(descriptor, RECORD_BYTES + MAX_CHECKPOINT_BYTES)
         return [self._decoded(data), self._decoded(data[RECORD_BYTES:])]
 
     def _decoded(self, record: bytes) -> Checkpoint | None:

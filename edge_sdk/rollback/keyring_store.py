@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 SERVICE = "halftruth"
-LEAST_PRIORITY = 1
+MIN_PRIORITY = 1
 """Minimum priority that the keyring package recommends; the fail, null and plain-text backends are below it."""
 
 
@@ -119,7 +119,7 @@ def _backend() -> KeyringBackend:
     # A chain of keyrings writes to its first member, so that member is checked.
     chained = getattr(backend, "backends", None)
     first = chained[0] if chained else backend
-    if first.priority < LEAST_PRIORITY:
+    if first.priority < MIN_PRIORITY:
         raise StoreError(
             f"this machine has no keyring that protects a secret (the keyring package offers {first.name}): log in to "
             "a desktop that has one, or make the store with files (--key-store file)"

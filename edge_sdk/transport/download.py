@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.files import MOST_CAMPAIGN_BYTES, MOST_CLOSING_BYTES
+from edge_sdk.campaigns.files import MAX_CAMPAIGN_BYTES, MAX_CLOSING_BYTES
 from edge_sdk.campaigns.invitation import Invitation, require_author
 from edge_sdk.transport.address import PATH, Address, address
 from edge_sdk.transport.exchange import Opener, ask, connect
-from edge_sdk.transport.stored_outbox import MOST_WAITING_BYTES
+from edge_sdk.transport.stored_outbox import MAX_WAITING_BYTES
 from edge_sdk.transport.upload import BATCH
 from protocol import codec
 from protocol.campaign import campaign_id
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from protocol.link import Link
 
 LIST_PATH, COUNTED_PATH = "/v1/campaigns", "/v1/counted"
-MOST_LIST_BYTES, MOST_COUNTED_BYTES = 2**20, 2**16
+MAX_LIST_BYTES, MAX_COUNTED_BYTES = 2**20, 2**16
 """Maximum number of bytes read from a response."""
 
-MOST_QUERY_REPORTS = 64
+MAX_QUERY_REPORTS = 64
 """Maximum number of reports in one request."""
-MOST_OFFERS, MOST_TITLE = 1000, 200
+MAX_OFFERS, MAX_TITLE = 1000, 200
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -58,7 +58,7 @@ class Offer:
 
     Attributes:
         campaign_id: the id to pass to ``fetch_campaign``, 16 bytes.
-        title: readable text of at most ``MOST_TITLE`` characters.
+        title: readable text of at most ``MAX_TITLE`` characters.
         opens, closes: the campaign's schedule, UTC seconds.
         enrolment: "open" (every device may answer) or "enrolled" (only registered devices).
         closed_early: time of the early closing, UTC seconds; None if it was not closed early.
@@ -90,8 +90,8 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
         NoResponse: the study gave no valid response.
     """
     to = _address(url, LIST_PATH)
-    listed = _stated(to, _exchange(to, None, MOST_LIST_BYTES, opener)).get("campaigns")
-    if not isinstance(listed, list) or len(listed) > MOST_OFFERS:
+    listed = _stated(to, _exchange(to, None, MAX_LIST_BYTES, opener)).get("campaigns")
+    if not isinstance(listed, list) or len(listed) > MAX_OFFERS:
         raise _strange(to)
     return [_offer(to, row) for row in listed]
 
@@ -111,7 +111,7 @@ def fetch_campaign(url: str, requested_id: bytes, opener: Opener | None = None) 
         CampaignError: the study sent another campaign.
     """
     to = _address(url, f"{LIST_PATH}/{requested_id.hex()}")
-    data = _exchange(to, None, MOST_CAMPAIGN_BYTES, opener)
+    data = _exchange(to, None, MAX_CAMPAIGN_BYTES, opener)
     if campaign_id(data) != requested_id:
         raise CampaignError(
             f"{to.host} sent other bytes than campaign {requested_id.hex()}: ask the organisation for the campaign"
@@ -142,7 +142,7 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
         ) from None
     require_author(link, author)
     to = _address(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}")
-    return Invitation(link, _exchange(to, None, MOST_CAMPAIGN_BYTES, opener), author)
+    return Invitation(link, _exchange(to, None, MAX_CAMPAIGN_BYTES, opener), author)
 
 
 def closing(url: str, requested_id: bytes, opener: Opener | None = None) -> bytes:
@@ -156,7 +156,7 @@ def closing(url: str, requested_id: bytes, opener: Opener | None = None) -> byte
         AddressRefused: ``url`` is not an address.
         NoResponse: the study has no such notice, or gave no valid response.
     """
-    return _exchange(_address(url, f"{LIST_PATH}/{requested_id.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
+    return _exchange(_address(url, f"{LIST_PATH}/{requested_id.hex()}/closing"), None, MAX_CLOSING_BYTES, opener)
 
 
 def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener | None = None) -> list[bytes]:
@@ -201,14 +201,14 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
     """
     reports = list(envelopes)
     size = sum(map(len, reports))
-    if size > MOST_WAITING_BYTES:
-        raise ValueError(f"one call must have at most {MOST_WAITING_BYTES} bytes of reports, not {size}: split them")
+    if size > MAX_WAITING_BYTES:
+        raise ValueError(f"one call must have at most {MAX_WAITING_BYTES} bytes of reports, not {size}: split them")
     if not reports:
         return []
     to = _address(url, COUNTED_PATH)
     verdicts: list[bool] = []
-    for first in range(0, len(reports), MOST_QUERY_REPORTS):
-        verdicts += _counted(to, reports[first : first + MOST_QUERY_REPORTS], opener)
+    for first in range(0, len(reports), MAX_QUERY_REPORTS):
+        verdicts += _counted(to, reports[first : first + MAX_QUERY_REPORTS], opener)
     return verdicts
 
 
@@ -218,7 +218,7 @@ def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[b
     Raises:
         NoResponse
     """
-    verdicts = _stated(to, _exchange(to, b"".join(reports), MOST_COUNTED_BYTES, opener)).get("counted")
+    verdicts = _stated(to, _exchange(to, b"".join(reports), MAX_COUNTED_BYTES, opener)).get("counted")
     if not isinstance(verdicts, list) or len(verdicts) != len(reports):
         raise _strange(to)
     if not all(isinstance(verdict, bool) for verdict in verdicts):
@@ -273,7 +273,7 @@ def _offer(to: Address, row: object) -> Offer:
     opens, closes = fields.get("opens"), fields.get("closes")
     if not (isinstance(hex_id, str) and _ID.fullmatch(hex_id)):
         raise _strange(to)
-    if not (isinstance(title, str) and codec.readable(title) and len(title) <= MOST_TITLE):
+    if not (isinstance(title, str) and codec.readable(title) and len(title) <= MAX_TITLE):
         raise _strange(to)
     if type(opens) is not int or type(closes) is not int or not -(2**40) < opens < closes < 2**40:
         raise _strange(to)

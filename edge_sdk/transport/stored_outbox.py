@@ -18,8 +18,8 @@ from typing import TypeAlias
 from edge_sdk.errors import OutboxFull
 from edge_sdk.store.sqlite import Store
 
-MOST_ENVELOPES = 200
-MOST_WAITING_BYTES = 256 * 1024
+MAX_ENVELOPES = 200
+MAX_WAITING_BYTES = 256 * 1024
 """Limits of the outbox, over all campaigns; also the limits of one upload."""
 
 SealedEnvelope: TypeAlias = bytes
@@ -128,10 +128,10 @@ class StoredOutbox:
             OutboxFull
         """
         count, total = self._size_now()
-        if count + 1 > MOST_ENVELOPES or total + size > MOST_WAITING_BYTES:
+        if count + 1 > MAX_ENVELOPES or total + size > MAX_WAITING_BYTES:
             raise OutboxFull(
-                f"{count} envelopes with {total} bytes in all wait to be sent, and the limit is {MOST_ENVELOPES} "
-                f"envelopes with {MOST_WAITING_BYTES} bytes: nothing was drawn or charged; send or export them first"
+                f"{count} envelopes with {total} bytes in all wait to be sent, and the limit is {MAX_ENVELOPES} "
+                f"envelopes with {MAX_WAITING_BYTES} bytes: nothing was drawn or charged; send or export them first"
             )
 
     def enqueue(self, number: int, envelope: SealedEnvelope) -> None:
@@ -163,7 +163,7 @@ class StoredOutbox:
         self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", number, code)
         self.restart_upload(number)
 
-    def envelopes(self, number: int, limit: int = MOST_ENVELOPES) -> list[SealedEnvelope]:
+    def envelopes(self, number: int, limit: int = MAX_ENVELOPES) -> list[SealedEnvelope]:
         """Return the first ``limit`` waiting envelopes of a campaign, in order."""
         query = "SELECT envelope FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
         rows = self.store.rows(query, number, limit)
@@ -276,7 +276,7 @@ class StoredOutbox:
     def upload(self, number: int) -> Upload | None:
         """Return the upload that was begun, or else an upload of all waiting envelopes; None if no envelope waits."""
         row = self.store.row("SELECT envelopes, failures, next_attempt, trouble FROM upload WHERE campaign = ?", number)
-        count, failures, next_attempt, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
+        count, failures, next_attempt, trouble = row or (MAX_ENVELOPES, 0, 0, Trouble.NONE)
         envelopes = self.envelopes(number, count)
         if not envelopes:
             return None

@@ -30,11 +30,11 @@ from edge_sdk.transport.address import Address, address
 from edge_sdk.transport.exchange import Opener, ask, connect
 from edge_sdk.transport.stored_outbox import Randomness, StoredOutbox, Trouble, Upload, UploadDestination
 
-FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
+FIRST_SECONDS, MAX_SECONDS = 60, 24 * 3600
 """Maximum of the first delay, and of every delay."""
 
 JITTER_BYTES = 8
-MOST_RESPONSE_BYTES = 4096
+MAX_RESPONSE_BYTES = 4096
 BATCH = "application/octet-stream"
 CODE = "Halftruth-Code"
 """The header that carries a code (SPEC 9.1)."""
@@ -229,7 +229,7 @@ def _due(upload: Upload, now: float) -> bool:
 
     A time that is further away than the longest delay was set while the clock was ahead, and is ignored.
     """
-    return not upload.trouble.permanent and not now < upload.next_attempt <= now + MOST_SECONDS + 1
+    return not upload.trouble.permanent and not now < upload.next_attempt <= now + MAX_SECONDS + 1
 
 
 def _put_off(upload: Upload) -> Attempt:
@@ -256,7 +256,7 @@ def delay(failures: int, urandom: Randomness) -> int:
     The probability of each second differs from the uniform one by less than 2^-47. ``JITTER_BYTES`` bytes are always
     drawn.
     """
-    window = min(MOST_SECONDS, FIRST_SECONDS << min(failures, MOST_SECONDS.bit_length()))
+    window = min(MAX_SECONDS, FIRST_SECONDS << min(failures, MAX_SECONDS.bit_length()))
     return int.from_bytes(urandom(JITTER_BYTES), "big") * (window + 1) >> 8 * JITTER_BYTES
 
 
@@ -271,7 +271,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     """
     headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
-        response, content = ask(to, opener, upload.body, headers, MOST_RESPONSE_BYTES)
+        response, content = ask(to, opener, upload.body, headers, MAX_RESPONSE_BYTES)
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise _Failed(f"no response from {to.host}: {_why(error)}") from None
@@ -320,9 +320,9 @@ def retry_after(header: str | None, now: float) -> int:
     """Return the delay in seconds of a Retry-After header, a number or a date; at most 24 hours, 0 if it is invalid."""
     text = (header or "").strip()
     if text.isascii() and text.isdigit():
-        return int(text) if len(text) <= len(str(MOST_SECONDS)) and int(text) < MOST_SECONDS else MOST_SECONDS
+        return int(text) if len(text) <= len(str(MAX_SECONDS)) and int(text) < MAX_SECONDS else MAX_SECONDS
     try:
         seconds = email.utils.parsedate_to_datetime(text).timestamp() - now
     except (ValueError, TypeError, OverflowError):
         return 0
-    return math.ceil(min(max(seconds, 0), MOST_SECONDS))
+    return math.ceil(min(max(seconds, 0), MAX_SECONDS))

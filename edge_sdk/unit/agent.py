@@ -46,7 +46,7 @@ CLOCK_SECONDS = 5
 """Seconds between two checks of a clock that is not set yet."""
 OPENING_SECONDS = 60
 """Seconds between two checks before the campaign opens."""
-MOST_PAUSE = 3600
+MAX_PAUSE = 3600
 """Longest sleep in seconds, so that a change of the clock is noticed."""
 SEND_SECONDS = 600
 """Seconds after which the unit's next step stops an upload."""
@@ -139,7 +139,7 @@ class Unit:
         """Do all work that is due now.
 
         Returns:
-            Seconds until the next step is due, at most ``MOST_PAUSE``; None when the campaign was forgotten, or when it
+            Seconds until the next step is due, at most ``MAX_PAUSE``; None when the campaign was forgotten, or when it
             is over and no envelope with a destination waits. With ``follow``, a unit with a destination asks for the
             next campaign instead of ending.
         Raises:
@@ -235,7 +235,7 @@ class Unit:
                     "sending",
                     f"the study was not asked for its next campaign: {error.strerror or type(error).__name__}",
                 )
-        return max(0.0, min(self._now + MOST_PAUSE, self._next_interval) - self._clock())
+        return max(0.0, min(self._now + MAX_PAUSE, self._next_interval) - self._clock())
 
     def _direct(self, addresses: Sequence[str]) -> None:
         """Store the configured address, if the campaign names none.
@@ -394,7 +394,7 @@ class Unit:
 
     def _moments(self, campaign: Campaign) -> list[float]:
         """Return the next times, in UTC seconds, of a reading, a bundle, an upload and the end of the longest pause."""
-        moments = [self._now + MOST_PAUSE]
+        moments = [self._now + MAX_PAUSE]
         if self._now < self._closes(campaign):
             period, into = divmod(int(self._now) - campaign.opens, campaign.period_seconds)
             begins, slot = campaign.opens + period * campaign.period_seconds, into // self._every + 1

@@ -41,9 +41,9 @@ from protocol import exact
 from protocol.errors import HalftruthError
 from protocol.spelling import suggestion
 
-MOST_SECONDS = 2**31
+MAX_SECONDS = 2**31
 """The longest time between two readings or two uploads: 68 years."""
-MOST_TIMEOUT = 3600
+MAX_TIMEOUT = 3600
 """Seconds."""
 DEFAULT_TIMEOUT, DEFAULT_SEND = 10, 3600
 """Seconds."""
@@ -267,7 +267,7 @@ def _configuration(file: Path, top: _ConfigTable) -> Configuration:
             "must be true: read the terms (--check) and agree here, because a unit cannot ask a person",
         )
     every = schedule.whole_number(
-        "every", 1, MOST_SECONDS, "must be a whole number of seconds between two readings, at least 1"
+        "every", 1, MAX_SECONDS, "must be a whole number of seconds between two readings, at least 1"
     )
     schedule.close("every")
     url, export, send_every = _send(send)
@@ -291,7 +291,7 @@ def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
     url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
     export = table.text("export", "must be the folder that files for the study are written to, a path")
     every = table.whole_number(
-        "every", 1, MOST_SECONDS, "must be a whole number of seconds between two uploads, at least 1"
+        "every", 1, MAX_SECONDS, "must be a whole number of seconds between two uploads, at least 1"
     )
     table.close("url, export, every")
     if url is not None and export is not None:
@@ -348,7 +348,7 @@ def _source(table: _ConfigTable, folder: Path) -> Source:
     command = table.texts("command", "must be a list of texts: a program, then its arguments")
     file = table.text("file", "must be the file whose last line is read, a path")
     stdin = table.boolean("stdin", "must be true or false")
-    timeout = table.number("timeout", f"must be a number of seconds above 0, at most {MOST_TIMEOUT}")
+    timeout = table.number("timeout", f"must be a number of seconds above 0, at most {MAX_TIMEOUT}")
     field = table.pick("field")
     separator = table.text("separator", "must be the text between two words of a line; leave it out for blanks")
     scale = table.number("scale", "must be the factor for a number: a finite number, not 0")
@@ -362,8 +362,8 @@ def _source(table: _ConfigTable, folder: Path) -> Source:
         )
     if timeout is not None and file is not None:
         raise table.wrong("timeout", "is given for a file, which has no timeout: leave it out")
-    if timeout is not None and not 0 < timeout <= MOST_TIMEOUT:
-        raise table.wrong("timeout", f"must be a number of seconds above 0, at most {MOST_TIMEOUT}", timeout)
+    if timeout is not None and not 0 < timeout <= MAX_TIMEOUT:
+        raise table.wrong("timeout", f"must be a number of seconds above 0, at most {MAX_TIMEOUT}", timeout)
     if field is not None and (isinstance(field, bool) or not isinstance(field, int | str) or field == ""):
         raise table.wrong(
             "field", "must be a whole number (a word of the line, from 0) or a text (names in a JSON value)", field

@@ -33,7 +33,7 @@ SHOWN = (
 """The fields of the terms that are shown to an owner who agrees for a unit."""
 
 NOT_NOW = "standard input, not read now"
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 """Maximum number of characters of a reading that are printed."""
 
 
@@ -89,14 +89,14 @@ def plan(configuration: Configuration) -> dict[str, object]:
         ConfigurationRefused, BadData, AddressRefused, OSError
         BudgetRefused: the caps leave no room for the campaign, even in a new store.
     """
-    from edge_sdk.budget.policy import MOST_NATS, BudgetPolicy
+    from edge_sdk.budget.policy import MAX_NATS, BudgetPolicy
     from edge_sdk.store.sqlite import DATABASE_FILE, MEMORY
 
     # A dry run opens no store, so the remaining budget of an existing one is not checked.
     exists = (configuration.store / DATABASE_FILE).exists()
     if configuration.url is not None:
         _require_address(configuration.url)
-    with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MOST_NATS), clock=lambda: 0) as device:
+    with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MAX_NATS), clock=lambda: 0) as device:
         terms = device.join(campaign_file(configuration.campaign), configuration.url)
         if not exists:
             device.lower_caps(configuration.budget)
@@ -152,7 +152,7 @@ def _tried_of_form(question: SourcedQuestion) -> dict[str, object]:
         return {**row, "reading": NOT_NOW, "answer": "not known now"}
     text, reason = _read(question)
     answer = None if reason else question.answer(text)
-    shown = text[:MOST_SHOWN] if text.isprintable() else ascii(text[:MOST_SHOWN])
+    shown = text[:MAX_SHOWN] if text.isprintable() else ascii(text[:MAX_SHOWN])
     used_answer = question.instead if answer is None else answer
     if used_answer is None:
         result = f"no answer in this slot: {reason or NOTHING}"

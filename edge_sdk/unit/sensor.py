@@ -27,7 +27,7 @@ from protocol.errors import NotInDomain
 if TYPE_CHECKING:
     from protocol.domain import Answer, Domain, Grid, Number
 
-MOST_PRINTED_BYTES = 64 * 1024
+MAX_PRINTED_BYTES = 64 * 1024
 """Limit in bytes: a program's output must be shorter, a line of standard input may not be longer, and at most this many
 bytes of a file are read."""
 
@@ -84,10 +84,10 @@ class Child:
 
     def read(self) -> bool:
         """Read the available output; return False at its end, or once ``printed`` has at least
-        ``MOST_PRINTED_BYTES``."""
+        ``MAX_PRINTED_BYTES``."""
         try:
-            while len(self.printed) < MOST_PRINTED_BYTES:
-                chunk = os.read(self._reading, MOST_PRINTED_BYTES)
+            while len(self.printed) < MAX_PRINTED_BYTES:
+                chunk = os.read(self._reading, MAX_PRINTED_BYTES)
                 if not chunk:
                     return False
                 self.printed += chunk
@@ -155,10 +155,10 @@ class Reader:
                 child.end()
                 raise Stopped
             more = not ready or child.read()
-        full = len(child.printed) >= MOST_PRINTED_BYTES
+        full = len(child.printed) >= MAX_PRINTED_BYTES
         code = child.end(0 if more or full else over)
         if full:
-            return "", f"the source printed {MOST_PRINTED_BYTES:,} bytes or more"
+            return "", f"the source printed {MAX_PRINTED_BYTES:,} bytes or more"
         if more:
             return "", f"the source gave nothing within {in_seconds(timeout)}"
         if code:
@@ -178,13 +178,13 @@ class Reader:
                 raise Stopped
             if STDIN not in ready:
                 return "", f"the source gave nothing within {in_seconds(timeout)}"
-            chunk = os.read(STDIN, MOST_PRINTED_BYTES)
+            chunk = os.read(STDIN, MAX_PRINTED_BYTES)
             self.ended = not chunk
             self._buffer += chunk
             if self._inside_long_line:
                 _, end, self._buffer = self._buffer.partition(b"\n")
                 self._inside_long_line = not end
-            if len(self._buffer) > MOST_PRINTED_BYTES and b"\n" not in self._buffer:
+            if len(self._buffer) > MAX_PRINTED_BYTES and b"\n" not in self._buffer:
                 self._buffer, self._inside_long_line = b"", True
                 return "", NOTHING
         line, _, self._buffer = self._buffer.partition(b"\n")
@@ -192,7 +192,7 @@ class Reader:
 
 
 def _end_of(path: Path) -> str:
-    """Return at most the last ``MOST_PRINTED_BYTES`` of a file; the first ones if the system does not report its size.
+    """Return at most the last ``MAX_PRINTED_BYTES`` of a file; the first ones if the system does not report its size.
 
     A pipe without a writer counts as empty and does not block.
     """
@@ -200,9 +200,9 @@ def _end_of(path: Path) -> str:
     try:
         size = os.fstat(descriptor).st_size
         # Files below /proc and /sys report a size of 0.
-        if size > MOST_PRINTED_BYTES:
-            os.lseek(descriptor, size - MOST_PRINTED_BYTES, os.SEEK_SET)
-        return os.read(descriptor, MOST_PRINTED_BYTES).decode(errors="replace")
+        if size > MAX_PRINTED_BYTES:
+            os.lseek(descriptor, size - MAX_PRINTED_BYTES, os.SEEK_SET)
+        return os.read(descriptor, MAX_PRINTED_BYTES).decode(errors="replace")
     finally:
         os.close(descriptor)
 

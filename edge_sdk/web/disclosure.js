@@ -12,7 +12,7 @@ import { expAbove } from "./promise.js";
 /** @typedef {import("./exact.js").Fraction} Fraction */
 
 /** Maximum number of cells of a channel whose exact disclosure is computed. */
-const MOST_CELLS = 2 ** 16;
+const MAX_CELLS = 2 ** 16;
 
 /**
  * The probabilities that show the possible disclosure of an answer. A report fits an answer if no other report is more
@@ -49,7 +49,7 @@ export function revealed(channel, level, counts, x) {
   const weights = Array.from({ length: channel.inputs }, (_, input) => 1n + BigInt(counts.get(input) ?? 0));
   const whole = total(weights);
   const inputs = x === null ? [...weights.keys()] : [x];
-  const small = !channel.unary && channel.inputs * channel.outputs <= MOST_CELLS;
+  const small = !channel.unary && channel.inputs * channel.outputs <= MAX_CELLS;
   // The prior times the ratio by which the own bit of an input changes its odds; only a unary channel has bits.
   const odds = (/** @type {number} */ input) => {
     const [n, d] = channel.unary ? channel.fits(input) : [1n, 1n];

@@ -12,8 +12,8 @@ import { OutboxFull } from "./errors.js";
 /** @typedef {import("./store.js").State} State */
 
 /** The limits of the outbox, over all campaigns; a study accepts as much in one upload. */
-const MOST_ENVELOPES = 200;
-const MOST_BYTES = 256 * 1024;
+const MAX_ENVELOPES = 200;
+const MAX_BYTES = 256 * 1024;
 
 /** The total length of envelopes in bytes. @param {Uint8Array[]} envelopes */
 export const sizeOf = (envelopes) => envelopes.reduce((sum, { length }) => sum + length, 0);
@@ -25,10 +25,10 @@ export const sizeOf = (envelopes) => envelopes.reduce((sum, { length }) => sum +
  */
 export function requireSpace(state, size) {
   const waiting = [...state.campaigns.values()].flatMap(({ outbox }) => outbox);
-  if (waiting.length + 1 > MOST_ENVELOPES || sizeOf(waiting) + size > MOST_BYTES)
+  if (waiting.length + 1 > MAX_ENVELOPES || sizeOf(waiting) + size > MAX_BYTES)
     throw new OutboxFull(
-      `${waiting.length} envelopes with ${sizeOf(waiting)} bytes in all wait to be sent, and the limit is ${MOST_ENVELOPES} envelopes with ` +
-        `${MOST_BYTES} bytes: nothing was drawn or charged; send them first`,
+      `${waiting.length} envelopes with ${sizeOf(waiting)} bytes in all wait to be sent, and the limit is ${MAX_ENVELOPES} envelopes with ` +
+        `${MAX_BYTES} bytes: nothing was drawn or charged; send them first`,
     );
 }
 

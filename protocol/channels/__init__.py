@@ -31,7 +31,7 @@ from protocol.channels.response.channel import RandomizedResponse
 from protocol.channels.sets.audit import SubsetStructure, TriplesStructure
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.sets.triples import Triples
-from protocol.channels.structure import MOST_ENUMERATED, Structure
+from protocol.channels.structure import MAX_ENUMERATED, Structure
 from protocol.channels.table.channel import Table
 from protocol.channels.wave.audit import WaveStructure
 from protocol.channels.wave.channel import Wave
@@ -58,7 +58,7 @@ class Family:
     make_structure: Callable[[Any, int], Structure]
 
 
-def structure_of(channel: Channel, max_steps: int = MOST_ENUMERATED) -> Structure:
+def structure_of(channel: Channel, max_steps: int = MAX_ENUMERATED) -> Structure:
     """Return the audit structure of a channel, made by its family.
 
     Args:

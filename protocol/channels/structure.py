@@ -19,7 +19,7 @@ from typing import TypeAlias
 from protocol.channels.channel import Channel
 from protocol.errors import HalftruthError
 
-MOST_ENUMERATED = 2**21
+MAX_ENUMERATED = 2**21
 """Default maximum of cells, or outputs of pairs, that an audit enumerates."""
 
 CELL_STEPS = 4
@@ -67,7 +67,7 @@ class Structure:
         max_steps: maximum number of steps; a method that needs more raises ``TooLarge``.
     """
 
-    def __init__(self, channel: Channel, max_steps: int = MOST_ENUMERATED) -> None:
+    def __init__(self, channel: Channel, max_steps: int = MAX_ENUMERATED) -> None:
         self.channel = channel
         self.max_steps = max_steps
 

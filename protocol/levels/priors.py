@@ -14,7 +14,7 @@ from fractions import Fraction
 from protocol import exact
 from protocol.channels.channel import Loss
 from protocol.channels.structure import Structure, TooLarge
-from protocol.effort import MOST_HELD, MOST_STEPS
+from protocol.effort import MAX_HELD, MAX_STEPS
 from protocol.levels.level import Delta, Level
 
 
@@ -35,7 +35,7 @@ def lip(structure: Structure, prior: Sequence[int]) -> Level:
             worst = _worse(worst, column.y, total * max(weights), mean, mean, total * min(weights))
     except TooLarge:
         channel = structure.channel
-        if channel.prior_steps > MOST_STEPS or channel.numbers_held > MOST_HELD:
+        if channel.prior_steps > MAX_STEPS or channel.numbers_held > MAX_HELD:
             raise
         worst = channel.loss_against_prior(prior)  # some families have a closed form
     return _level(worst)

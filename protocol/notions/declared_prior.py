@@ -24,7 +24,7 @@ from protocol.notions.information import Lip
 from protocol.notions.notion import Certificate, Notion, certify, require_level
 from protocol.notions.pairwise import Ldp
 
-MOST_OUTPUTS = 4
+MAX_OUTPUTS = 4
 """Maximum ratio of outputs to inputs of an offered channel, because each device compares every cell."""
 
 
@@ -104,10 +104,10 @@ class DeclaredPrior(Notion):
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel == self.response:
             return Lip(self.level, self.uniform).audit(channel)
-        if channel.unary or not self.size <= channel.outputs <= MOST_OUTPUTS * self.size:
+        if channel.unary or not self.size <= channel.outputs <= MAX_OUTPUTS * self.size:
             raise Uncertified(
                 "the channel for declared priors must be the rule's response for the uniform prior, or an LDP "
-                f"channel with {self.size} to {MOST_OUTPUTS * self.size} outputs that are not bit vectors"
+                f"channel with {self.size} to {MAX_OUTPUTS * self.size} outputs that are not bit vectors"
             )
         return Ldp(self.level).audit(channel)
 

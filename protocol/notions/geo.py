@@ -26,7 +26,7 @@ Axis: TypeAlias = tuple[tuple[int, int], ...]
 """(gap, number of repetitions) between neighbouring coordinates, in order; neighbouring entries differ in the gap."""
 
 MAX_EXTENT = 2**62
-MOST_CELLS = 2**21
+MAX_CELLS = 2**21
 """Maximum of pairs of inputs times outputs for an audit pair by pair."""
 
 WEIGHT_STEPS = 32
@@ -142,7 +142,7 @@ class Geo(Pairwise):
             return steps + channel.shift_steps
         pairs, weights = channel.inputs**2, channel.inputs * channel.outputs
         by_pair = pairs * (channel.outputs + 16) + WEIGHT_STEPS * weights
-        return steps + (by_pair if pairs * channel.outputs <= MOST_CELLS else 0)
+        return steps + (by_pair if pairs * channel.outputs <= MAX_CELLS else 0)
 
     def _on_lattice(self, channel: Channel) -> TypeGuard[Noise]:
         return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
@@ -152,7 +152,7 @@ class Geo(Pairwise):
         pairs, and the worst pair.
 
         Noise on the same lattice is audited shift by shift (SPEC 6.4). Other channels are audited pair by pair if the
-        number of pairs times outputs is at most ``MOST_CELLS``. In a larger channel, the worst ratio must satisfy the
+        number of pairs times outputs is at most ``MAX_CELLS``. In a larger channel, the worst ratio must satisfy the
         bound of the nearest pair, which is stricter.
 
         Raises:
@@ -185,7 +185,7 @@ class Geo(Pairwise):
             down, across = _nearest(_coordinates(self.down)), _nearest(_coordinates(self.across))
             for rows, columns, loss in channel.losses_by_shift():
                 yield loss, down[abs(rows)] ** 2 + across[abs(columns)] ** 2
-        elif channel.inputs**2 * channel.outputs <= MOST_CELLS:
+        elif channel.inputs**2 * channel.outputs <= MAX_CELLS:
             yield from self._losses_by_pair(channel)
         else:
             yield worst, self.smallest_gap**2

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from protocol import codec, exact
 from protocol.channels import Channel, Loss
-from protocol.effort import MOST_HELD, MOST_STEPS
+from protocol.effort import MAX_HELD, MAX_STEPS
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.notion import Certificate, Notion, require_level, worst_pair
 
@@ -67,17 +67,17 @@ class Lip(Notion):
 
     def certificate_steps(self, channel: Channel) -> int:
         steps = super().certificate_steps(channel)
-        return self.ldp_steps(channel) if steps > MOST_STEPS and self._follows_from_ldp(channel) else steps
+        return self.ldp_steps(channel) if steps > MAX_STEPS and self._follows_from_ldp(channel) else steps
 
     def _follows_from_ldp(self, channel: Channel) -> bool:
         """Return whether an affordable audit proves LDP at the level, which implies LIP under every prior."""
-        if self.ldp_steps(channel) > MOST_STEPS or channel.numbers_held > MOST_HELD:
+        if self.ldp_steps(channel) > MAX_STEPS or channel.numbers_held > MAX_HELD:
             return False
         loss = worst_pair(channel)
         return exact.satisfies(loss.numerator, loss.denominator, self.level)
 
     def certificate(self, channel: Channel) -> Certificate:
-        if super().certificate_steps(channel) <= MOST_STEPS:
+        if super().certificate_steps(channel) <= MAX_STEPS:
             return super().certificate(channel)
         # The channel is too large for an audit under the prior, but LDP at the level implies the notion (SPEC 6.3).
         loss = worst_pair(channel)
@@ -94,7 +94,7 @@ class Lip(Notion):
             return 0
         from protocol import levels
 
-        return levels.structure_of(channel, MOST_STEPS).worst_column_steps
+        return levels.structure_of(channel, MAX_STEPS).worst_column_steps
 
     def ball_level(self, channel: Channel) -> int | None:
         if not self.radius:
@@ -102,7 +102,7 @@ class Lip(Notion):
         from protocol import levels  # imported here because only campaigns with a radius need it
 
         # Device and aggregator have the same limit of steps, so that they certify the same campaigns.
-        structure = levels.structure_of(channel, MOST_STEPS)
+        structure = levels.structure_of(channel, MAX_STEPS)
         try:
             level = levels.lip_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
         except levels.TooLarge as error:

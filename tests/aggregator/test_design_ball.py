@@ -125,7 +125,7 @@ def test_a_search_comes_close_to_all_staircases(monkeypatch):
         distribution = np.array(zipf(size, power)) / sum(zipf(size, power))
         listed = searched(distribution, math.exp(eps), radius)
         with monkeypatch.context() as patched:
-            patched.setattr(ball, "MOST_LISTED", 1)
+            patched.setattr(ball, "MAX_LISTED", 1)
             found = searched(distribution, math.exp(eps), radius)
         flat = 1 - float((distribution**2).sum())
         assert 0.98 <= (flat - found) / (flat - listed) <= 1 + 1e-5

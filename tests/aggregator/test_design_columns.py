@@ -12,7 +12,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.recipe import lip_response
 from aggregator.families.table import column_generation
 from aggregator.families.table.column_generation import Coordinates, best_mixture, plain_mixture
-from aggregator.families.table.prior_table import MOST_ERROR, estimable_table, optimal_table
+from aggregator.families.table.prior_table import MAX_ERROR, estimable_table, optimal_table
 from aggregator.planner.choice import chosen
 from protocol.channels import Table
 from protocol.domain import Values
@@ -152,7 +152,7 @@ def test_lip_takes_an_unbiased_estimate_at_a_cost_of_a_hundredth(size, nats, see
     question = PlannedQuestion(Values(tuple(f"v{x}" for x in range(size))), Lip(round(nats * NANONATS), prior))
     table, best = estimable_table(prior, question.notion.level), optimal_table(prior, question.notion.level)
     certify(table, question.notion)
-    assert lip_mse(table, prior) <= MOST_ERROR * lip_mse(best, prior) + 1e-4
+    assert lip_mse(table, prior) <= MAX_ERROR * lip_mse(best, prior) + 1e-4
     assert np.isfinite(expected_mse(table))
     _, channel = chosen("lip", question)
     assert np.isfinite(expected_mse(channel))

@@ -64,7 +64,7 @@ def test_noise_too_smooth_to_invert_is_refused():
 
 def test_a_large_lattice_is_not_inverted(monkeypatch):
     """A lattice too large to invert is refused with the largest number of points; its forward pass works."""
-    monkeypatch.setattr("aggregator.families.noise.decoder.MOST_INVERTED", 8)
+    monkeypatch.setattr("aggregator.families.noise.decoder.MAX_INVERTED", 8)
     decoder = NoiseDecoder(discrete_laplace(9, NANONATS))
     with pytest.raises(NotInvertible, match=r"at most 8\. Use method 'em'"):
         decoder.adjoint(np.zeros(9))

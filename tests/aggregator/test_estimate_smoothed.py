@@ -159,7 +159,7 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
     p /= p.sum()
     distribution = decoder.forward(p)
     on = MergedReports.of(decoder, np.random.default_rng(1).multinomial(10**6, distribution / distribution.sum()))
-    assert on.blocks == merged.MOST_BLOCKS
+    assert on.blocks == merged.MAX_BLOCKS
     found = on.of_numbers(smoothed.smoothed(on))
     assert found.shape == (k,)
     assert np.abs(np.cumsum(found - p)).sum() / (k - 1) < 0.006

@@ -34,7 +34,7 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import verifier
 from aggregator.receive import inbox
 from aggregator.receive import server as server_module
-from aggregator.receive.acknowledgements import MOST_QUERY_REPORTS, CountedQuery, parse_upload
+from aggregator.receive.acknowledgements import MAX_QUERY_REPORTS, CountedQuery, parse_upload
 from aggregator.receive.app import application
 from aggregator.receive.limits import CLIENTS, Limits
 from aggregator.receive.output_hashes import CountedHashes, numbers, output_hashes
@@ -627,11 +627,11 @@ def test_campaigns_are_fetched_as_they_were_signed(study):
 def test_a_query_for_too_many_reports_is_refused(study):
     """A query for more reports than the limit is refused."""
     with served(study) as address:
-        status, answer = post(address, report(1, OPEN) * (MOST_QUERY_REPORTS + 1), "/v1/counted")
+        status, answer = post(address, report(1, OPEN) * (MAX_QUERY_REPORTS + 1), "/v1/counted")
         assert (status, answer["stage"]) == (413, "size")
-        assert post(address, report(1, OPEN) * MOST_QUERY_REPORTS, "/v1/counted") == (
+        assert post(address, report(1, OPEN) * MAX_QUERY_REPORTS, "/v1/counted") == (
             200,
-            {"counted": [False] * MOST_QUERY_REPORTS},
+            {"counted": [False] * MAX_QUERY_REPORTS},
         )
 
 

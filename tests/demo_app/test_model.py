@@ -20,7 +20,7 @@ import protocol.errors
 from demo_app import error_messages, texts
 from demo_app.content.answer import Review
 from demo_app.content.campaign import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
-from demo_app.content.declaration import MOST_TYPED, shares_of, weights_of
+from demo_app.content.declaration import MAX_TYPED, shares_of, weights_of
 from demo_app.error_messages import KEYS, NotAFile, NotTrusted, detail_after, message_of
 from demo_app.model import Model
 from demo_app.screens.spelling import answered, form_text, spelled
@@ -595,11 +595,11 @@ def test_typed_shares_are_weights_or_refused(typed, wrong, each):
 
 
 def test_the_largest_typed_prior_can_be_declared():
-    """A prior of ``MOST_TYPED`` answers can be declared if no probability, one, or all but one are left empty."""
-    for free in (0, 1, MOST_TYPED - 1):
-        typed = {str(place): "" if place < free else "0.01" for place in range(MOST_TYPED)}
+    """A prior of ``MAX_TYPED`` answers can be declared if no probability, one, or all but one are left empty."""
+    for free in (0, 1, MAX_TYPED - 1):
+        typed = {str(place): "" if place < free else "0.01" for place in range(MAX_TYPED)}
         if not free:
-            typed["0"] = str((10_000 - (MOST_TYPED - 1)) / 100)
+            typed["0"] = str((10_000 - (MAX_TYPED - 1)) / 100)
         personal.require_declared(personal.canonical_prior(list(weights_of(typed).values())))
 
 

@@ -2,7 +2,7 @@
 
 A child process answers new values in a loop, or collects and bundles them, and dies; then the store is opened again.
 One child in ``OUTSIDE`` is killed by a signal from outside after a random delay. The others kill themselves just
-before an SQL statement: ``FULL`` runs have one child for each of the first ``MOST_STATEMENTS`` statements of answering,
+before an SQL statement: ``FULL`` runs have one child for each of the first ``MAX_STATEMENTS`` statements of answering,
 and one for each of collecting. Run in a separate process, because it forks: ``python -m tests.edge_sdk.crash_run RUNS
 SEED DIR``. Prints JSON.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.campaigns.joined import Joined
-from edge_sdk.transport.stored_outbox import MOST_ENVELOPES
+from edge_sdk.transport.stored_outbox import MAX_ENVELOPES
 from protocol import envelope
 from protocol.domain import Grid
 from protocol.envelope import Kind
@@ -30,10 +30,10 @@ from tests.edge_sdk.killed import die_before, run_killed
 
 DOMAIN = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
 PERIOD = 60
-MOST_ANSWERS = 12
-MOST_STATEMENTS = 120
+MAX_ANSWERS = 12
+MAX_STATEMENTS = 120
 OUTSIDE = 5
-FULL = 2 * MOST_STATEMENTS * OUTSIDE // (OUTSIDE - 1)
+FULL = 2 * MAX_STATEMENTS * OUTSIDE // (OUTSIDE - 1)
 BUNDLED = 5
 """Readings that a child collects before it bundles them."""
 
@@ -47,7 +47,7 @@ def answer_until_killed(
         # The audit happens before the fork, so that a thousand children need not repeat it.
         device.records.campaigns.keep_open(joined)
         die_before(device._store, dies_at)
-        for x in range(first, first + MOST_ANSWERS):
+        for x in range(first, first + MAX_ANSWERS):
             value = device.parse(campaign_id, DOMAIN.label(x))
             if not collects:
                 os.write(pipe, device.answer(campaign_id, value).envelope)
@@ -79,7 +79,7 @@ def filled(item: envelope.Envelope) -> list[tuple[int, int]]:
 def run(runs: int, seed: int, place: Path) -> dict[str, int]:
     """Run all children; return the numbers of sent, charged and queued outputs, and the numbers of faults."""
     dice = random.Random(seed)
-    data = campaign("Where", DOMAIN, periods=runs + 1, period_seconds=PERIOD, answers=MOST_ANSWERS)
+    data = campaign("Where", DOMAIN, periods=runs + 1, period_seconds=PERIOD, answers=MAX_ANSWERS)
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=10**6), clock=lambda: OPENS) as device:
         campaign_id = device.join(data).campaign_id
         device.consent(campaign_id)
@@ -87,7 +87,7 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
     left = charged = killed = lost = undercharged = overcharged = 0
     everything: list[envelope.Envelope] = []
     collected: list[tuple[int, int]] = []
-    deaths = [(collects, statement) for collects in (False, True) for statement in range(MOST_STATEMENTS)]
+    deaths = [(collects, statement) for collects in (False, True) for statement in range(MAX_STATEMENTS)]
     dice.shuffle(deaths)
     own_hand = cycle(deaths)
     for turn in range(runs):
@@ -100,8 +100,8 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         collected += kept
         with Device.open(place, clock=lambda: OPENS) as device:
             before, charged = charged, round(device.budget.spent)
-            queued = device._store.rows("SELECT envelope FROM outbox ORDER BY number DESC LIMIT ?", 2 * MOST_ANSWERS)
-            if len(device.outbox) > MOST_ENVELOPES - 2 * MOST_ANSWERS:
+            queued = device._store.rows("SELECT envelope FROM outbox ORDER BY number DESC LIMIT ?", 2 * MAX_ANSWERS)
+            if len(device.outbox) > MAX_ENVELOPES - 2 * MAX_ANSWERS:
                 everything += exported(device, place.with_name(f"{turn}.htr"))
         left += len(fresh) + len(kept)
         lost += sum(not any(item.signature in row for (row,) in queued) for item in fresh)

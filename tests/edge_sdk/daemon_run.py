@@ -33,9 +33,9 @@ from tests.edge_sdk.killed import die_before, run_killed
 EDGES = tuple(range(64))
 READINGS, EVERY = 5, 10
 PERIOD = READINGS * EVERY
-MOST_STATEMENTS = 300
-MOST_STEPS = 80
-"""The largest number of steps of a child: enough to reach ``MOST_STATEMENTS``, and few enough that the campaign
+MAX_STATEMENTS = 300
+MAX_STEPS = 80
+"""The largest number of steps of a child: enough to reach ``MAX_STATEMENTS``, and few enough that the campaign
 outlasts all children."""
 CONFIGURATION = """
 store = "store"
@@ -63,7 +63,7 @@ def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int)
     reading = load(folder / "unit.toml"), lambda name, timeout: (str(dice.choice(EDGES)), "")
     with contextlib.closing(Unit(*reading, silent, clock=lambda: now[0])) as unit:
         die_before(unit._device._store, dies_at)
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             pause = unit.step()
             os.write(pipe, b"%d " % int(now[0]))
             if pause is None:
@@ -86,7 +86,7 @@ def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
     now, killed = float(OPENS), 0
     reported: set[tuple[int, int]] = set()
     for turn in range(runs):
-        dies_at = dice.randrange(MOST_STATEMENTS) if turn % 2 else None
+        dies_at = dice.randrange(MAX_STATEMENTS) if turn % 2 else None
         died, steps = run_killed(partial(live, folder, turn, now, dies_at), 0.02 if dies_at is None else None, dice)
         killed += died
         times = [int(step) for step in steps.split()]

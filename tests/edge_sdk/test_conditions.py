@@ -113,11 +113,11 @@ def few_envelopes(most):
     """Limit the outbox to ``most`` envelopes, so that a short list of operations fills it."""
     from edge_sdk.transport import stored_outbox
 
-    before, stored_outbox.MOST_ENVELOPES = stored_outbox.MOST_ENVELOPES, most
+    before, stored_outbox.MAX_ENVELOPES = stored_outbox.MAX_ENVELOPES, most
     try:
         yield
     finally:
-        stored_outbox.MOST_ENVELOPES = before
+        stored_outbox.MAX_ENVELOPES = before
 
 
 @contextlib.contextmanager

@@ -30,10 +30,10 @@ from edge_sdk.__main__ import main
 from edge_sdk.errors import BudgetRefused, ConsentMissing
 from edge_sdk.timestamps import moment
 from edge_sdk.unit import sensor as sources
-from edge_sdk.unit.agent import CLOCK_SECONDS, MOST_PAUSE, Unit
+from edge_sdk.unit.agent import CLOCK_SECONDS, MAX_PAUSE, Unit
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds, load
 from edge_sdk.unit.questions import SETTLE_SECONDS
-from edge_sdk.unit.sensor import MOST_PRINTED_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
+from edge_sdk.unit.sensor import MAX_PRINTED_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Buckets, Dates, Grid, Values
 from protocol.envelope import Kind, read_batch
@@ -126,7 +126,7 @@ class World:
             pause = self.unit.step()
             if pause is None:
                 return False
-            assert 0 <= pause <= MOST_PAUSE
+            assert 0 <= pause <= MAX_PAUSE
             self.now = min(end, self.now + max(pause, 0.001))
         return True
 
@@ -405,7 +405,7 @@ def test_a_failed_source_gives_a_reason_without_a_value(reader, tmp_path):
 def test_a_file_is_read_from_its_end(reader, tmp_path):
     """The last line of a long log is read, and so are files that the kernel generates."""
     log = tmp_path / "log"
-    log.write_text("1.5\n" * MOST_PRINTED_BYTES + "2.5\n")
+    log.write_text("1.5\n" * MAX_PRINTED_BYTES + "2.5\n")
     assert reader(file=log)() == ("2.5", "")
     assert float(reader(file=Path("/proc/loadavg"), field=0)()[0]) >= 0
 
@@ -431,7 +431,7 @@ def test_a_line_of_standard_input_that_is_too_long_gives_no_reading(reader, monk
     reading, writing = os.pipe()
     monkeypatch.setattr(sources, "STDIN", reading)
     one = reader(stdin=True, timeout=0.05)
-    writer = threading.Thread(target=os.write, args=(writing, b"7" * (2 * MOST_PRINTED_BYTES) + b"7.5\n1.5\n"))
+    writer = threading.Thread(target=os.write, args=(writing, b"7" * (2 * MAX_PRINTED_BYTES) + b"7.5\n1.5\n"))
     writer.start()
     found = [one() for _ in range(2)]
     writer.join()

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from edge_sdk.__main__ import main
-from edge_sdk.disclosure.envelopes import MOST_NAMED, output_meanings, parts, waiting_envelopes
+from edge_sdk.disclosure.envelopes import MAX_NAMED, output_meanings, parts, waiting_envelopes
 from protocol import exact
 from protocol.channels import Bits, Hadamard
 from protocol.domain import Values
@@ -180,7 +180,7 @@ def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
             rows = [[channel.weight(x, output) for output in range(channel.outputs)] for x in range(channel.inputs)]
             fits = [x for x, row in enumerate(rows) if row[y] == max(row)]
         assert (meaning.fits, meaning.size) == (len(fits), len(labels))
-        assert meaning.labels == (tuple(labels[x] for x in fits) if len(fits) <= MOST_NAMED else ())
+        assert meaning.labels == (tuple(labels[x] for x in fits) if len(fits) <= MAX_NAMED else ())
 
 
 def test_shares_are_exact_fractions(open_device):

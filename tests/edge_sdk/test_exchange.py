@@ -28,7 +28,7 @@ SLOWLY = {
 """The pieces of an endless response, by the part that never ends."""
 
 
-MOST_PIECES = 1000
+MAX_PIECES = 1000
 """The largest number of pieces that a server sends, in ten seconds or more, to a device that does not disconnect."""
 
 
@@ -67,7 +67,7 @@ def dripping(certificate: Tls) -> Iterator[Callable[[Iterator[bytes], bool], Add
                 with suppress(OSError):
                     plain, _ = server.accept()
                     with context.wrap_socket(plain, server_side=True) if secure else plain as connection:
-                        for piece in itertools.islice(pieces, MOST_PIECES):
+                        for piece in itertools.islice(pieces, MAX_PIECES):
                             connection.sendall(piece)
                             gone.wait(0.01)
 
@@ -96,7 +96,7 @@ def test_an_endless_response_ends_in_time(dripping, certificate, monkeypatch, pa
 
     with pytest.raises(TimeoutError, match=r"more than 0\.3 seconds"):
         exchange.ask(to, opener, b"body", {}, 10**6)
-    assert pieces.sent < MOST_PIECES
+    assert pieces.sent < MAX_PIECES
 
 
 def test_a_slow_connection_does_not_escape_the_time_limit(dripping, monkeypatch):
@@ -112,4 +112,4 @@ def test_a_slow_connection_does_not_escape_the_time_limit(dripping, monkeypatch)
 
     with pytest.raises(TimeoutError, match=r"more than 0\.1 seconds"):
         exchange.ask(to, lambda at: SlowConnection(at.host, at.port, timeout=30), b"body", {}, 10**6)
-    assert pieces.sent < MOST_PIECES
+    assert pieces.sent < MAX_PIECES

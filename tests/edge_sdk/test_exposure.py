@@ -134,7 +134,7 @@ def test_a_bound_from_above_is_not_below_the_exact_one(drawn) -> None:
     found = together(*drawn)
     exact_ones = [found.together, *map(found.value, range(3))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exposure, "MOST_STEPS", 0)
+        patch.setattr(exposure, "MAX_STEPS", 0)
         found = together(*drawn)
         rough_ones = [found.together, *map(found.value, range(3))]
     for rough, true in zip(rough_ones, exact_ones, strict=True):

@@ -11,20 +11,20 @@ import pytest
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
 from aggregator.study import Study
-from edge_sdk.campaigns.files import MOST_CAMPAIGN_BYTES
+from edge_sdk.campaigns.files import MAX_CAMPAIGN_BYTES
 from edge_sdk.errors import AddressRefused
 from edge_sdk.presentation import given_answers
 from edge_sdk.transport import download
 from edge_sdk.transport.download import (
-    MOST_LIST_BYTES,
-    MOST_OFFERS,
-    MOST_QUERY_REPORTS,
+    MAX_LIST_BYTES,
+    MAX_OFFERS,
+    MAX_QUERY_REPORTS,
     NoResponse,
     Offer,
     counted,
     fetch_offers,
 )
-from edge_sdk.transport.stored_outbox import MOST_WAITING_BYTES
+from edge_sdk.transport.stored_outbox import MAX_WAITING_BYTES
 from edge_sdk.transport.upload import Address
 from protocol.campaign import campaign_id
 from protocol.errors import CampaignError, HalftruthError, NotYet
@@ -91,14 +91,14 @@ def test_requests_go_to_the_documented_paths():
     network = DownloadNetwork({"counted": [True, False]})
     assert counted(URL, [b"one", b"two"], network) == [True, False]
     assert network.asked == [("POST", "/study/v1/counted", b"onetwo")]
-    network = DownloadNetwork({"counted": [True] * MOST_QUERY_REPORTS})
-    assert counted(URL, [b"r"] * 3 * MOST_QUERY_REPORTS, network) == [True] * 3 * MOST_QUERY_REPORTS
-    assert [body for _, _, body in network.asked] == [b"r" * MOST_QUERY_REPORTS] * 3
+    network = DownloadNetwork({"counted": [True] * MAX_QUERY_REPORTS})
+    assert counted(URL, [b"r"] * 3 * MAX_QUERY_REPORTS, network) == [True] * 3 * MAX_QUERY_REPORTS
+    assert [body for _, _, body in network.asked] == [b"r" * MAX_QUERY_REPORTS] * 3
     silent = DownloadNetwork()
     assert counted(URL, [], silent) == []
     assert silent.asked == []
     with pytest.raises(ValueError, match="at most"):
-        counted(URL, [bytes(MOST_WAITING_BYTES), b"x"], silent)
+        counted(URL, [bytes(MAX_WAITING_BYTES), b"x"], silent)
     assert silent.asked == []
 
 
@@ -124,7 +124,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
     with pytest.raises(CampaignError, match="other bytes"):
         download.fetch_campaign(URL, campaign_id(FIRST), DownloadNetwork(SECOND))
     with pytest.raises(NoResponse, match="more than"):
-        download.fetch_campaign(URL, campaign_id(FIRST), DownloadNetwork(bytes(MOST_CAMPAIGN_BYTES + 1)))
+        download.fetch_campaign(URL, campaign_id(FIRST), DownloadNetwork(bytes(MAX_CAMPAIGN_BYTES + 1)))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
         {},
         {"campaigns": {}},
         {"campaigns": [1]},
-        {"campaigns": [LISTED] * (MOST_OFFERS + 1)},
+        {"campaigns": [LISTED] * (MAX_OFFERS + 1)},
         {"campaigns": [LISTED | {"id": "0F" * 16}]},
         {"campaigns": [LISTED | {"id": "0f" * 15}]},
         {"campaigns": [LISTED | {"title": "two\nlines"}]},
@@ -150,7 +150,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
         {"campaigns": [LISTED | {"closes": 2**70}]},
         {"campaigns": [LISTED | {"enrolment": ["open"]}]},
         {"campaigns": [LISTED | {"enrolment": "else"}]},
-        b" " * (MOST_LIST_BYTES + 1),
+        b" " * (MAX_LIST_BYTES + 1),
     ],
 )
 def test_a_list_with_an_invalid_entry_is_refused(said):

@@ -17,7 +17,7 @@ from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.errors import AddressRefused, AmbiguousCampaign
-from edge_sdk.transport.upload import MOST_SECONDS, Outcome
+from edge_sdk.transport.upload import MAX_SECONDS, Outcome
 from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.campaign import open_campaign
 from protocol.envelope import read_batch
@@ -312,7 +312,7 @@ class TwoStudies(RuleBasedStateMachine):
         Each study stores a random part of its envelopes. Its response may be lost or wrong, or the device may crash
         before it reads the response.
         """
-        self.clock.now += MOST_SECONDS + 1 if wait else 0
+        self.clock.now += MAX_SECONDS + 1 if wait else 0
         with contextlib.suppress(Crash):
             self.device.outbox.send(opener=Studies(self, behaviour))
 

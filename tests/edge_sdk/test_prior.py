@@ -39,7 +39,7 @@ def test_the_bound_is_never_below_the_exact_posterior(seed, monkeypatch):
         for x in (None, 0, 5):
             walked = posterior_of(channel, 10**9, counts, x)
             with monkeypatch.context() as patch:
-                patch.setattr(posterior, "MOST_STEPS", 0)
+                patch.setattr(posterior, "MAX_STEPS", 0)
                 bounded = posterior_of(channel, 10**9, counts, x)
             assert bounded.before == walked.before
             assert bounded.after >= walked.after

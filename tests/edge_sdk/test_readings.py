@@ -15,7 +15,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.answers import slots
 from edge_sdk.errors import BudgetRefused, NotJoined, OutboxFull, QuotaReached, StoreError
 from edge_sdk.timestamps import moment
-from edge_sdk.transport.stored_outbox import MOST_ENVELOPES, MOST_WAITING_BYTES
+from edge_sdk.transport.stored_outbox import MAX_ENVELOPES, MAX_WAITING_BYTES
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Bits
@@ -361,7 +361,7 @@ def test_a_bundle_of_4096_readings_is_one_report(open_device, tmp_path):
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id, other = agreed(device, hourly(4096)), agreed(device, hourly(4, opens=OPENS - 1))
-    for number in range(slots.MOST_WAITING):
+    for number in range(slots.MAX_WAITING):
         device.collect(campaign_id, LABELS[number % 6])
     before, spent = device.history(other), device.budget.spent
     for value, number in itertools.product(("none", "primary"), (None, 3)):
@@ -397,7 +397,7 @@ def test_readings_stay_collected_if_the_outbox_is_full(open_device, tmp_path):
         device.collect(campaign_id, "v7")
     most = device.records.campaigns.find(campaign_id).most_outputs
     assert device.bundle(campaign_id) == 3
-    assert MOST_WAITING_BYTES - 2**16 < device.outbox.bytes <= MOST_WAITING_BYTES
+    assert MAX_WAITING_BYTES - 2**16 < device.outbox.bytes <= MAX_WAITING_BYTES
     assert device.collected(campaign_id) == 700 - 3 * most
     with pytest.raises(OutboxFull):
         device.bundle(campaign_id)
@@ -412,7 +412,7 @@ def test_a_full_outbox_stops_answers_and_not_collecting(open_device):
     """While the outbox is full, answers and bundles are refused, and readings are still collected."""
     device = open_device()
     campaign_id = agreed(device, hourly(4096))
-    for _ in range(MOST_ENVELOPES):
+    for _ in range(MAX_ENVELOPES):
         device.answer(campaign_id, "none")
     with pytest.raises(OutboxFull):
         device.answer(campaign_id, "none")

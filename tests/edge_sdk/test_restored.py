@@ -16,7 +16,7 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import BudgetRefused, StoreDamaged, StoreError, StoreRestored
-from edge_sdk.rollback.checkpoint import MOST_CAPS, Checkpoint
+from edge_sdk.rollback.checkpoint import MAX_CAPS, Checkpoint
 from edge_sdk.rollback.checkpointing import stored_checkpoint
 from edge_sdk.rollback.file_store import RECORD_BYTES, FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity, _generation
@@ -536,11 +536,11 @@ def test_a_lowered_cap_cannot_be_rolled_back(answered, place) -> None:
 def test_more_caps_than_a_checkpoint_has_room_for_are_refused(open_device, place) -> None:
     """A device accepts as many caps as its checkpoint has room for; one more is refused and changes nothing."""
     with open_device(place) as device:
-        for seconds in range(1, MOST_CAPS):
+        for seconds in range(1, MAX_CAPS):
             device.lower_caps(BudgetPolicy(window=(seconds, 5)))
         with pytest.raises(ValueError, match="at most 32 caps"):
-            device.lower_caps(BudgetPolicy(window=(MOST_CAPS, 5)))
-        assert len(device.budget.caps) == MOST_CAPS
+            device.lower_caps(BudgetPolicy(window=(MAX_CAPS, 5)))
+        assert len(device.budget.caps) == MAX_CAPS
 
 
 @pytest.mark.parametrize("outside", [False, True])

@@ -20,8 +20,8 @@ from edge_sdk.errors import AddressRefused, OutboxFull
 from edge_sdk.transport.address import address
 from edge_sdk.transport.exchange import connect
 from edge_sdk.transport.outbox import Outbox
-from edge_sdk.transport.stored_outbox import MOST_ENVELOPES, MOST_WAITING_BYTES
-from edge_sdk.transport.upload import CODE, MOST_SECONDS, Outcome, delay, retry_after
+from edge_sdk.transport.stored_outbox import MAX_ENVELOPES, MAX_WAITING_BYTES
+from edge_sdk.transport.upload import CODE, MAX_SECONDS, Outcome, delay, retry_after
 from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
@@ -142,12 +142,12 @@ def test_an_answer_beside_200_waiting_envelopes_is_refused_without_a_charge(open
     sending makes room."""
     device = open_device()
     first, second = agreed(device), device.join(SECOND).campaign_id
-    for period in range(MOST_ENVELOPES - 1):
+    for period in range(MAX_ENVELOPES - 1):
         clock.now = OPENS + PERIOD * period
         device.answer(first, "none")
     full, ledger, history = waiting(device), device.ledger, device.history(first)
     # "none" was answered already in the first of these periods.
-    for period in (MOST_ENVELOPES - 2, MOST_ENVELOPES):
+    for period in (MAX_ENVELOPES - 2, MAX_ENVELOPES):
         clock.now = OPENS + PERIOD * period
         for label in LABELS:
             with pytest.raises(OutboxFull, match="200 envelopes") as refused:
@@ -157,7 +157,7 @@ def test_an_answer_beside_200_waiting_envelopes_is_refused_without_a_charge(open
         device.consent(second)
     assert not device.consented(second)
     assert (waiting(device), device.ledger, device.history(first)) == (full, ledger, history)
-    assert device.outbox.send(URL, opener=UploadNetwork()).envelopes == MOST_ENVELOPES
+    assert device.outbox.send(URL, opener=UploadNetwork()).envelopes == MAX_ENVELOPES
     device.consent(second)
     assert not device.answer(first, "primary").repeated
 
@@ -169,16 +169,16 @@ def test_at_most_256_kib_are_queued(open_device):
     first = agreed(device)
     longest = device.records.campaigns.find(first).longest_report
     with pytest.raises(OutboxFull), device._store.transaction():
-        device.outbox.require_room(MOST_WAITING_BYTES - device.outbox.bytes + 1)
+        device.outbox.require_room(MAX_WAITING_BYTES - device.outbox.bytes + 1)
     with device._store.transaction():
-        device.outbox.enqueue(1, bytes(MOST_WAITING_BYTES - device.outbox.bytes - longest + 1))
+        device.outbox.enqueue(1, bytes(MAX_WAITING_BYTES - device.outbox.bytes - longest + 1))
     with pytest.raises(OutboxFull):
         device.answer(first, "none")
     assert device.budget.spent == 0
     with device._store.transaction():
         device._store.execute("UPDATE outbox SET envelope = substr(envelope, 2) WHERE number = 2")
     assert len(device.answer(first, "none").envelope) <= longest
-    assert device.outbox.bytes <= MOST_WAITING_BYTES
+    assert device.outbox.bytes <= MAX_WAITING_BYTES
 
 
 def test_a_class_is_not_drawn_if_the_queue_has_no_room_for_the_enrolment(open_device, monkeypatch):
@@ -188,7 +188,7 @@ def test_a_class_is_not_drawn_if_the_queue_has_no_room_for_the_enrolment(open_de
     chosen = device.join(of_classes()).campaign_id
     other = agreed(device)
     with device._store.transaction():
-        device.outbox.enqueue(1, bytes(MOST_WAITING_BYTES - device.outbox.bytes))
+        device.outbox.enqueue(1, bytes(MAX_WAITING_BYTES - device.outbox.bytes))
     monkeypatch.setattr("protocol.personal.nearest_prior", never)
     for call in (lambda: device.choose_class(chosen, 1.0), lambda: device.consent(chosen, as_class="others")):
         with pytest.raises(OutboxFull):
@@ -333,14 +333,14 @@ def test_a_clock_that_went_back_does_not_stop_sending(open_device, clock):
     now."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
-    clock.now = OPENS + 10 * MOST_SECONDS
+    clock.now = OPENS + 10 * MAX_SECONDS
     device.outbox.send(URL, opener=UploadNetwork(FakeResponse(500)))
     clock.now = OPENS
     assert device.outbox.send(URL, opener=UploadNetwork()).envelopes == 1
 
 
 @pytest.mark.parametrize(
-    ("asked", "waits"), [("7200", 7200), ("1", 60), ("9" * 5000, MOST_SECONDS), ("-5", 60), ("x", 60)]
+    ("asked", "waits"), [("7200", 7200), ("1", 60), ("9" * 5000, MAX_SECONDS), ("-5", 60), ("x", 60)]
 )
 def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
     """After a status that is neither an acknowledgement nor a final refusal, the device waits until the later of the
@@ -355,7 +355,7 @@ def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
 
 def test_retry_after_may_be_a_date():
     """A date in Retry-After is converted to seconds from now: a past date to 0, a distant date to a day."""
-    for seconds, waits in ((100, 100), (-100, 0), (10**7, MOST_SECONDS)):
+    for seconds, waits in ((100, 100), (-100, 0), (10**7, MAX_SECONDS)):
         assert retry_after(email.utils.formatdate(OPENS + seconds, usegmt=True), OPENS) == waits
     assert retry_after(None, OPENS) == retry_after("Mon, 99 Foo 2020", OPENS) == 0
 
@@ -409,7 +409,7 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
     assert outcomes(device.outbox.send(URL, opener=network)) == [Outcome.REFUSED, Outcome.SENT]
     device.answer(first, "none")
     with open_device(place) as again:
-        for clock.now in (OPENS, OPENS + 10 * MOST_SECONDS):
+        for clock.now in (OPENS, OPENS + 10 * MAX_SECONDS):
             assert outcomes(again.outbox.send(URL, opener=never)) == [Outcome.REFUSED]
         assert waiting(again)[0] == mine
         assert again.outbox.export(tmp_path / "kept.htr") == 2
@@ -422,7 +422,7 @@ def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device, cloc
     device = open_device()
     agreed(device, campaign(addresses=("https://first.example", "https://second.example")), None)
     refused = FakeResponse(400, b'{"error": "no", "stage": "codec"}')
-    for clock.now, other in ((OPENS, OSError("x")), (OPENS + MOST_SECONDS, refused)):
+    for clock.now, other in ((OPENS, OSError("x")), (OPENS + MAX_SECONDS, refused)):
         [attempt] = device.outbox.send(opener=UploadNetwork(refused, other)).attempts
         permanent = attempt.outcome is Outcome.REFUSED
         assert permanent == (other is refused)
@@ -466,7 +466,7 @@ def test_only_an_acknowledgement_removes_envelopes_from_the_queue(open_device, c
     before = waiting(device)
     assert outcomes(device.outbox.send(URL, opener=UploadNetwork(response))) == [Outcome.FAILED]
     assert waiting(device) == before
-    clock.now = OPENS + MOST_SECONDS
+    clock.now = OPENS + MAX_SECONDS
     assert device.outbox.send(URL, opener=UploadNetwork()).envelopes == 1
 
 

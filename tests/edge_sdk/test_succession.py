@@ -85,7 +85,7 @@ def test_a_next_campaign_without_room_in_the_queue_is_followed_later(open_device
     clock.now = OPENS + 10 * WEEK
     following = campaign(title="Next", opens=clock.now)
     with monkeypatch.context() as full:
-        full.setattr("edge_sdk.transport.stored_outbox.MOST_ENVELOPES", len(device.outbox))
+        full.setattr("edge_sdk.transport.stored_outbox.MAX_ENVELOPES", len(device.outbox))
         with pytest.raises(OutboxFull):
             follow(device, first, clock.now, Offering(following))
     assert follow(device, first, clock.now, Offering(following)) == campaign_id(following)

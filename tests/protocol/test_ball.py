@@ -12,7 +12,7 @@ import pytest
 from protocol import codec, exact, notions
 from protocol.channels import Bits, Channel, Hadamard, RandomizedResponse, SubsetSelection, Table, Triples, Windows
 from protocol.channels.windows.arrangement import WindowType
-from protocol.effort import MOST_STEPS
+from protocol.effort import MAX_STEPS
 from protocol.errors import NotionError, Uncertified
 from protocol.notions import Ldp, Lip, certify
 from protocol.notions.information import RADIUS_UNITS
@@ -142,7 +142,7 @@ def test_a_channel_too_large_to_audit_is_certified_by_ldp(radius: int) -> None:
     channel = Hadamard((ONE * 731) // 1000, 3000)
     prior = tuple(1 + x % 7 for x in range(3000))
     plain = certify(channel, Ldp(MOST))
-    assert Lip.audit_steps(Lip(NAT, prior), channel) > MOST_STEPS
+    assert Lip.audit_steps(Lip(NAT, prior), channel) > MAX_STEPS
     found = certify(channel, Lip(plain.audited_level, prior, radius))
     assert (found.audited_level, found.ldp_level, found.cost) == (plain.audited_level,) * 3
     assert found.ball_level == (plain.audited_level if radius else None)

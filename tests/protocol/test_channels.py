@@ -347,7 +347,7 @@ def assert_made_for(channel: Channel, level: int) -> None:
             notions.certify(channel, notions.Ldp(less))
 
 
-LEAST_MEAN = 5
+MIN_MEAN = 5
 """The smallest expected count of a cell of the chi-square test; rarer outputs are counted together."""
 
 
@@ -357,11 +357,11 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
     seen = Counter(channel.sample(x, source.randbytes(channel.rand_bytes)) for _ in range(draws))
     expected = {y: draws * channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)}
     assert all(expected.get(y) for y in seen)
-    rare = {y for y, mean in expected.items() if mean < LEAST_MEAN}
+    rare = {y for y, mean in expected.items() if mean < MIN_MEAN}
     counts = [seen[y] for y in expected if y not in rare]
     means = [mean for y, mean in expected.items() if y not in rare]
     together = sum(expected[y] for y in rare)
-    if together >= LEAST_MEAN:
+    if together >= MIN_MEAN:
         counts, means = [*counts, draws - sum(counts)], [*means, together]
     if len(counts) == 1:
         return 1.0

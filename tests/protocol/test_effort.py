@@ -16,7 +16,7 @@ from protocol import codec, exact, notions
 from protocol.campaign import MAX_CAMPAIGN, open_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard
 from protocol.domain import Grid, Items
-from protocol.effort import MOST_HELD, MOST_STEPS, require_affordable
+from protocol.effort import MAX_HELD, MAX_STEPS, require_affordable
 from protocol.envelope import Kind, seal
 from protocol.errors import CampaignError, Uncertified
 from protocol.notions import Block, Classes, Geo, Graded, HighLow, Ldp, Lip, Matrix, MutualInformation, Notion
@@ -75,7 +75,7 @@ def test_a_campaign_above_the_step_or_memory_limit_is_refused_at_once() -> None:
         with pytest.raises(Uncertified, match=r"would take [0-9,]{9,} steps, and at most 4,194,304 are allowed"):
             open_campaign(data, [joining.AUTHOR.public])
 
-    assert instructions(join) < MOST_STEPS // 100
+    assert instructions(join) < MAX_STEPS // 100
     with pytest.raises(Uncertified, match="would hold 1,280,128 numbers in memory, and at most 524,288 are allowed"):
         notions.certify(joining._windows(20_000, 2, 64, 1), Ldp(MOST))
 
@@ -133,8 +133,8 @@ def test_the_papers_campaigns_are_within_the_limit() -> None:
         "bits, minid, 65,536 values in 64 classes",
     ):
         notion, channel = joining.most_expensive()[name]()
-        assert notion.certificate_steps(channel) <= MOST_STEPS
-        assert channel.numbers_held <= MOST_HELD
+        assert notion.certificate_steps(channel) <= MAX_STEPS
+        assert channel.numbers_held <= MAX_HELD
 
 
 @pytest.mark.parametrize("weights", [0, 3])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from protocol import codec, domain, exact, notions, views
 from protocol.campaign import Campaign, SignedCampaign, decode_campaign, encode_campaign, open_campaign, seal_campaign
 from protocol.channels import Channel, Hadamard, RandomizedResponse, Table
-from protocol.effort import MOST_STEPS
+from protocol.effort import MAX_STEPS
 from protocol.errors import BadData, CampaignError, NotionError, Uncertified, ViewError
 from protocol.keys import SigningKey
 from protocol.views import MAX_VIEWS, MAX_WEIGHT, Coarse, Districts, Identity, Map, View
@@ -478,7 +478,7 @@ def test_equal_views_are_audited_once_within_one_limit_of_steps() -> None:
     many = domain.Values(tuple(str(x) for x in range(1000)))
     budgets = notions.Graded.over([NAT + x // 100 for x in range(1000)])
     views_ = tuple(View(1, Coarse(factor), response(-(-1000 // factor), NAT // 2)) for factor in range(2, 999))
-    assert len(views_) * budgets.coarsening_steps < MOST_STEPS
+    assert len(views_) * budgets.coarsening_steps < MAX_STEPS
     with pytest.raises(Uncertified, match="would take"):
         unsigned_campaign(
             domain=many,

@@ -24,7 +24,7 @@ from protocol.exact import exp_lower
 PRIOR_CLASSES = 64
 """Maximum number of classes of priors: the exact audit compares every two classes."""
 
-MOST_BITS = 2**16
+MAX_BITS = 2**16
 """Maximum number of values of RAPPOR, of OUE and of OUE under a prior."""
 
 
@@ -202,14 +202,14 @@ MECHANISMS = (
         "a bit for each value; ones and zeros flip equally often",
         "Erlingsson et al. 2014",
         BITS,
-        for_ldp(rappor, MOST_BITS),
+        for_ldp(rappor, MAX_BITS),
     ),
     Mechanism(
         "oue",
         "a bit for each value; zeros flip less often than ones",
         "Wang et al. 2017",
         BITS,
-        for_ldp(oue, MOST_BITS),
+        for_ldp(oue, MAX_BITS),
     ),
     Mechanism(
         "utility-rappor",
@@ -230,6 +230,6 @@ MECHANISMS = (
         "a bit for each value, with the least error for rare values under a prior",
         "after Jiang, Li, Tandon 2022",
         BITS,
-        for_prior(oue_lip, MOST_BITS),
+        for_prior(oue_lip, MAX_BITS),
     ),
 )

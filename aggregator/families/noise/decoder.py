@@ -16,11 +16,11 @@ from aggregator.families.decoder import Floats, NotInvertible
 from aggregator.families.table.decoder import SINGULAR, TableDecoder
 from protocol.channels.noise.channel import Noise
 
-MOST_INVERTED = 2048
+MAX_INVERTED = 2048
 
 
 class NoiseDecoder(TableDecoder):
-    """Decoder that stores Q, at most 2^24 numbers, and for at most ``MOST_INVERTED`` points the inverse L of Q."""
+    """Decoder that stores Q, at most 2^24 numbers, and for at most ``MAX_INVERTED`` points the inverse L of Q."""
 
     def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
         # ``reference`` is not used, because the square matrix has only one left inverse.
@@ -31,10 +31,10 @@ class NoiseDecoder(TableDecoder):
 
     @cached_property
     def _inverse(self) -> Floats:
-        if self.inputs > MOST_INVERTED:
+        if self.inputs > MAX_INVERTED:
             raise NotInvertible(
                 f"no unbiased estimate is computed for noise over {self.inputs} points, only for at most "
-                f"{MOST_INVERTED}. Use method 'em'"
+                f"{MAX_INVERTED}. Use method 'em'"
             )
         try:
             inverse = np.asarray(np.linalg.inv(self._distribution), dtype=np.float64)

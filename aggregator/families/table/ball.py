@@ -22,7 +22,7 @@ from aggregator.families.decoder import Floats
 from aggregator.families.lifts import lift_range
 from aggregator.families.table.column_generation import Coordinates, Mixture
 
-MOST_LISTED = 10
+MAX_LISTED = 10
 """Maximum number of inputs for which all staircases are listed; 10 inputs have about 3^10 staircases."""
 
 _ORDERS = 100
@@ -53,7 +53,7 @@ class Staircases(Coordinates):
 
     def listed(self) -> Floats | None:
         n = len(self.mass)
-        if n > MOST_LISTED:
+        if n > MAX_LISTED:
             return None
         steps = np.array([part for part in itertools.product(range(3), repeat=n) if {0, 2} <= set(part)])
         top, middle, bottom = ((steps == step).astype(float) @ self.mass for step in range(3))

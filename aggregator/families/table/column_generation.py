@@ -28,7 +28,7 @@ _LISTED = 14
 """Maximum number of coordinates for which all corners are listed and priced, so that the result is the optimum."""
 _ENTERED = 6000
 """Maximum number of corners for which the program is solved at once, without generation."""
-_MOST_ROUNDS = 400
+_MAX_ROUNDS = 400
 _PATIENCE = 8
 _CLOSE = 2e-5
 """Generation ends when the last ``_PATIENCE`` values of the objective differ by less than this part of the gain, or by
@@ -41,7 +41,7 @@ _ADDED = 200
 """Maximum number of corners that a round adds."""
 _KEPT = 3000
 """Number of corners above which those without weight are dropped."""
-_LEAST_WEIGHT = 1e-12
+_MIN_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def best_mixture(coordinates: Coordinates) -> Mixture:
     first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * coordinates.mass
     pool = np.concatenate([start, coordinates.along(first, 0 * coordinates.mass)])
     history: list[float] = []
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         weights, prices, value = _master(coordinates, pool)
         history.append(value)
         close = _CLOSE if listed is None else _CLOSE / 1000
@@ -256,7 +256,7 @@ def _master(coordinates: Coordinates, pool: Floats) -> tuple[Floats, Floats, flo
 def _polished(coordinates: Coordinates, pool: Floats) -> Mixture:
     """Return the best mixture of the corners ``pool``, with weights that are solved again to full float precision."""
     weights, _, _ = _master(coordinates, pool)
-    lifts = pool[weights > _LEAST_WEIGHT]
+    lifts = pool[weights > _MIN_WEIGHT]
     while True:
         weights = np.linalg.lstsq(lifts.T, np.full(len(coordinates.mass), coordinates.mean), rcond=None)[0]
         if weights.min() > 0:

@@ -27,7 +27,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Lip, certify
 from protocol.notions.information import RADIUS_UNITS
 
-MOST_INPUTS = 150
+MAX_INPUTS = 150
 """Maximum number of inputs; a larger table takes minutes to design and more than 200 kilobytes to send."""
 
 SHRINK = 1e-9
@@ -36,13 +36,13 @@ SHRINK = 1e-9
 ATTEMPTS = 12
 """Number of attempts; each attempt reserves four times as much as the attempt before."""
 
-MOST_ERROR = 1.005
+MAX_ERROR = 1.005
 """Maximum error of a table that is mixed with a response, as a multiple of the least error."""
 
-MOST_LOST = 0.01
+MAX_LOST = 0.01
 """Maximum part of the best table's gain over the prior that the mixture may lose."""
 
-LEAST_PART = 1e-4
+MIN_PART = 1e-4
 """Least probability of the response in the mixture."""
 
 
@@ -61,11 +61,11 @@ def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
         radius: the total variation distance from ``prior`` within which the level holds for every prior, in parts per
             billion.
     Raises:
-        ChannelError: more than ``MOST_INPUTS`` inputs; use ``windows``.
+        ChannelError: more than ``MAX_INPUTS`` inputs; use ``windows``.
         Uncertified: no rounding was found that satisfies the level.
     """
-    if len(prior) > MOST_INPUTS:
-        raise ChannelError(f"an explicit table is made for at most {MOST_INPUTS} values, not {len(prior)}: use windows")
+    if len(prior) > MAX_INPUTS:
+        raise ChannelError(f"an explicit table is made for at most {MAX_INPUTS} values, not {len(prior)}: use windows")
     return _optimal(tuple(prior), level, radius)
 
 
@@ -120,8 +120,8 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     The optimal table often has fewer different outputs than inputs, or linearly dependent rows; then no unbiased
     estimate and no interval exist. Each output of the mixture belongs to one of the two channels, so the level holds,
     and the error is the weighted mean of both errors. The response is used with the smaller of two probabilities: the
-    probability at which the error is ``MOST_ERROR`` times that of the optimal table, and the probability at which a
-    part ``MOST_LOST`` of that table's gain is lost.
+    probability at which the error is ``MAX_ERROR`` times that of the optimal table, and the probability at which a
+    part ``MAX_LOST`` of that table's gain is lost.
 
     Args, Raises: see ``optimal_table``.
     """
@@ -129,10 +129,10 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     # Two nanonats are reserved for the rounding of the table's cells.
     other = personal.lip_response(prior, level_for_ball(level, radius) - 2)
     best_error, other_error = lip_mse(best, prior), lip_mse(other, prior)
-    more = min((MOST_ERROR - 1) * best_error, MOST_LOST * (prior_mse(prior) - best_error)) / max(
+    more = min((MAX_ERROR - 1) * best_error, MAX_LOST * (prior_mse(prior) - best_error)) / max(
         other_error - best_error, 1e-12
     )
-    part = Fraction(min(max(more, LEAST_PART), 0.5)).limit_denominator(10**6)
+    part = Fraction(min(max(more, MIN_PART), 0.5)).limit_denominator(10**6)
     rows = [
         [(1 - part) * Fraction(cell, 1 << TABLE_SCALE) for cell in row]
         + [part * Fraction(other.weight(x, y), 1 << RESPONSE_SCALE) for y in range(other.outputs)]

@@ -10,11 +10,11 @@ from aggregator.families.table.search import best_table, binary_optimum
 from protocol import exact
 from protocol.notions import UNBOUNDED, HighLow, Ldp, Lip, Matrix, MutualInformation, Pairwise
 
-MOST_DESIGNED = 8
+MAX_DESIGNED = 8
 """Maximum number of values of a designed table; for more, the search takes too long."""
-MOST_COLUMNS = 60
+MAX_COLUMNS = 60
 """Maximum number of values of a table by column generation, because a campaign contains every cell."""
-MOST_CONVEX = 30
+MAX_CONVEX = 30
 """Maximum number of values of a table with a bound on the mutual information."""
 
 
@@ -30,8 +30,8 @@ def _designed(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Pairwise) or isinstance(notion, Ldp):
         return "it needs bounds that differ between pairs of values"
-    if not 3 <= question.size <= MOST_DESIGNED:
-        return f"it supports 3 to {MOST_DESIGNED} values"
+    if not 3 <= question.size <= MAX_DESIGNED:
+        return f"it supports 3 to {MAX_DESIGNED} values"
     return lambda: best_table(_matrix(notion, question.size))
 
 
@@ -39,8 +39,8 @@ def _mutual_information(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, MutualInformation):
         return "it needs a bound on the average: notion mutual-information"
-    if question.size > MOST_CONVEX:
-        return f"it supports at most {MOST_CONVEX} values"
+    if question.size > MAX_CONVEX:
+        return f"it supports at most {MAX_CONVEX} values"
     return lambda: mutual_information_table(notion.prior, notion.level)
 
 
@@ -62,8 +62,8 @@ def _centre(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Lip) or not notion.radius:
         return "it needs a prior with a radius"
-    if question.size > MOST_COLUMNS:
-        return f"it supports at most {MOST_COLUMNS} values"
+    if question.size > MAX_COLUMNS:
+        return f"it supports at most {MAX_COLUMNS} values"
     return lambda: optimal_table(notion.prior, level_for_ball(notion.level, notion.radius))
 
 
@@ -87,7 +87,7 @@ MECHANISMS = (
         "the best table found for a prior, by column generation; optimal for up to 14 values (10 with a radius)",
         "halftruth",
         DENSE,
-        for_priors_near(optimal_table, MOST_COLUMNS),
+        for_priors_near(optimal_table, MAX_COLUMNS),
     ),
     Mechanism(
         "lip-estimable",
@@ -95,7 +95,7 @@ MECHANISMS = (
         "estimate",
         "halftruth",
         DENSE,
-        for_priors_near(estimable_table, MOST_COLUMNS),
+        for_priors_near(estimable_table, MAX_COLUMNS),
     ),
     Mechanism(
         "lip-centre",

@@ -30,7 +30,7 @@ from protocol.notions import UNBOUNDED, Matrix
 
 ONE = 1 << TABLE_SCALE
 
-MOST_VALUES = 12
+MAX_VALUES = 12
 """Maximum number of values of ``best_table``, which lists all subsets of the values."""
 
 RESERVE = 1e-8
@@ -88,13 +88,13 @@ def best_table(matrix: Matrix) -> Table:
     over the rays found, and never worse than LDP at the smallest level.
 
     Args:
-        matrix: the levels of all pairs of 2 to ``MOST_VALUES`` values.
+        matrix: the levels of all pairs of 2 to ``MAX_VALUES`` values.
     Raises:
         NotionError: too many values; a level of zero; or levels too far apart for 62-bit probabilities.
     """
     size = len(matrix.levels)
-    if size > MOST_VALUES:
-        raise NotionError(f"a table can be designed for at most {MOST_VALUES} values, not {size}")
+    if size > MAX_VALUES:
+        raise NotionError(f"a table can be designed for at most {MAX_VALUES} values, not {size}")
     finite = [level for _, _, level in matrix.bounds()]
     if 0 in finite:
         raise NotionError("a level of zero makes the reports of two values indistinguishable; use levels above 0")

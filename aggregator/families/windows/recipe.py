@@ -20,12 +20,12 @@ from aggregator.families.decoder import Floats
 from aggregator.families.lifts import lift_range
 from aggregator.families.mechanism import POINTS, Mechanism, for_priors_near
 from aggregator.families.table.column_generation import Coordinates, Mixture, best_mixture, plain_mixture
-from aggregator.families.table.prior_table import ATTEMPTS, LEAST_PART, MOST_ERROR, MOST_LOST, SHRINK
-from aggregator.families.windows.decoder import MOST_CELLS, MOST_INPUTS, WindowsDecoder
+from aggregator.families.table.prior_table import ATTEMPTS, MAX_ERROR, MAX_LOST, MIN_PART, SHRINK
+from aggregator.families.windows.decoder import MAX_CELLS, MAX_INPUTS, WindowsDecoder
 from protocol import exact
 from protocol.channels.windows.arrangement import Single, WindowType
 from protocol.channels.windows.channel import MAX_ORDERS, ONE, Windows
-from protocol.effort import MOST_HELD, MOST_STEPS
+from protocol.effort import MAX_HELD, MAX_STEPS
 from protocol.errors import Uncertified
 from protocol.exact import NANONATS
 from protocol.notions import Lip, certify
@@ -34,19 +34,19 @@ from protocol.notions.information import RADIUS_UNITS
 HEAVIES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 24)
 """The numbers of heavy inputs that are tried."""
 
-_LEAST_INFORMATION = 1e-3
+_MIN_INFORMATION = 1e-3
 """Inputs count as distinguished if the information of one report on every difference of their shares is at least this,
 in squared lifts."""
 
-_LEAST_ORDERS = 8
+_MIN_ORDERS = 8
 _ORDERS_PER_NEEDED = 4
 """The number of orders, as a multiple of the least number with which all rare inputs can be estimated."""
 _ORDERS_OF_MANY = 2
 """The same multiple for domains that are too large for an unbiased estimate."""
-_MOST_CELLS = 2**13
-_LEAST_OUTPUTS = 2**12
+_MAX_CELLS = 2**13
+_MIN_OUTPUTS = 2**12
 _OUTPUTS_PER_INPUT = 16
-"""The number of outputs of one order is limited to this multiple of the inputs, but at least to ``_LEAST_OUTPUTS``."""
+"""The number of outputs of one order is limited to this multiple of the inputs, but at least to ``_MIN_OUTPUTS``."""
 _EQUAL_GAIN = 5e-4
 """Among the designs whose gain is within this part of the best gain, the design with the fewest outputs is used."""
 _SPARE = 2.0**-24
@@ -125,13 +125,13 @@ class _Design:
         of_types = np.linalg.eigvalsh(lifts.T * weights @ lifts)[0]
         spread = [(high - mean) * (mean - low) for mean, (_, high, low) in zip(lifts[:, -1], self.shapes, strict=True)]
         of_windows = weights @ spread if len(self.split.rares) > 1 else math.inf
-        return bool(min(of_types, of_windows) >= _LEAST_INFORMATION)
+        return bool(min(of_types, of_windows) >= _MIN_INFORMATION)
 
 
 def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     """Return the windows channel with the least expected squared error among a few designs for ``prior``.
 
-    Up to ``MOST_INPUTS`` inputs, each design distinguishes all inputs, so that each value has an unbiased estimate and
+    Up to ``MAX_INPUTS`` inputs, each design distinguishes all inputs, so that each value has an unbiased estimate and
     an interval. Designs that are small enough for computing this estimate are preferred if their error is nearly the
     least.
 
@@ -169,10 +169,10 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
                     part,
                 )
             )
-    if len(prior) <= MOST_INPUTS:
-        most_error = MOST_ERROR * min(designs)[0]
+    if len(prior) <= MAX_INPUTS:
+        most_error = MAX_ERROR * min(designs)[0]
         designs = [
-            design for design in designs if design[0] <= most_error and design[1] <= MOST_CELLS // len(prior)
+            design for design in designs if design[0] <= most_error and design[1] <= MAX_CELLS // len(prior)
         ] or designs
     acceptable = prior_error - (prior_error - min(designs)[0]) * (1 - _EQUAL_GAIN)
     _, _, heavies, cells, part = min(
@@ -212,8 +212,8 @@ def _cells(split: _Split) -> list[int]:
     arcs."""
     if len(split.rares) < 2:
         return [1]
-    room = max(_LEAST_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.distribution))
-    maximum = max(min(room // (len(split.heavies) + 1), _MOST_CELLS), 2)
+    room = max(_MIN_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.distribution))
+    maximum = max(min(room // (len(split.heavies) + 1), _MAX_CELLS), 2)
     # With few cells, the estimate of most values of a large domain would depend on the prior only.
     fewest = min(len(split.rares) // 2 + 2, maximum)
     mixture = split.mixture
@@ -275,15 +275,15 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
     ``estimable_table``.
     """
     best = _design(split, cells)
-    if best.estimable or not split.heavies or len(prior) > MOST_INPUTS:
+    if best.estimable or not split.heavies or len(prior) > MAX_INPUTS:
         return 0.0
     distribution = split.distribution
     best_error, other_error = (
         _error(_integer_channel(design, prior, 1), distribution) for design in (best, _design(split, cells, 1))
     )
     gained = 1 - float((distribution**2).sum()) - best_error
-    more = min((MOST_ERROR - 1) * best_error, MOST_LOST * gained) / max(other_error - best_error, 1e-12)
-    return min(max(more, LEAST_PART), 0.5)
+    more = min((MAX_ERROR - 1) * best_error, MAX_LOST * gained) / max(other_error - best_error, 1e-12)
+    return min(max(more, MIN_PART), 0.5)
 
 
 def _integer_channel(design: _Design, prior: Sequence[int], orders: int) -> Windows:
@@ -325,8 +325,8 @@ def _orders(channel: Windows, notion: Lip) -> int:
     if rare < 3 or channel.cells == 1:
         return 1
     # Domains too large for an unbiased estimate need fewer orders, which also shortens the device's audit.
-    per_input = _ORDERS_PER_NEEDED if channel.inputs <= MOST_INPUTS else _ORDERS_OF_MANY
-    sufficient = max(-(-per_input * rare // (channel.cells - 1)), _LEAST_ORDERS)
+    per_input = _ORDERS_PER_NEEDED if channel.inputs <= MAX_INPUTS else _ORDERS_OF_MANY
+    sufficient = max(-(-per_input * rare // (channel.cells - 1)), _MIN_ORDERS)
     orders = min(1 << (sufficient - 1).bit_length(), MAX_ORDERS)
     while orders > 1 and not _affordable(replace(channel, orders=orders), notion):
         orders //= 2
@@ -335,7 +335,7 @@ def _orders(channel: Windows, notion: Lip) -> int:
 
 def _affordable(channel: Windows, notion: Lip) -> bool:
     """Return whether a device can audit the channel (SPEC 6.11)."""
-    return notion.certificate_steps(channel) <= MOST_STEPS and channel.numbers_held <= MOST_HELD
+    return notion.certificate_steps(channel) <= MAX_STEPS and channel.numbers_held <= MAX_HELD
 
 
 def _error(channel: Windows, distribution: Floats) -> float:

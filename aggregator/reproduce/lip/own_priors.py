@@ -16,7 +16,7 @@ from aggregator.families.decoder import Floats, Integers
 from aggregator.families.response.recipe import lip_response
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import SPARSE, bit, claimed, compared, error_panel, of_bit, roots, z_score
-from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, curator_error, curator_error_of, curator_sum_error
+from aggregator.reproduce.lip.trusted_curator import MAX_PEOPLE, curator_error, curator_error_of, curator_sum_error
 from aggregator.reproduce.simulated_people import level
 from protocol import personal
 
@@ -27,9 +27,9 @@ SIMULATED = 4.0
 """The largest level in nats at which surveys are simulated; above it, hardly any survey has a measurable error."""
 
 DRAWS = 8_000_000
-"""Maximum number of people simulated at a level, but at least ``LEAST_SURVEYS`` surveys."""
-LEAST_SURVEYS = 20
-LEAST_PLOTTED = 1e-4
+"""Maximum number of people simulated at a level, but at least ``MIN_SURVEYS`` surveys."""
+MIN_SURVEYS = 20
+MIN_PLOTTED = 1e-4
 """Errors of the server below this are not plotted, because they would compress the other curves."""
 
 PEOPLE = (5, 500, 50_000)
@@ -137,7 +137,7 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
 
 
 def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
-    server = tuple(root if root > LEAST_PLOTTED else math.nan for root in roots(errors["server"]))
+    server = tuple(root if root > MIN_PLOTTED else math.nan for root in roots(errors["server"]))
     curves = (
         *compared(SPARSE, errors, " for all"),
         Curve("valid optimum, simulated", SPARSE[: len(simulated)], roots(simulated), "optimum", marks=True),
@@ -149,7 +149,7 @@ def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
 
 def _of_server(p: Floats, eps: float, local: float) -> float:
     """Return the error of a trusted server per person: at most ``local``, the error of the devices."""
-    if len(p) <= MOST_PEOPLE:
+    if len(p) <= MAX_PEOPLE:
         return curator_error_of(p.tolist(), level(eps)) / len(p)
     return min(curator_sum_error(p, eps) / len(p), local)  # a curator can simulate the devices (Theorem 6)
 
@@ -198,7 +198,7 @@ def _surveyed(yes: Floats, eps: float, setting: Setting) -> Floats:
     decoder, truths = _rule(yes, eps)
     people, p = len(yes), yes / UNIT
     squares = []
-    for _ in range(max(min(setting.repeats, DRAWS // people), LEAST_SURVEYS)):
+    for _ in range(max(min(setting.repeats, DRAWS // people), MIN_SURVEYS)):
         answers = setting.generator.random(people) < p
         output = answers ^ (setting.generator.random(people) >= np.where(answers, truths[:, 1], truths[:, 0]))
         share = np.stack([~output, output], axis=1).ravel() / people

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.anonymity import ReleaseError, anonymity_of_reports
-from aggregator.author.audit import MOST_STEPS, Audit, audit, levels_request
+from aggregator.author.audit import MAX_STEPS, Audit, audit, levels_request
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.simulated_people import level
@@ -159,7 +159,7 @@ LEVELS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
 
 def _levels(campaign: Campaign, prior: Sequence[int]) -> dict[str, float]:
     """Return the level of a campaign in nats under each notion in ``SHOWN``; NaN if it has none."""
-    table = levels.table(levels.structure_of(campaign.channel, MOST_STEPS), levels_request(campaign, prior=prior))
+    table = levels.table(levels.structure_of(campaign.channel, MAX_STEPS), levels_request(campaign, prior=prior))
     nats = {key: table.levels[key].nats for key in SHOWN}
     return {key: math.nan if number is None else number for key, number in nats.items()}
 

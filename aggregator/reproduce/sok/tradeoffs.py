@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from aggregator.author.audit import MOST_STEPS
+from aggregator.author.audit import MAX_STEPS
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
@@ -48,7 +48,7 @@ def utility(setting: Setting) -> ExperimentResult:
                 campaign = simulated_people.campaign(DOMAIN, notion(eps), mechanism)
             except BadData:  # with this cap, every channel is allowed
                 continue
-            structure = levels.structure_of(campaign.channel, MOST_STEPS)
+            structure = levels.structure_of(campaign.channel, MAX_STEPS)
             leak = levels.mutual_information(structure, PRIOR).nats or 0.0
             error = lip_mse(joint(campaign.channel), PRIOR)
             measurements[name].append(_MeasuredCampaign(eps, error, leak, campaign.channel))
@@ -74,7 +74,7 @@ def utility(setting: Setting) -> ExperimentResult:
         "Average-case protection reduces the error little and bounds no single output. At "
         f"{half.leak:.2f} nats of mutual information, a person's error is {half.error:.3f} with the channel made for "
         f"this notion, and {_between(measurements['LIP, best'], half.leak):.3f} with LIP. The LDP level of the first "
-        f"channel is {_or_none(levels.ldp(levels.structure_of(half.channel, MOST_STEPS)).nats)} nats."
+        f"channel is {_or_none(levels.ldp(levels.structure_of(half.channel, MAX_STEPS)).nats)} nats."
     )
     return ExperimentResult(panels, _findings(measurements, half, alone), verdict)
 
@@ -83,7 +83,7 @@ def _findings(
     measurements: dict[str, list[_MeasuredCampaign]], half: _MeasuredCampaign, alone: float
 ) -> tuple[Finding, ...]:
     """Return the findings at the campaign ``half`` of mutual information."""
-    structure = levels.structure_of(half.channel, MOST_STEPS)
+    structure = levels.structure_of(half.channel, MAX_STEPS)
     ldp, lip = levels.ldp(structure).nats, levels.lip(structure, PRIOR).nats
     same = _between(measurements["LIP, best"], half.leak)
     plain = _between(measurements["LDP, best"], half.leak)

@@ -9,7 +9,7 @@ import { Notion, levelFrom, upTo } from "./notion.js";
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {import("../channels/channel.js").Worst} Worst */
 
-const MOST_POINTS = 2 ** 12;
+const MAX_POINTS = 2 ** 12;
 const FARTHEST = 2n ** 62n;
 const CERTAIN = 128n * 10n ** 9n;
 
@@ -21,9 +21,9 @@ function axisFrom(value) {
   /** @type {bigint[]} */
   const found = [0n];
   for (let i = 0; i < flat.length; i += 2) {
-    const count = Number(flat[i + 1] ?? MOST_POINTS);
+    const count = Number(flat[i + 1] ?? MAX_POINTS);
     if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring entries have the same gap: write them as one entry with the sum of their counts");
-    if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis must have at most ${MOST_POINTS} gaps`);
+    if (found.length + count > MAX_POINTS + 1) throw new NotionError(`an axis must have at most ${MAX_POINTS} gaps`);
     for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
   }
   const extent = found[found.length - 1];
@@ -48,8 +48,8 @@ export class Geo extends Notion {
     const unit = big(parts[2], "the unit of distance", NotionError, 1, FARTHEST);
     const [down, across] = [axisFrom(parts[3]), axisFrom(parts[4])];
     const points = down.length * across.length;
-    if (points < 2 || points > MOST_POINTS)
-      throw new NotionError(`geo must have 2 to ${MOST_POINTS} points, not ${points}`);
+    if (points < 2 || points > MAX_POINTS)
+      throw new NotionError(`geo must have 2 to ${MAX_POINTS} points, not ${points}`);
     const shared = [down, across].reduce(
       (found, axis) => axis.reduce((one, at, i) => (i ? gcd(one, at - axis[i - 1]) : one), found),
       unit,

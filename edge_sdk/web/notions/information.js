@@ -15,7 +15,7 @@ import { ldp } from "./pairwise.js";
 /** @typedef {{prior: number[], level: bigint}} Declared a prior, and a personal level or 0n for the campaign's */
 
 const ONE = 1n << 96n;
-const MOST_OWN = 256;
+const MAX_OWN = 256;
 
 /** Require the weights of a prior. @param {any} value @returns {number[]} */
 function priorFrom(value) {
@@ -106,8 +106,8 @@ export class Lip extends Notion {
  * @throws {ReportError}
  */
 export function requireDeclared(prior) {
-  if (prior.length < 2 || prior.length > MOST_OWN)
-    throw new ReportError(`a declared prior must have 2 to ${MOST_OWN} weights, not ${prior.length}`);
+  if (prior.length < 2 || prior.length > MAX_OWN)
+    throw new ReportError(`a declared prior must have 2 to ${MAX_OWN} weights, not ${prior.length}`);
   if (prior.some((weight) => !(weight >= 1)))
     throw new ReportError("each weight of a declared prior must be above zero");
   if (!(sum(prior) <= 2 ** 20)) throw new ReportError("the weights of a declared prior must sum to at most 1048576");
@@ -159,7 +159,7 @@ export class DeclaredPrior extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "own-lip", NotionError, 3);
-    super(wire, levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MOST_OWN));
+    super(wire, levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MAX_OWN));
     this.size = Number(parts[2]);
     this.uniform = Array(this.size).fill(1);
   }
@@ -234,7 +234,7 @@ export class TranscriptPrior extends Notion {
   constructor(wire) {
     const parts = array(wire, "transcript-lip", NotionError, 4);
     const prior = priorFrom(parts[2]);
-    if (prior.length > MOST_OWN) throw new NotionError(`a campaign with transcripts must have 2 to ${MOST_OWN} values, not ${prior.length}`);
+    if (prior.length > MAX_OWN) throw new NotionError(`a campaign with transcripts must have 2 to ${MAX_OWN} values, not ${prior.length}`);
     super(wire, levelFrom(parts[1]), prior.length);
     this.prior = prior;
     this.drift = BigInt(integer(parts[3], "a drift", NotionError, 0, 2 ** 16 - 1));

@@ -11,7 +11,7 @@ import { map } from "./map.js";
 
 const FEW_DAYS = 12;
 const SEARCHED = 12;
-const MOST_SHOWN = 200;
+const MAX_SHOWN = 200;
 
 /** The labels of a domain's values; their numbers if they have no labels. @param {any} domain @returns {string[]} */
 export const labelsOf = ({ labels = [], size }) =>
@@ -69,8 +69,8 @@ function listed(labels, name, known, choose, several = false) {
   const box = el("div", { role: several ? "group" : "radiogroup", "aria-labelledby": "asked" });
   const find = (/** @type {string} */ words) => {
     const found = labels.filter((label) => name(label).toLowerCase().includes(words.toLowerCase().trim()));
-    const hidden = found.length - MOST_SHOWN;
-    box.replaceChildren(...found.slice(0, MOST_SHOWN).map(one));
+    const hidden = found.length - MAX_SHOWN;
+    box.replaceChildren(...found.slice(0, MAX_SHOWN).map(one));
     rest.textContent = !found.length ? say("choice.none") : hidden > 0 ? say("page.more", { count: hidden }) : "";
   };
   const rest = el("p.small", { role: "status" });

@@ -10,7 +10,7 @@ import { stateOf } from "./own.js";
 import { reveals } from "./reveals.js";
 
 /** Maximum number of answers that are listed. */
-const MOST_NAMED = 24;
+const MAX_NAMED = 24;
 
 /** Show the terms. @param {import("./main.js").Visit} visit */
 export async function terms(visit) {
@@ -34,7 +34,7 @@ export async function terms(visit) {
       el("p.asked", { lang }, form ? texts.title : say("terms.question", { question: texts.question })),
       texts.purpose && p(say("terms.why", { purpose: texts.purpose })),
     ),
-    form ? questions(campaign) : card(say("terms.values"), p(possible(shown, MOST_NAMED))),
+    form ? questions(campaign) : card(say("terms.values"), p(possible(shown, MAX_NAMED))),
     view && card(say("terms.asked"), p(view)),
     about(campaign),
     card(say("terms.promise"), p(promised(campaign.promise, campaign.answersPerPeriod)), shares && p(shares), p(say("terms.checked"), "small")),
@@ -108,7 +108,7 @@ function assumed({ classes, classIndex }) {
   /** @type {[string, string][]} */
   const shares = /** @type {any} */ (list("assumed")[classes.length ? classIndex : 0] ?? []);
   const named = shares.map(([name, share]) => say("terms.share", { name, share: number(share) }));
-  return named.length ? say("terms.assumed", { shares: some(named, MOST_NAMED) }) : "";
+  return named.length ? say("terms.assumed", { shares: some(named, MAX_NAMED) }) : "";
 }
 
 /** The card with the schedule. @param {any} campaign */
