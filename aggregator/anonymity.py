@@ -124,11 +124,11 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     if not len(outputs):
         return Release(0, 0, 0, {}, 0, {})
     smallest = int(outputs[tally.counts[outputs].argmin()])
-    everything = range(channel.inputs)
+    everything = range(channel.input_count)
     # If the loss is finite (its denominator is above 0), every answer can give every possible output.
     if channel.loss(everything, everything).denominator:
-        fewest, least_diverse = channel.inputs, smallest
-    elif len(outputs) * channel.inputs > MAX_STEPS:
+        fewest, least_diverse = channel.input_count, smallest
+    elif len(outputs) * channel.input_count > MAX_STEPS:
         raise ReleaseError(
             "l-diversity cannot be computed: the channel is too large to find the answers that can give each output. "
             "It can be computed only for a campaign with fewer values or fewer different outputs"

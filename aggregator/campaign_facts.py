@@ -46,14 +46,14 @@ def view_name(domain: Domain, view: View) -> str:
     map_ = view.map
     if isinstance(map_, Identity):
         return "the answer itself"
-    inputs = map_.inputs(domain)
+    count = map_.input_count(domain)
     if isinstance(map_, QuestionsMap):
-        return f"{inputs:,} answers to {' and '.join(question.name for question in map_.questions(domain))}"
+        return f"{count:,} answers to {' and '.join(question.name for question in map_.questions(domain))}"
     if isinstance(map_, Coarse) and isinstance(domain, Grid):
-        return f"{inputs:,} squares of {map_.factor} x {map_.factor} cells"
+        return f"{count:,} squares of {map_.factor} x {map_.factor} cells"
     if isinstance(map_, Coarse):
-        return f"{inputs:,} groups of {map_.factor} neighbouring values"
-    return f"{inputs:,} {map_.name}"
+        return f"{count:,} groups of {map_.factor} neighbouring values"
+    return f"{count:,} {map_.name}"
 
 
 def view_facts(campaign: Campaign) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def view_facts(campaign: Campaign) -> list[dict[str, Any]]:
         {
             "view": view_name(campaign.domain, view),
             "map": view.map.name,
-            "values": view.map.inputs(campaign.domain),
+            "values": view.map.input_count(campaign.domain),
             "weight": view.weight,
             "share": view.weight / total,
             "family": view.channel.family,

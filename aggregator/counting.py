@@ -271,9 +271,9 @@ class Counting:
         # The order of rows is not fixed, so the declared priors are sorted.
         places = {written: place for place, written in enumerate(sorted(set(declared)))}
         declaration_index = np.array([places[written] for written in declared], dtype=np.int64)
-        size, outputs = self.campaign.domain.size, self.campaign.channel.outputs
+        size, output_count = self.campaign.domain.size, self.campaign.channel.output_count
         rows_of = np.array([self._row_of(written) for written in places], dtype=np.int64).reshape(-1, 1 + size)
-        counts = np.zeros((len(rows_of), outputs), dtype=np.int64)
+        counts = np.zeros((len(rows_of), output_count), dtype=np.int64)
         np.add.at(counts, (declaration_index, output), times)
         allowed = possible(self.campaign, rows_of)
         by_reason = Counter(self.study.refused(self.signed))
@@ -283,7 +283,7 @@ class Counting:
         reports, groups = int(counts.sum()), None
         if grouped:
             devices, max_outputs = self._devices(rows, np.array([reports]))
-            valid, cells = allowed[declaration_index, output], declaration_index * outputs + output
+            valid, cells = allowed[declaration_index, output], declaration_index * output_count + output
             part = key & (GROUPS - 1)
             groups = Groups.of(part[valid], cells[valid], times[valid], int(devices[0]), int(max_outputs[0]))
         refused = MappingProxyType(dict(by_reason))

@@ -48,6 +48,6 @@ def _question(notion: Notion, channel: Channel) -> Callable[[], object]:
         "Check-ins", "Where?", "", "Town", US_GRID, notion, "hadamard", plain_views(channel), 0, 86_400, 86_400, 1, 1,
         "open",
     )  # fmt: skip
-    people = np.random.default_rng(1).dirichlet(np.full(channel.inputs, 0.1))
+    people = np.random.default_rng(1).dirichlet(np.full(channel.input_count, 0.1))
     tally = drawn_tally(channel, decoder_of(channel), people, REPORTS, np.random.default_rng(2))
     return lambda: estimate(campaign, tally)

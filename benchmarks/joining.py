@@ -111,7 +111,7 @@ def _subset(size: int, ones: int) -> SubsetSelection:
 
 
 def _triples(size: int) -> Triples:
-    return Triples(size, ONE // (2 * Triples(size, 1).outputs))
+    return Triples(size, ONE // (2 * Triples(size, 1).output_count))
 
 
 def _response(size: int) -> RandomizedResponse:
@@ -135,9 +135,9 @@ def _in_blocks(size: int) -> NotionAndChannel:
     return Block(MOST, tuple(runs)), Blocks(0, tuple((number + 1, length) for number, length in runs), inner)
 
 
-def _table(inputs: int, outputs: int) -> Table:
+def _table(input_count: int, output_count: int) -> Table:
     # All cells take one byte, except the first one of each row.
-    cells = [[64 + (x * 31 + y * 17) % 64 for y in range(1, outputs)] for x in range(inputs)]
+    cells = [[64 + (x * 31 + y * 17) % 64 for y in range(1, output_count)] for x in range(input_count)]
     return Table(tuple(((1 << 62) - sum(row), *row) for row in cells))
 
 
@@ -157,15 +157,15 @@ def _windows(size: int, cells: int, orders: int, types: int) -> Windows:
     return Windows(_prior(size), cells, orders, (), (), shapes)
 
 
-def _classes(count: int, inputs: int, outputs: int) -> NotionAndChannel:
-    tables = (_table(inputs, outputs),) * count
-    return Classes.of((Ldp(MOST),) * count), Blocks(0, tuple((c + 1, inputs) for c in range(count)), tables)
+def _classes(count: int, input_count: int, output_count: int) -> NotionAndChannel:
+    tables = (_table(input_count, output_count),) * count
+    return Classes.of((Ldp(MOST),) * count), Blocks(0, tuple((c + 1, input_count) for c in range(count)), tables)
 
 
 def signed(notion: Notion, channel: Channel) -> bytes:
     """Return the signed bytes of a campaign, even if no certificate is possible."""
     classes = tuple(f"class {number}" for number in range(len(notion.notions))) if isinstance(notion, Classes) else ()
-    size = channel.inputs // max(len(classes), 1)
+    size = channel.input_count // max(len(classes), 1)
     across = next(across for across in range(min(size, 1024), 0, -1) if size % across == 0)
     grid = Grid(0, size // across * 100, 0, across * 100, 100)
     campaign = object.__new__(Campaign)

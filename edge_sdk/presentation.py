@@ -192,7 +192,7 @@ def label_translations(device: Device, campaign_id: bytes, language: str | None 
     map_, shown = joined.map, joined.campaign.map_in(joined.view, language)
     if translated is domain and shown is map_:
         return {}
-    groups = range(map_.inputs(domain)) if isinstance(domain, Values) else ()
+    groups = range(map_.input_count(domain)) if isinstance(domain, Values) else ()
     labels = zip(domain.named, translated.named, strict=True) if isinstance(domain, Values | Items) else ()
     districts = dict(zip(map_.named, shown.named, strict=True))
     return districts | {map_.label(domain, z): shown.label(translated, z) for z in groups} | dict(labels)

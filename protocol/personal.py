@@ -68,7 +68,7 @@ def mean_squared_posterior(prior: Sequence[int], channel: Channel) -> int:
     """
     unit = sum(prior) << channel.scale
     total = 0
-    for y in range(channel.outputs):
+    for y in range(channel.output_count):
         joint = [weight * channel.weight(x, y) for x, weight in enumerate(prior)]
         marginal = sum(joint)
         if marginal:

@@ -164,7 +164,7 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
 def _table(campaign: Campaign, request: LevelsRequest) -> LevelTable:
     """Return the levels of the campaign under all notions, each the worst over its classes and views."""
     places, channels = _distinct_views(campaign, request)
-    starts = [0, *accumulate(view.channel.inputs for view in campaign.views)]
+    starts = [0, *accumulate(view.channel.input_count for view in campaign.views)]
     request = replace(
         request, prior=tuple(chain(*(request.prior[starts[place] : starts[place + 1]] for place in places)))
     )
@@ -181,7 +181,7 @@ def _table(campaign: Campaign, request: LevelsRequest) -> LevelTable:
 
 def _distinct_views(campaign: Campaign, request: LevelsRequest) -> tuple[list[int], list[Channel]]:
     """Return the positions and the channels of the views, without views whose channel and prior an earlier view has."""
-    starts = [0, *accumulate(view.channel.inputs for view in campaign.views)]
+    starts = [0, *accumulate(view.channel.input_count for view in campaign.views)]
     priors = [tuple(request.prior[begin:end]) for begin, end in pairwise(starts)]
     distributions = zip(channel_places(campaign.views), priors, strict=True)
     first: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -192,7 +192,7 @@ def _distinct_views(campaign: Campaign, request: LevelsRequest) -> tuple[list[in
 
 def _coarsened(campaign: Campaign, view: View, weights: Sequence[int]) -> list[int]:
     """Return a prior of the answers as a prior of a view's values, for each class."""
-    sums = [0] * view.map.inputs(campaign.domain)
+    sums = [0] * view.map.input_count(campaign.domain)
     for x, weight in enumerate(weights):
         sums[view.map.input(campaign.domain, x)] += weight
     return sums * max(1, len(campaign.classes))

@@ -162,6 +162,6 @@ def class_choice(name: str, question: PlannedQuestion) -> Candidate:
 
 def side_by_side(choices: Sequence[Candidate]) -> tuple[str, Blocks]:
     """Return the names of the mechanisms of all classes, and the combined channel."""
-    runs = tuple((block, choice.channel.inputs) for block, choice in enumerate(choices, 1))
+    runs = tuple((block, choice.channel.input_count) for block, choice in enumerate(choices, 1))
     names = dict.fromkeys(choice.mechanism.name for choice in choices)
     return ", ".join(names), Blocks(0, runs, tuple(choice.channel for choice in choices))

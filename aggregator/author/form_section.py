@@ -116,10 +116,10 @@ def form_draft(
     maps = [QuestionsMap(places) for places in view_places]
     channels_by_size: dict[int, tuple[str, Channel]] = {}
     for map_ in maps:
-        size = map_.inputs(form)
+        size = map_.input_count(form)
         if size not in channels_by_size:  # the channel depends on the number of answers alone
             channels_by_size[size] = channel_of(mechanism, question, map_)
-    views = tuple(View(1, map_, channels_by_size[map_.inputs(form)][1]) for map_ in maps)
+    views = tuple(View(1, map_, channels_by_size[map_.input_count(form)][1]) for map_ in maps)
     names = named_once(name for name, _ in channels_by_size.values())
     return DraftForm(form, question, mechanism, names, views, classes)
 

@@ -92,7 +92,7 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
         return
     n, parts = campaign.minimum_devices, []
     for view, view_error in zip(campaign.views, view_errors(campaign), strict=True):
-        size = view.map.inputs(campaign.domain)
+        size = view.map.input_count(campaign.domain)
         if (error := math.sqrt(view_error.mse / size / n)) > 1 / size:
             devices = _rounded(view_error.mse * size)
             parts.append(

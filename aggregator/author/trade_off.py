@@ -115,12 +115,12 @@ def trade_offs(campaign: Campaign) -> list[TradeOff]:
     view, witness = campaign.views[campaign.certificate.view_index], campaign.certificate.witness
     channel = view.channel
     if witness.other is None:  # this witness compares an input with the prior, not with another input
-        everything = channel.selected(range(channel.inputs))
+        everything = channel.selected(range(channel.input_count))
         witness = channel.loss(everything, everything)
     promised = _Promised(campaign.notion if is_plain(campaign.views) or isinstance(campaign.notion, Ldp) else None)
     pairs = [(witness.x, witness.other or 0)]
     shown = {promised.between(*pairs[0])}
-    for pair in promised.pairs(channel.inputs):
+    for pair in promised.pairs(channel.input_count):
         if promised.between(*pair) not in shown and len(pairs) < MAX_PAIRS:
             shown.add(promised.between(*pair))
             pairs.append(pair)
@@ -156,9 +156,9 @@ class _Promised:
             return self._geo.bound(x, other)
         return self._bounds.get((self._class_of(x), self._class_of(other)))
 
-    def pairs(self, inputs: int) -> Iterator[tuple[int, int]]:
+    def pairs(self, input_count: int) -> Iterator[tuple[int, int]]:
         """Yield a pair of different inputs for each bounded pair of classes, the smallest bounds first."""
-        classes = [range(inputs)] if self._classes is None else self._classes
+        classes = [range(input_count)] if self._classes is None else self._classes
         for (c, d), _ in sorted(self._bounds.items(), key=lambda item: item[1]):
             x = classes[c][0]
             other = next((y for y in classes[d] if y != x), None)

@@ -78,7 +78,7 @@ def views_of(
         )
     maps_and_shares = sorted(
         _maps_and_shares(section, question.domain, folder),
-        key=lambda pair: pair[0].inputs(question.domain),
+        key=lambda pair: pair[0].input_count(question.domain),
     )
     devices = count(section, "devices", expected)
     section.refuse_unknown()
@@ -113,9 +113,9 @@ def chosen_weights(channels: Sequence[Channel], devices: int, class_count: int =
         DraftError: a channel has no unbiased estimate.
     """
     decoders = [even_decoder(channel, class_count) for channel in channels]
-    sizes = [decoder.inputs for decoder in decoders]
+    sizes = [decoder.input_count for decoder in decoders]
     try:
-        distributions = [decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs)) for decoder in decoders]
+        distributions = [decoder.forward(np.full(decoder.input_count, 1 / decoder.input_count)) for decoder in decoders]
         variances = [
             float(decoder.variances(distribution).mean())
             for decoder, distribution in zip(decoders, distributions, strict=True)
@@ -138,7 +138,7 @@ def coarsened(question: PlannedQuestion, map_: Map) -> PlannedQuestion:
     """
     if isinstance(map_, Identity):
         return question
-    size = map_.inputs(question.domain)
+    size = map_.input_count(question.domain)
     notion = question.notion.coarsened(partial(map_.input, question.domain), size)
     return replace(question, domain=Values(tuple(str(number) for number in range(1, size + 1))), notion=notion)
 
@@ -197,7 +197,7 @@ def _automatic(domain: Domain) -> list[int]:
     """Return the resolutions of ``auto``: 1, and the powers of the factor that have at least ``FEWEST`` districts."""
     base = GRID_FACTOR if isinstance(domain, Grid) else LIST_FACTOR
     factors = [1]
-    while (factor := factors[-1] * base) < domain.size and Coarse(factor).inputs(domain) >= FEWEST:
+    while (factor := factors[-1] * base) < domain.size and Coarse(factor).input_count(domain) >= FEWEST:
         factors.append(factor)
     if len(factors) < 2:
         raise DraftError(
@@ -227,7 +227,7 @@ def channel_of(mechanism: str, question: PlannedQuestion, map_: Map) -> tuple[st
             )
         return chosen(mechanism, of_view)
     except Unsuited as error:
-        size = map_.inputs(question.domain)
+        size = map_.input_count(question.domain)
         raise DraftError(f"[mechanism] for the view of {size:,} values: {error}") from None
 
 

@@ -247,11 +247,13 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
     return [
         {
             "view": view_name(domain, view),
-            "values": view.map.inputs(domain),
+            "values": view.map.input_count(domain),
             "share": view.weight / total,
             "family": view.channel.family,
             "output_bits": view.channel.output_bits,
-            "se": None if math.isnan(view_error.mse) else math.sqrt(view_error.mse / view.map.inputs(domain) / reports),
+            "se": None
+            if math.isnan(view_error.mse)
+            else math.sqrt(view_error.mse / view.map.input_count(domain) / reports),
             "people_per_report": None if math.isnan(view_error.people_per_report) else view_error.people_per_report,
         }
         for view, view_error in zip(views, errors_of_views(domain, views, classes), strict=True)

@@ -27,7 +27,7 @@ def region_of(campaign: Campaign, text: str) -> Region:
         return Region(FINEST, _value(domain, domain.parse(text)))
     except NotInDomain as error:
         for view in campaign.views:
-            for z in range(view.map.inputs(domain)):
+            for z in range(view.map.input_count(domain)):
                 if view.map.label(domain, z) == text:
                     return Region(name_of(view.map), z)
         also = ", and no district has this name" if len(campaign.views) > 1 else ""

@@ -91,13 +91,13 @@ def cut_files(
     return [Piece(piece, not with_enrolments.isdisjoint(piece)) for piece in pieces]
 
 
-def _bytes_of(study: Study, outputs: int) -> int:
-    """Return the size in bytes, at least 64 KiB, at which a piece has at most about ``outputs`` outputs of any
+def _bytes_of(study: Study, output_count: int) -> int:
+    """Return the size in bytes, at least 64 KiB, at which a piece has at most about ``output_count`` outputs of any
     campaign."""
     sizes = []
     for known in study.campaigns():
         answers, bits = known.signed.campaign.answers_per_period, known.signed.campaign.output_bits
-        sizes.append((100 + answers * bits // 8) * outputs // answers)
+        sizes.append((100 + answers * bits // 8) * output_count // answers)
     return max(2**16, min(sizes, default=PIECE_BYTES))
 
 

@@ -123,5 +123,5 @@ def _weighting_effects(
             reweighed.people_per_report,
             plain.people_per_report,
         )
-    line = np.arange(reweighed.inputs, dtype=np.float64)
+    line = np.arange(reweighed.input_count, dtype=np.float64)
     return reweighed.variance(line, mean_features) / plain.variance(line, mean_features), math.nan, math.nan

@@ -46,7 +46,7 @@ class ClassesDecoder(Pooled):
             members, priors: see ``Pooled``.
         """
         self.decoders = decoders
-        self.classes, self.inputs = len(decoders), decoders[0].inputs
+        self.classes, self.input_count = len(decoders), decoders[0].input_count
         self.features = sum(decoder.features for decoder in decoders)
         self.members, self.priors = members, priors
         self._cuts = np.cumsum([decoder.features for decoder in decoders])[:-1]
@@ -92,7 +92,7 @@ class ClassesDecoder(Pooled):
     def _slack(self, counts: Integers) -> Floats:
         slack = [decoder.binomial_steps(part, int(part.sum())).slack for decoder, part in self._parts(counts)]
         parts = np.array([part.sum() for part in self.of_classes(counts)]) / max(int(counts.sum()), 1)
-        total: Floats = np.zeros(self.inputs)
+        total: Floats = np.zeros(self.input_count)
         for share, class_slack in zip(parts * self.scales, slack, strict=True):
             total += share * class_slack
         return total
@@ -137,7 +137,7 @@ def _increments_of_steps(decoder: Decoder) -> VectorIncrements:
     """Return the increments of a decoder that has steps only, at equal shares of all inputs."""
     steps = decoder.binomial_steps(np.zeros(decoder.features, dtype=np.int64), 1)
     reach = steps.heights.sum(axis=0)
-    even = np.full(decoder.inputs, 1 / decoder.inputs)
+    even = np.full(decoder.input_count, 1 / decoder.input_count)
     return VectorIncrements(decoder.variances(decoder.forward(even)) / reach**2, steps.base, steps.base + reach)
 
 
@@ -191,8 +191,8 @@ def signed_within(signed: SignedCampaign, tally: Tally, name: str | None) -> tup
 def _of_class(tally: Tally, campaign: Campaign, view: int, place: int) -> Tally:
     """Return the part of a view's tally that belongs to the class at ``place``."""
     channels = class_channels(campaign.views[view].channel, len(campaign.classes))
-    first = sum(channel.outputs for channel in channels[:place])
-    past = first + channels[place].outputs
+    first = sum(channel.output_count for channel in channels[:place])
+    past = first + channels[place].output_count
     counts = tally.counts[first:past]
     groups = None if tally.groups is None else tally.groups.within(first, past)
     return replace(tally, counts=counts, reports=int(counts.sum()), groups=groups)
@@ -210,7 +210,7 @@ def classes_decoder(
         class_count: C, the number of classes.
     """
     channels = class_channels(channel, class_count)
-    parts = np.split(counts, np.cumsum([inner.outputs for inner in channels])[:-1])
+    parts = np.split(counts, np.cumsum([inner.output_count for inner in channels])[:-1])
     sizes = np.array([part.sum() for part in parts])
     references = [None] * class_count if priors is None else [row.tolist() for row in priors]
     decoders = [decoder_of(inner, reference) for inner, reference in zip(channels, references, strict=True)]

@@ -37,7 +37,7 @@ def expected_mse(channel: Channel, p: Sequence[float] | Floats | None = None) ->
     Raises:
         NotInvertible
     """
-    shown_inputs = ShownInputs(channel.inputs)
+    shown_inputs = ShownInputs(channel.input_count)
     return decoder_mse(shown_inputs.decoder(channel), p, shown_inputs)
 
 
@@ -47,7 +47,7 @@ def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, shown_inpu
     Raises:
         NotInvertible
     """
-    share = np.full(decoder.inputs, 1 / decoder.inputs) if p is None else np.asarray(p, dtype=np.float64)
+    share = np.full(decoder.input_count, 1 / decoder.input_count) if p is None else np.asarray(p, dtype=np.float64)
     return shown_inputs.squared_error(decoder.variances(decoder.forward(share)))
 
 
@@ -102,8 +102,10 @@ def errors_of_views(domain: Domain, views: Sequence[View], class_count: int = 0)
 def _even_shares(domain: Domain, view: View) -> Floats:
     """Return the shares of a view's values if all answers are equally frequent, shape (k_j,)."""
     if isinstance(view.map, QuestionsMap):  # the answers of a form are too many to list
-        return np.full(view.map.inputs(domain), 1 / view.map.inputs(domain))
-    counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.map.inputs(domain))
+        return np.full(view.map.input_count(domain), 1 / view.map.input_count(domain))
+    counts = np.bincount(
+        [view.map.input(domain, x) for x in range(domain.size)], minlength=view.map.input_count(domain)
+    )
     distribution: Floats = counts / domain.size
     return distribution
 
@@ -123,7 +125,7 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
     """
     if not is_plain(campaign.views):
         errors = view_errors(campaign)
-        finest = max(range(len(errors)), key=lambda place: campaign.views[place].map.inputs(campaign.domain))
+        finest = max(range(len(errors)), key=lambda place: campaign.views[place].map.input_count(campaign.domain))
         if unknown := [place for place, view_error in enumerate(errors) if math.isnan(view_error.mse)]:
             raise NotInvertible(
                 f"view {unknown[0]} has no unbiased estimate, so the campaign has no expected error: leave the view "
@@ -137,7 +139,7 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
     )
     if campaign.classes:
         decoder = even_decoder(campaign.channel, len(campaign.classes))
-    share = np.full(decoder.inputs, 1 / decoder.inputs)
+    share = np.full(decoder.input_count, 1 / decoder.input_count)
     variances = decoder.variances(decoder.forward(share))
     return shown_inputs.squared_error(variances), decoder.people_per_report * shown_inputs.factor
 
@@ -154,7 +156,7 @@ def lip_mse(channel: Channel, prior: Sequence[int], shown_inputs: ShownInputs | 
         prior: positive integers; P[x] = prior[x] / sum(prior).
         shown_inputs: the values x and their factor; all inputs if not given.
     """
-    shown_inputs = shown_inputs or ShownInputs(channel.inputs)
+    shown_inputs = shown_inputs or ShownInputs(channel.input_count)
     decoder = decoder_of(channel)
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     marginal = decoder.forward(distribution)
@@ -174,7 +176,7 @@ def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
         None if the channel does not have two inputs and two outputs.
     Source: Jiang, Li, Tandon 2018, eq. 22.
     """
-    if channel.unary or (channel.inputs, channel.outputs) != (2, 2):
+    if channel.unary or (channel.input_count, channel.output_count) != (2, 2):
         return None
     wrong = sum(weight * channel.weight(x, 1 - x) for x, weight in enumerate(prior)) / (sum(prior) << channel.scale)
     return min(wrong, 1 - wrong)

@@ -135,7 +135,7 @@ def estimate(
         unsigned, campaign_id, n, method, confidence, tally.refused, tally.version,
         Influence(unbiased.people_per_report * shown_inputs.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if class_name is None else None, class_name, pool,
-        prior if shown_inputs.count == decoder.inputs else None, tested,
+        prior if shown_inputs.count == decoder.input_count else None, tested,
         unbiased.rough[: shown_inputs.count] if unbiased.inverse else None, weighting=weighting,
     )  # fmt: skip
 
@@ -193,19 +193,19 @@ def _inverted(decoder: Decoder, tally: Tally) -> _Unbiased:
 
 def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: str) -> _Unbiased:
     """Return the unbiased shares of the inputs that a channel without an inverse distinguishes."""
-    raw = se = np.full(decoder.inputs, np.nan)
+    raw = se = np.full(decoder.input_count, np.nan)
     weight, warning = math.nan, f"{advice.WITHOUT_INTERVALS}: {reason}"
-    if decoder.by_value and decoder.inputs * decoder.features <= likelihood.MAX_CELLS:
+    if decoder.by_value and decoder.input_count * decoder.features <= likelihood.MAX_CELLS:
         # This is conservative: every device is assumed to have sent the largest number of reports of any device.
         n = tally.reports / tally.max_outputs
-        share, even = tally.counts / tally.reports, np.full(decoder.inputs, 1 / decoder.inputs)
+        share, even = tally.counts / tally.reports, np.full(decoder.input_count, 1 / decoder.input_count)
         fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
         values = likelihood.identified_values(decoder, share, fit.share)
         raw, se, weight = values.raw, np.sqrt(values.variance / n), values.people_per_report
         lost = int(np.count_nonzero(~values.identified))
         warning = (
-            f"{advice.WITHOUT_INTERVALS} at {lost} of {decoder.inputs} values, because the channel does not "
+            f"{advice.WITHOUT_INTERVALS} at {lost} of {decoder.input_count} values, because the channel does not "
             f"distinguish them: {reason}"
         )
-    rough = np.zeros(decoder.inputs, dtype=np.bool_)
+    rough = np.zeros(decoder.input_count, dtype=np.bool_)
     return _Unbiased(raw, se, partial(interval.normal, raw, se), weight, rough, (warning,), False)

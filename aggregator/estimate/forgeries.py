@@ -171,7 +171,7 @@ def _bernstein(furthest: float, variance: float, log_alpha_per_report: float) ->
 
 
 def _unbalanced(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:
-    ones = np.ones(decoder.inputs)
+    ones = np.ones(decoder.input_count)
     adds, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
     # The largest distance of one report's sum from 1; a word may have all bits set, or none.
     furthest = (

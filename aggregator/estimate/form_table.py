@@ -145,7 +145,7 @@ def interaction_variance(view: FormView) -> float:
     a, b = view.shape
     cells = float(np.maximum(view.decoder.variances(view.share), 0).sum())
     of_rows, of_columns = (float(view.variances[question].shown.sum()) for question in view.questions)
-    total = view.decoder.variance(np.ones(view.decoder.inputs), view.share)
+    total = view.decoder.variance(np.ones(view.decoder.input_count), view.share)
     # The trace of the covariance of R is that of the cells, minus the variances of the row means and of the column
     # means, plus the variance of the total mean.
     trace = max(cells - of_rows / b - of_columns / a + total / (a * b), 0.0)
@@ -226,7 +226,7 @@ class CrossTable:
             counts = rng.multinomial(reports, distribution / distribution.sum(), size=TABLES)
             return np.array([view.decoder.invert(sample / reports) for sample in counts])
         # The joint distribution of a report's features depends on the mechanism, so a normal approximation is used.
-        units = np.eye(view.decoder.inputs)
+        units = np.eye(view.decoder.input_count)
         covariance = np.array([covariances(view.decoder, distribution, unit) for unit in units]) / view.reports
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
         errors = rng.normal(size=(TABLES, len(values))) * np.sqrt(np.maximum(values, 0)) @ vectors.T

@@ -39,7 +39,7 @@ def covariances(decoder: Decoder, mean_features: Floats, v: Floats) -> Floats:
         phi = decoder.adjoint(v)
         return decoder.invert(mean_features * phi) - float(mean_features @ phi) * decoder.invert(mean_features)
     # A report has several features, so the covariances are computed as (Var(a + b) - Var(a - b)) / 4.
-    units = np.eye(decoder.inputs)
+    units = np.eye(decoder.input_count)
     both = [(decoder.variance(unit + v, mean_features), decoder.variance(unit - v, mean_features)) for unit in units]
     return np.array([(plus - minus) / 4 for plus, minus in both])
 
@@ -160,7 +160,7 @@ class FormView:
     @cached_property
     def even(self) -> Floats:
         """Mean features under the reference distribution (all inputs equally frequent), shape (m,)."""
-        return self.decoder.forward(np.full(self.decoder.inputs, 1 / self.decoder.inputs))
+        return self.decoder.forward(np.full(self.decoder.input_count, 1 / self.decoder.input_count))
 
 
 def views_with(views: Sequence[FormView], *questions: int) -> list[FormView]:

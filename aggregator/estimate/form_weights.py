@@ -334,7 +334,7 @@ class WeightedShares(SharesEstimate):
         return list({key: view for gradient in self._gradients for key, (view, _) in gradient.items()}.values())
 
     def adds(self) -> Iterator[Floats]:
-        nothing = {id(view): np.zeros(view.decoder.inputs) for view in self.views}
+        nothing = {id(view): np.zeros(view.decoder.input_count) for view in self.views}
         moves = [
             np.array([gradient[key][1] if key in gradient else zero for gradient in self._gradients])
             for key, zero in nothing.items()

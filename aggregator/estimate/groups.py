@@ -96,7 +96,7 @@ class Groups:
         ends = np.searchsorted(self.group, np.arange(GROUPS + 1))
         for number, reports in enumerate(self.reports.tolist()):
             if not reports:
-                yield np.zeros(decoder.inputs)
+                yield np.zeros(decoder.input_count)
                 continue
             rows = slice(ends[number], ends[number + 1])
             counts = np.bincount(self.feature[rows], weights=self.count[rows], minlength=decoder.features)

@@ -84,7 +84,7 @@ def em(decoder: Decoder, mean_features: Floats, reports: int, start: Floats) -> 
     Raises:
         ValueError: reports are counted bit by bit.
     """
-    return _ascend(decoder, mean_features, reports, start, np.zeros(decoder.inputs), MAX_STEPS)
+    return _ascend(decoder, mean_features, reports, start, np.zeros(decoder.input_count), MAX_STEPS)
 
 
 def posterior_mode(
@@ -127,7 +127,7 @@ def _ascend(decoder: Decoder, mean_features: Floats, reports: int, start: Floats
         step = p * slope
         return float(value), float(slope.max() - total), step / step.sum()
 
-    p = (1 - MIN_START) * start + MIN_START / decoder.inputs
+    p = (1 - MIN_START) * start + MIN_START / decoder.input_count
     _, gap, first = evaluate(p)
     evaluations = 1
     while gap * reports > CONVERGED_NATS and evaluations < steps:
@@ -197,11 +197,12 @@ def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> Ide
     Raises:
         ValueError: the channel has more than ``MAX_CELLS`` cells.
     """
-    if decoder.inputs * decoder.features > MAX_CELLS:
+    if decoder.input_count * decoder.features > MAX_CELLS:
         raise ValueError(
-            f"the channel's matrix has {decoder.inputs * decoder.features:,} cells; at most {MAX_CELLS:,} are inverted"
+            f"the channel's matrix has {decoder.input_count * decoder.features:,} cells; at most {MAX_CELLS:,} are "
+            "inverted"
         )
-    channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
+    channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.input_count)])
     distribution = p @ channel
     possible = distribution > 0
     scaled = channel[:, possible] / np.sqrt(distribution[possible])

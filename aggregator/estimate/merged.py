@@ -59,7 +59,7 @@ class MergedChannel(NumberBlocks):
     @classmethod
     def of(cls, decoder: Decoder, max_blocks: int) -> MergedChannel:
         """Return the channel of a decoder, merged into at most ``max_blocks`` blocks of inputs."""
-        k = decoder.inputs
+        k = decoder.input_count
         blocks = min(k, max_blocks)
         ends = np.arange(1, blocks + 1) * k // blocks
         starts = np.arange(0, decoder.features, max(k // blocks, 1))

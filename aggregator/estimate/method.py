@@ -146,7 +146,7 @@ def consistent(
         merged = MergedReports.of(decoder, np.rint(mean_features * reports).astype(np.int64))
         return merged.of_numbers(smoothed(merged))
     if method == "em":
-        even = np.full(decoder.inputs, 1 / decoder.inputs)
+        even = np.full(decoder.input_count, 1 / decoder.input_count)
         # The start matters only if the maximum is not unique.
         start = empirical_bayes(*linear) if linear else even if prior is None else prior
         return _converged_share(likelihood.em(decoder, mean_features, reports, start), warnings)
@@ -158,14 +158,14 @@ def consistent(
         return linear[0]
     if shown_inputs.factor > 1:
         return distribution.project(linear[0], shown_inputs)
-    reference = np.full(decoder.inputs, 1 / decoder.inputs) if prior is None else prior
+    reference = np.full(decoder.input_count, 1 / decoder.input_count) if prior is None else prior
     return distribution.project_unequal(linear[0], decoder.variances(decoder.forward(reference)), reports)
 
 
 def _smooth_classes(decoder: ClassesDecoder, mean_features: Floats, reports: int, shown_inputs: ShownInputs) -> Floats:
     """Return the shares of all classes together, shape (k,); classes with the wave mechanism are smoothed, others
     projected."""
-    shares = np.zeros(decoder.inputs)
+    shares = np.zeros(decoder.input_count)
     for inner, part, weight in zip(decoder.decoders, decoder.of_classes(mean_features), decoder.parts, strict=True):
         if weight:
             class_share = float(part.sum())

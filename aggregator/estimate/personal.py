@@ -92,7 +92,7 @@ def possible(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
     takes = np.zeros(len(declared), dtype=np.bool_)
     if offered is not None:
         takes = takes_offered(declared[:, 1:], notion.level, offered) & (declared[:, 0] == notion.level)
-    mask: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(campaign.channel.outputs) < notion.size)
+    mask: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(campaign.channel.output_count) < notion.size)
     return mask
 
 
@@ -148,7 +148,10 @@ def _response(prior: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
 def _distribution_of(channel: Channel) -> Floats:
     """Return the channel's probabilities Q(y|x), shape (k, m)."""
     return np.array(
-        [[channel.weight(x, y) / (1 << channel.scale) for y in range(channel.outputs)] for x in range(channel.inputs)]
+        [
+            [channel.weight(x, y) / (1 << channel.scale) for y in range(channel.output_count)]
+            for x in range(channel.input_count)
+        ]
     )
 
 
@@ -177,21 +180,21 @@ class PersonalDecoder(Pooled):
                 campaign's level. The offered channel does not satisfy a lower level, so people with a lower level do
                 not use it.
         """
-        self.classes, self.inputs = priors.shape
-        self._width = self.inputs if offered is None else offered.outputs
+        self.classes, self.input_count = priors.shape
+        self._width = self.input_count if offered is None else offered.output_count
         self.features = self.classes * self._width
         self.members = members
         self.priors = priors / priors.sum(axis=1, keepdims=True)
         levels = np.full(self.classes, level) if class_levels is None else class_levels
         self._cover, self._truth = _response(self.priors, levels)
         self._takes = np.zeros(self.classes, dtype=np.bool_)
-        self._distribution: Floats = np.zeros((self.inputs, self._width))
+        self._distribution: Floats = np.zeros((self.input_count, self._width))
         self._left: Floats = self._distribution
         if offered is not None:
             self._takes = takes_offered(priors, level, offered) & (levels == level)
             self._distribution = _distribution_of(offered)
             inner = decoder_of(offered)
-            self._left = np.array([inner.adjoint(unit) for unit in np.eye(self.inputs)])
+            self._left = np.array([inner.adjoint(unit) for unit in np.eye(self.input_count)])
         # A class that uses the offered channel has no response.
         self._cover = np.where(self._takes[:, np.newaxis], 0.0, self._cover)
         self._responds = np.where(self._takes[:, np.newaxis], 0.0, self._truth)
@@ -203,7 +206,7 @@ class PersonalDecoder(Pooled):
         """Return numbers by output for all classes, (d * m,), from those for the responses, (d, k), and those for the t
         classes that use the offered channel, (t, m)."""
         numbers = np.zeros((self.classes, self._width))
-        numbers[:, : self.inputs] = responses
+        numbers[:, : self.input_count] = responses
         numbers[self._takes] = offered
         return numbers.ravel()
 
@@ -226,19 +229,19 @@ class PersonalDecoder(Pooled):
 
     def _backward(self, w: Floats) -> Floats:
         rows = self._rows(w)
-        responses = rows[:, : self.inputs]
+        responses = rows[:, : self.input_count]
         mean = (self._cover * responses).sum(axis=1, keepdims=True) + self._responds * responses
         return self._joined(mean, rows[self._takes] @ self._distribution.T)
 
     def _invert(self, mean_features: Floats) -> Floats:
         rows = self._rows(mean_features)
-        responses = rows[:, : self.inputs]
+        responses = rows[:, : self.input_count]
         raw = (responses - self._cover * responses.sum(axis=1, keepdims=True)) / self._truth
         return self._joined(raw, rows[self._takes] @ self._left.T)
 
     def _moments(self, mean_features: Floats) -> Floats:
         rows = self._rows(mean_features)
-        responses = rows[:, : self.inputs]
+        responses = rows[:, : self.input_count]
         others = responses.sum(axis=1, keepdims=True) - responses
         moment = (responses * (1 - self._cover) ** 2 + others * self._cover**2) / self._truth**2
         return self._joined(moment, rows[self._takes] @ (self._left**2).T)
@@ -249,13 +252,15 @@ class PersonalDecoder(Pooled):
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         rows = counts.reshape(self.classes, self._width)
-        responses, cover, truth = (part[~self._takes] for part in (rows[:, : self.inputs], self._cover, self._truth))
+        responses, cover, truth = (
+            part[~self._takes] for part in (rows[:, : self.input_count], self._cover, self._truth)
+        )
         contributions = [(1 - cover) / truth, -cover / truth]
         times = [responses, responses.sum(axis=1, keepdims=True) - responses]
         if self._takes.any():
             contributions.append(self._left.T)
             offered = rows[self._takes].sum(axis=0)
-            times.append(np.repeat(offered[:, np.newaxis], self.inputs, axis=1))
+            times.append(np.repeat(offered[:, np.newaxis], self.input_count, axis=1))
         return np.concatenate(contributions), np.concatenate(times)
 
     @property

@@ -38,7 +38,7 @@ class PrecisionDecoder(ReweighedDecoder):
     """A ``ClassesDecoder`` for classes with the same shares, which weights each class by its precision."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
-        even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
+        even = np.full(decoders[0].input_count, 1 / decoders[0].input_count)
         distributions = [even] * len(decoders) if priors is None else list(priors)
         variances = [
             decoder.variances(decoder.forward(distribution)).sum()
@@ -120,7 +120,7 @@ def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
         NotInvertible
     """
     members = np.full(len(decoders), 1 / len(decoders))
-    even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
+    even = np.full(decoders[0].input_count, 1 / decoders[0].input_count)
     equal, by_precision = (
         decoder_class(decoders, members, None) for decoder_class in (ClassesDecoder, PrecisionDecoder)
     )

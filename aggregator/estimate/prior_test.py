@@ -81,7 +81,7 @@ def prior_test(
         return None
     distribution = decoder.predicted if isinstance(decoder, Pooled) else decoder.forward(prior)
     expected = distribution * (reports / max_outputs)
-    minimum = max(MIN_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
+    minimum = max(MIN_EXPECTED, float(expected.sum()) / (CELLS * decoder.input_count))
     cell, collected, last = np.zeros(len(expected), dtype=np.int64), 0.0, 0
     for output, count in enumerate(expected.tolist()):
         cell[output] = last

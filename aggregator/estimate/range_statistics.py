@@ -64,9 +64,9 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
             "shares, or the mean alone. Mechanism wave is made for quantiles"
         )
     inner = decoder.decoders if isinstance(decoder, ClassesDecoder) else [decoder]
-    if decoder.inputs > INTERVAL_BLOCKS and any(class_decoder.by_value for class_decoder in inner):
+    if decoder.input_count > INTERVAL_BLOCKS and any(class_decoder.by_value for class_decoder in inner):
         raise NotOrdered(
-            f"quantiles and ranges of {decoder.inputs} values, more than {INTERVAL_BLOCKS}, need mechanism wave: "
+            f"quantiles and ranges of {decoder.input_count} values, more than {INTERVAL_BLOCKS}, need mechanism wave: "
             "estimate the shares, or the mean alone"
         )
     if not isinstance(decoder, ClassesDecoder):

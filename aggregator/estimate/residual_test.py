@@ -76,7 +76,7 @@ def direction(decoder: Decoder, y: int) -> Direction:
 
 def _inverse(decoder: Decoder) -> Floats:
     """Return the diagonal of D^-1, shape (m,); 0 for outputs of probability zero."""
-    distribution = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
+    distribution = decoder.forward(np.full(decoder.input_count, 1 / decoder.input_count))
     return np.divide(1, distribution, out=np.zeros_like(distribution), where=distribution > 0)
 
 
@@ -85,7 +85,7 @@ def _beyond(decoder: Decoder, inverse: Floats, counts: Floats) -> Floats:
 
     Source: Hestenes, Stiefel 1952, on the normal equations.
     """
-    explained = np.zeros(decoder.inputs)
+    explained = np.zeros(decoder.input_count)
     rest = decoder.backward(inverse * counts)
     step, size = rest, float(rest @ rest)
     enough = CONVERGED**2 * size

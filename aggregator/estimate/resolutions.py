@@ -159,7 +159,7 @@ class Views:
             NotInvertible
         """
         counted = [CountedView.of(campaign, place, part) for place, part in enumerate(parts)]
-        counted.sort(key=lambda view: view.decoder.inputs)
+        counted.sort(key=lambda view: view.decoder.input_count)
         return cls(tuple(counted), _largest_chain(counted))
 
     def combined(self) -> list[CombinedEstimate | None]:

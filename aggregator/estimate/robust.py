@@ -44,7 +44,7 @@ def robust(decoder: Decoder, mean_features: Floats, reports: int, shown_inputs: 
     """
     if not decoder.one_hot:
         raise ValueError("a robust estimate needs counts of whole outputs, and here bits are counted one by one")
-    reduced, p = mean_features, np.full(decoder.inputs, 1 / decoder.inputs)
+    reduced, p = mean_features, np.full(decoder.input_count, 1 / decoder.input_count)
     for _ in range(ROUNDS):
         p = likelihood.em(decoder, reduced, reports, p).share
         distribution = decoder.forward(p)

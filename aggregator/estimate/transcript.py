@@ -115,7 +115,7 @@ class TranscriptDecoder(Pooled):
             chains: (d, periods) the transcripts, each with at least one output.
             period: see ``TranscriptTally``.
         """
-        self.classes, self.inputs, self.features = 1, len(notion.prior), len(chains)
+        self.classes, self.input_count, self.features = 1, len(notion.prior), len(chains)
         self.members = np.ones(1)
         self._start = np.array(notion.prior, dtype=np.float64)
         self._start /= self._start.sum()
@@ -123,12 +123,12 @@ class TranscriptDecoder(Pooled):
         self.drift = notion.drift / DRIFT_ONE
         # These floats approximate the integers of protocol.personal.lip_response and of TranscriptPrior.prior_after.
         self._factor = exact.exp_lower(notion.level) / (1 << exact.EXP_BITS)
-        shape = len(chains), self.inputs
+        shape = len(chains), self.input_count
         self._adds, self._likelihood, self._posterior = np.zeros(shape), np.ones(shape), np.zeros(shape)
         self._scale, self._ceiling = np.zeros(len(chains)), np.zeros(len(chains))
         counted = (chains != SILENT) if period is None else (chains != SILENT) & (np.arange(chains.shape[1]) == period)
         parts = counted / counted.sum(axis=1, keepdims=True)
-        step = max(1, CELLS // (chains.shape[1] * self.inputs))
+        step = max(1, CELLS // (chains.shape[1] * self.input_count))
         for begin in range(0, len(chains), step):
             some = slice(begin, begin + step)
             self._read(some, chains[some], parts[some])
@@ -148,7 +148,7 @@ class TranscriptDecoder(Pooled):
             adds = -cover
             adds[cells] += 1
             self._adds[some][rows] += adds * (parts[rows, time] / truth)[:, np.newaxis]
-            distribution = np.repeat(cover[cells][:, np.newaxis], self.inputs, axis=1)
+            distribution = np.repeat(cover[cells][:, np.newaxis], self.input_count, axis=1)
             distribution[cells] += truth
             self._multiply(some, rows, distribution)
             prior = prior * distribution
@@ -170,7 +170,7 @@ class TranscriptDecoder(Pooled):
     def _smoothed(self, passed: list[tuple[Integers, Floats, Floats]], parts: Floats) -> Floats:
         """Return the mean of P(value | transcript) over the requested periods, by the forward-backward algorithm."""
         start = self._start
-        mean, later = np.zeros((len(parts), self.inputs)), np.ones((len(parts), self.inputs))
+        mean, later = np.zeros((len(parts), self.input_count)), np.ones((len(parts), self.input_count))
         for time in range(len(passed) - 1, -1, -1):
             rows, filtered, distribution = passed[time]
             both = filtered * later[rows]
@@ -215,7 +215,7 @@ class TranscriptDecoder(Pooled):
         return adds
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
-        return self._adds, np.repeat(counts[:, np.newaxis], self.inputs, axis=1)
+        return self._adds, np.repeat(counts[:, np.newaxis], self.input_count, axis=1)
 
     @property
     def ceiling(self) -> Floats:

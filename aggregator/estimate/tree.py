@@ -166,7 +166,7 @@ def independent(decoder: Decoder, distribution: Floats, variances: Floats) -> Fl
     total, alone = float(variances.sum()), float(decoder.variances(distribution).sum())
     if len(variances) == 1 or total <= 0 or alone <= 0:
         return variances
-    of_sum = total * min(decoder.variance(np.ones(decoder.inputs), distribution) / alone, 1.0)
+    of_sum = total * min(decoder.variance(np.ones(decoder.input_count), distribution) / alone, 1.0)
     v = variances
     for _ in range(ROUNDS):
         sum_of_v = float(v.sum())

@@ -109,7 +109,7 @@ class Decoder(ABC):
         by_value: whether single shares have an unbiased estimate.
     """
 
-    inputs: int
+    input_count: int
     features: int
     one_hot: ClassVar[bool] = True
     by_value: bool = True

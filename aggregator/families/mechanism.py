@@ -67,7 +67,7 @@ class PlannedQuestion:
     @property
     def size(self) -> int:
         """Number of the channel's inputs, k."""
-        return self.notion.inputs or self.domain.size
+        return self.notion.input_count or self.domain.size
 
     def missing(self, channel: Channel) -> list[str]:
         """Return the families of a channel and of its blocks that the devices do not support."""

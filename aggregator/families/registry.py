@@ -70,7 +70,7 @@ def _without_reference(decoder: Callable[[Any], Decoder]) -> Callable[[Any, Refe
 
 
 def _of_bits(channel: Bits, reference: Reference) -> Decoder:
-    even = np.full(channel.inputs, 1 / channel.inputs)
+    even = np.full(channel.input_count, 1 / channel.input_count)
     return BalancedDecoder(channel, even if reference is None else np.asarray(reference, dtype=np.float64))
 
 

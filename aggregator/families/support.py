@@ -62,7 +62,7 @@ class SupportDecoder(Decoder):
 
     def __init__(self, channel: ProjectiveResponse | Triples, shared: int) -> None:
         """Compute p* and q* of ``channel``; any two of its sets have ``shared`` outputs in common."""
-        self.inputs, self.features = channel.inputs, channel.outputs
+        self.input_count, self.features = channel.input_count, channel.output_count
         unit, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'
         self._likely, self._unlikely = channel.inside / unit, channel.outside / unit
         # These are q* and p* - q*.
@@ -110,8 +110,8 @@ class SupportDecoder(Decoder):
         return variances
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
-        base = np.full(self.inputs, -self._other / self._gap)
-        height = np.full((1, self.inputs), 1 / self._gap)
+        base = np.full(self.input_count, -self._other / self._gap)
+        height = np.full((1, self.input_count), 1 / self._gap)
         return BinomialSteps(base, height, self._count(counts)[np.newaxis], reports)
 
     @property

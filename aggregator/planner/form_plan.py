@@ -223,7 +223,7 @@ def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
     if not isinstance(map_, QuestionsMap) or not decoder.by_value:
         return None
     shape = tuple(question.size for question in map_.questions(form))
-    distribution = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
+    distribution = decoder.forward(np.full(decoder.input_count, 1 / decoder.input_count))
     return FormView(map_.positions, shape, decoder, Tally(np.rint(distribution * MANY).astype(np.int64), MANY))
 
 

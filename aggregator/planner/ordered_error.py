@@ -80,7 +80,7 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, surve
         The errors; infinite if a channel has no estimate of ordered values or of single values.
     """
     channels = channels if isinstance(channels, tuple) else (channels,)
-    size, class_reports = channels[0].inputs, math.ceil(reports / len(channels))
+    size, class_reports = channels[0].input_count, math.ceil(reports / len(channels))
     try:
         classes = [_OrderedEstimator(channel) for channel in channels]
     except NotInvertible:
@@ -108,7 +108,7 @@ class _OrderedEstimator:
     """
 
     def __init__(self, channel: Channel) -> None:
-        self._decoder, size = decoder_of(channel), channel.inputs
+        self._decoder, size = decoder_of(channel), channel.input_count
         if self._decoder.by_value:
             even = np.full(size, 1 / size)
             self._variances = self._decoder.variances(self._decoder.forward(even))
@@ -136,5 +136,5 @@ class _OrderedEstimator:
         # Bits are counted one by one, so their errors are nearly normal and nearly independent.
         else:
             variances = decoder.variances(decoder.forward(shape))
-            raw = shape + generator.normal(size=decoder.inputs) * np.sqrt(variances / reports)
+            raw = shape + generator.normal(size=decoder.input_count) * np.sqrt(variances / reports)
         return project_unequal(raw, self._variances, reports)

@@ -155,7 +155,7 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
 
 
 def _of_view(domain: Domain, view: View) -> str:
-    return f"{view.map.inputs(domain):,} values" if isinstance(view.map, Identity) else view_name(domain, view)
+    return f"{view.map.input_count(domain):,} values" if isinstance(view.map, Identity) else view_name(domain, view)
 
 
 def _summed(campaign: Campaign) -> str:

@@ -127,7 +127,7 @@ def _places(campaign: Campaign, counted: Counts) -> tuple[Integers, Integers]:
     """Return the class of each output, and the first output of this class in the view; zeros without classes."""
     place, first = np.zeros_like(counted.view), np.zeros_like(counted.view)
     for view in range(len(campaign.views)) if campaign.classes else ():
-        sizes = [campaign.channel_of(of_class, view).outputs for of_class in range(len(campaign.classes))]
+        sizes = [campaign.channel_of(of_class, view).output_count for of_class in range(len(campaign.classes))]
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         mine = counted.view == view
         place[mine] = np.searchsorted(starts, counted.feature[mine], side="right") - 1

@@ -62,8 +62,10 @@ def tally(channel: Channel, population: Sequence[int] | Integers, generator: np.
         generator: the random generator of the experiment; devices use the operating system's random source.
     """
     people = np.asarray(population, dtype=np.int64)
-    if people.shape != (channel.inputs,):
-        raise ValueError(f"the numbers of people have shape {people.shape}, but must have shape ({channel.inputs},)")
+    if people.shape != (channel.input_count,):
+        raise ValueError(
+            f"the numbers of people have shape {people.shape}, but must have shape ({channel.input_count},)"
+        )
     if people.min() < 0:
         raise ValueError(f"a number of people must be 0 or more, not {people.min()}")
     return Tally(_counts(channel, people, generator), int(people.sum()))
@@ -114,7 +116,7 @@ def _counts(channel: Channel, people: Integers, generator: np.random.Generator) 
     if isinstance(channel, Blocks):
         return _blocks(channel, people, generator)
     somebody = np.flatnonzero(people)
-    if not channel.unary and len(somebody) * channel.outputs <= _WRITTEN:
+    if not channel.unary and len(somebody) * channel.output_count <= _WRITTEN:
         return _rows(channel, people, generator)
     if isinstance(channel, Hadamard):
         return _columns(channel, people, generator)
@@ -124,7 +126,7 @@ def _counts(channel: Channel, people: Integers, generator: np.random.Generator) 
 def _responses(channel: RandomizedResponse, people: Integers, generator: np.random.Generator) -> Integers:
     """Return random counts of outputs: true values, plus values drawn from the cover."""
     truthful = generator.binomial(people, channel.truth / 2**channel.scale)
-    cover = np.array([channel.cover_of(y) for y in range(channel.inputs)], dtype=np.float64)
+    cover = np.array([channel.cover_of(y) for y in range(channel.input_count)], dtype=np.float64)
     if not channel.covered:
         return truthful
     counts: Integers = truthful + generator.multinomial(int((people - truthful).sum()), cover / cover.sum())
@@ -142,17 +144,21 @@ def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> In
 def _blocks(channel: Blocks, people: Integers, generator: np.random.Generator) -> Integers:
     """Return random counts of outputs. People in a block report an output of the block's inner channel. An open input,
     which is in no block, is reported as it is, or replaced by a uniform output of the only block."""
-    counts = np.zeros(channel.outputs, dtype=np.int64)
+    counts = np.zeros(channel.output_count, dtype=np.int64)
     for block, inner in enumerate(channel.channels, 1):
         start = channel.offsets[block]
         inside = people[list(channel.inputs_by_block[block])]
-        counts[start : start + inner.outputs] = _counts(inner, inside, generator) if inner.outputs > 1 else inside.sum()
+        counts[start : start + inner.output_count] = (
+            _counts(inner, inside, generator) if inner.output_count > 1 else inside.sum()
+        )
     reported = people[list(channel.inputs_by_block[0])]
     if channel.cover:
         hidden = generator.binomial(reported, channel.hidden / 2**channel.scale)
-        outputs = channel.channels[0].outputs
+        output_count = channel.channels[0].output_count
         start = channel.offsets[1]
-        counts[start : start + outputs] += generator.multinomial(int(hidden.sum()), np.full(outputs, 1 / outputs))
+        counts[start : start + output_count] += generator.multinomial(
+            int(hidden.sum()), np.full(output_count, 1 / output_count)
+        )
         reported = reported - hidden
     counts[channel.offsets[0] : channel.offsets[0] + len(reported)] += reported
     return counts
@@ -160,8 +166,8 @@ def _blocks(channel: Blocks, people: Integers, generator: np.random.Generator) -
 
 def _rows(channel: Channel, people: Integers, generator: np.random.Generator) -> Integers:
     decoder = decoder_of(channel)
-    counts = np.zeros(channel.outputs, dtype=np.int64)
-    unit = np.zeros(channel.inputs)
+    counts = np.zeros(channel.output_count, dtype=np.int64)
+    unit = np.zeros(channel.input_count)
     for x in np.flatnonzero(people):
         unit[x] = 1
         row = np.maximum(decoder.forward(unit), 0)
@@ -172,11 +178,11 @@ def _rows(channel: Channel, people: Integers, generator: np.random.Generator) ->
 
 def _columns(channel: Hadamard, people: Integers, generator: np.random.Generator) -> Integers:
     """Return random counts of the columns of Hadamard response, drawn in the same way as in ``Hadamard.sample``."""
-    row = np.repeat(np.arange(1, channel.inputs + 1), people)
-    column = generator.integers(channel.outputs, size=len(row))
+    row = np.repeat(np.arange(1, channel.input_count + 1), people)
+    column = generator.integers(channel.output_count, size=len(row))
     lies = generator.random(len(row)) >= channel.truth / ONE
     wrong = (np.bitwise_count(row & column) & 1).astype(bool) ^ lies
-    return np.bincount(column ^ (row & -row) * wrong, minlength=channel.outputs)
+    return np.bincount(column ^ (row & -row) * wrong, minlength=channel.output_count)
 
 
 def _one_by_one(channel: Channel, people: Integers, generator: np.random.Generator) -> Integers:
@@ -186,7 +192,7 @@ def _one_by_one(channel: Channel, people: Integers, generator: np.random.Generat
         for _ in range(people[x]):
             y = channel.sample(int(x), generator.bytes(channel.rand_bytes))
             if channel.unary:
-                counts += np.array([y >> channel.inputs - 1 - bit & 1 for bit in range(channel.inputs)])
+                counts += np.array([y >> channel.input_count - 1 - bit & 1 for bit in range(channel.input_count)])
             else:
                 counts[y] += 1
     return counts

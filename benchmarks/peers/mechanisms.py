@@ -42,9 +42,9 @@ class LibraryMechanism:
     report_memory: int = 100
 
 
-def bits_for(outputs: int) -> int:
+def bits_for(output_count: int) -> int:
     """Return the number of bits needed to distinguish the outputs."""
-    return (outputs - 1).bit_length()
+    return (output_count - 1).bit_length()
 
 
 def bytes_for(bits: int) -> int:

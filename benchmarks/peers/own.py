@@ -80,7 +80,7 @@ class OwnMechanism:
 
     def _tally(self, reports: Sequence[Any]) -> Tally:
         if not self.channel.unary:
-            return Tally.of(np.bincount(reports, minlength=self.channel.outputs))
+            return Tally.of(np.bincount(reports, minlength=self.channel.output_count))
         words = b"".join(y.to_bytes(self.wire, "big") for y in reports)
         bits = np.unpackbits(np.frombuffer(words, dtype=np.uint8).reshape(len(reports), -1), axis=1)
         return Tally(bits[:, -self.k :].sum(axis=0, dtype=np.int64), len(reports))

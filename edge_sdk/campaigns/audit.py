@@ -49,7 +49,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     domain, level = campaign.domain, campaign.notion.level
     view = campaign.certificate.view_index if view is None else view
     channel, coarsening = campaign.views[view].channel, campaign.views[view].map
-    size = coarsening.inputs(domain)
+    size = coarsening.input_count(domain)
     counts = {x: times for x in range(size) if history and (times := history.get(coarsening.label(domain, x)))}
     # The person's class is not known here, so each class gets the same prior and the worst level is reported.
     prior = prior_of_counts(size, counts) * max(1, len(campaign.classes))

@@ -226,7 +226,7 @@ class Joined:
         channel = self.channel
         # Each class has its own outputs, so a report shows the class.
         if self.campaign.classes:
-            first = self._class_index * channel.inputs
+            first = self._class_index * channel.input_count
             channel, x = self.campaign.views[self.view].channel, first + x
         # Bytes are drawn for the campaign's channel; the person's channel may need fewer.
         return pack([channel.sample(x, rand[: channel.rand_bytes])], self.campaign.output_bits)

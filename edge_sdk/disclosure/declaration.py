@@ -120,7 +120,7 @@ def posterior_ranges(channel: Channel, prior: Sequence[int]) -> list[tuple[Fract
     """
     lowest = [(1, 1)] * len(prior)
     highest = [(0, 1)] * len(prior)
-    for y in range(channel.outputs):
+    for y in range(channel.output_count):
         joint = [weight * channel.weight(x, y) for x, weight in enumerate(prior)]
         total = sum(joint)
         if not total:

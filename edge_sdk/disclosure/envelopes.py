@@ -146,7 +146,7 @@ def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMe
         # Each class has its own outputs, in the order of the classes, so a report shows the class.
         first = view_channel.offsets[joined.role.class_index + 1]
     domain, structure = joined.campaign.domain, structure_of(joined.channel, MAX_STEPS)
-    size = joined.map.inputs(domain)
+    size = joined.map.input_count(domain)
     nothing = domain.item_count if isinstance(domain, Items) else size
     meanings = []
     try:

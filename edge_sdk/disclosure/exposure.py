@@ -62,7 +62,7 @@ class ViewChannel:
         if isinstance(self.map, Identity):
             return inputs
         if inputs == range(domain.size):
-            return range(self.map.inputs(domain))
+            return range(self.map.input_count(domain))
         return sorted({self.map.input(domain, x) for x in inputs})
 
     def _preimage(self, domain: Domain, inputs: Sequence[int], z: int) -> int:

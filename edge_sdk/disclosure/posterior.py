@@ -51,9 +51,9 @@ def posterior_of(channel: Channel, level: int | None, counts: Mapping[int, int],
         x: an input; None for the input with the highest posterior, or, if the channel is too large, with the highest
             prior.
     """
-    weights = prior_of_counts(channel.inputs, counts)
+    weights = prior_of_counts(channel.input_count, counts)
     total = sum(weights)
-    inputs = range(channel.inputs) if x is None else (x,)
+    inputs = range(channel.input_count) if x is None else (x,)
     try:
         after, most_probable = levels.most_probable(levels.structure_of(channel, MAX_STEPS), weights, inputs)
     except levels.TooLarge:

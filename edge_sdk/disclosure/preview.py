@@ -118,7 +118,7 @@ def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
         for view in range(len(campaign.views))
     }
     bounds = {
-        channel: bounded(Fraction(1, channel.inputs), certificate.ldp_level)
+        channel: bounded(Fraction(1, channel.input_count), certificate.ldp_level)
         for channel, certificate in certificates.items()
     }
     channel, *others = sorted(certificates, key=bounds.__getitem__, reverse=True)

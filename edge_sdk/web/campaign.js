@@ -24,7 +24,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {import("./channels/channel.js").Channel} channel
  * @property {Certificate} certificate
  * @property {number[]} questions for a form, the indices of the questions that it is asked; else empty
- * @property {number} inputs number of inputs of the view
+ * @property {number} inputCount number of inputs of the view
  * @property {bigint} draws maximum number of fresh outputs
  * @property {bigint} cost nanonats of one fresh output, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
@@ -205,7 +205,7 @@ export class Campaign {
   /** Maximum number of fresh outputs of a device with a view. @param {number} view its index @returns {bigint} */
   drawsOf(view) {
     if (this.transcript) return BigInt(this.periods);
-    return BigInt(Math.min(this.views[view].map.inputs(this.domain), this.periods * this.answersPerPeriod));
+    return BigInt(Math.min(this.views[view].map.inputCount(this.domain), this.periods * this.answersPerPeriod));
   }
 
   /**
@@ -275,7 +275,7 @@ export class Campaign {
       channel,
       certificate,
       questions: map.questions,
-      inputs: map.inputs(domain),
+      inputCount: map.inputCount(domain),
       draws: this.drawsOf(index),
       cost: certificate.cost,
       randomBytes: channel.randomBytes,
@@ -287,7 +287,7 @@ export class Campaign {
           domain.indexOf
         );
         const x = await indexOf.call(domain, answer, dither, asked);
-        return classIndex * map.inputs(domain) + map.input(domain, x);
+        return classIndex * map.inputCount(domain) + map.input(domain, x);
       },
     };
   }

@@ -318,7 +318,7 @@ export class Device {
   async history(id) {
     const [joined, { memo }] = await this.found(id);
     // All classes have the same labels.
-    const size = joined.view.inputs;
+    const size = joined.view.inputCount;
     return Object.fromEntries([...memo].map(([x, { times }]) => [joined.view.label(x % size), times]));
   }
 

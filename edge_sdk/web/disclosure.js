@@ -46,10 +46,10 @@ function bounded({ n, d }, level) {
  * @returns {Revealed}
  */
 export function revealed(channel, level, counts, x) {
-  const weights = Array.from({ length: channel.inputs }, (_, input) => 1n + BigInt(counts.get(input) ?? 0));
+  const weights = Array.from({ length: channel.inputCount }, (_, input) => 1n + BigInt(counts.get(input) ?? 0));
   const whole = total(weights);
   const inputs = x === null ? [...weights.keys()] : [x];
-  const small = !channel.unary && channel.inputs * channel.outputs <= MAX_CELLS;
+  const small = !channel.unary && channel.inputCount * channel.outputCount <= MAX_CELLS;
   // The prior times the ratio by which the own bit of an input changes its odds; only a unary channel has bits.
   const odds = (/** @type {number} */ input) => {
     const [n, d] = channel.unary ? channel.fits(input) : [1n, 1n];
@@ -59,7 +59,7 @@ export function revealed(channel, level, counts, x) {
   /** @type {Fraction} */
   let after = { n: 0n, d: 1n };
   if (small)
-    for (let y = 0; y < channel.outputs; y++) {
+    for (let y = 0; y < channel.outputCount; y++) {
       const column = weights.map((weight, input) => weight * channel.weight(input, y));
       const d = total(column);
       for (const input of inputs) if (less(after, { n: column[input], d })) [most, after] = [input, { n: column[input], d }];

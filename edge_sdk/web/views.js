@@ -1,5 +1,6 @@
 /** Views: the coarsenings of the answer that a campaign asks for, each with its channel (SPEC 7.3, 6.12). */
 
+import { firstAbove } from "./channels/channel.js";
 import { channelFrom } from "./channels/index.js";
 import { keyOf } from "./channels/key.js";
 import { array, concat, integer, integers, requireFirstUse, requireName, toBig } from "./codec.js";
@@ -25,7 +26,7 @@ import { MAX_VALUES, runsFrom } from "./runs.js";
  * @property {string} name
  * @property {any[]} wire
  * @property {number[]} questions for a form, the indices of the asked questions; else empty
- * @property {(domain: Domain) => number} inputs number of the view's inputs; refuses a domain that the map does not fit
+ * @property {(domain: Domain) => number} inputCount number of the view's inputs; refuses a domain that the map does not fit
  * @property {(domain: Domain, x: any) => number} input the view's input for an input of the domain
  * @property {(domain: Domain, z: number) => string} label
  * @property {string[]} [named] the names that the author chose for the view's inputs
@@ -43,11 +44,11 @@ function single(domain) {
 /** The map that does not coarsen: a view's input is the domain's. @param {any[]} wire @returns {Map_} */
 function identity(wire) {
   array(wire, "the identity map", ViewError, 1);
-  const inputs = (/** @type {Domain} */ domain) => {
+  const inputCount = (/** @type {Domain} */ domain) => {
     if (domain instanceof Form) throw new CampaignError("a view of a form must have a map of one or two of its questions, not the identity map");
     return domain.size;
   };
-  return { name: "identity", wire, questions: [], inputs, input: (_, x) => x, label: (domain, z) => domain.label(z) };
+  return { name: "identity", wire, questions: [], inputCount, input: (_, x) => x, label: (domain, z) => domain.label(z) };
 }
 
 /** A map to groups of neighbours: squares of grid cells, or stretches of a list. @param {any[]} wire @returns {Map_} */
@@ -62,7 +63,7 @@ function coarse(wire) {
     name: "coarse",
     wire,
     questions: [],
-    inputs(domain) {
+    inputCount(domain) {
       const [cells, squares] = columns(single(domain));
       const found = squares * (domain instanceof Grid ? Math.ceil(domain.size / cells / factor) : 1);
       if (found < 2) throw new CampaignError(`a coarse map of factor ${factor} makes one value of all ${domain.size}: choose a smaller factor`);
@@ -97,7 +98,7 @@ function districts(wire) {
   if (count < 2 || count >= size) throw new ViewError(`a map must have at least 2 districts and fewer districts than inputs, not ${count} for ${size} inputs`);
   if (names.length && names.length !== count) throw new ViewError(`${count} districts must have ${count} names or none, not ${names.length}`);
   if (new Set(names).size < names.length) throw new ViewError("two districts have the same name: rename one");
-  const inputs = (/** @type {Domain} */ domain) => {
+  const inputCount = (/** @type {Domain} */ domain) => {
     if (single(domain).size !== size)
       throw new CampaignError(`the districts have ${size} inputs, but the domain has ${domain.size}`);
     return count;
@@ -106,16 +107,8 @@ function districts(wire) {
     name: "districts",
     wire,
     questions: [],
-    inputs,
-    input: (_, x) => {
-      let [low, high] = [0, runs.length - 1];
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if (ends[middle] > x) high = middle;
-        else low = middle + 1;
-      }
-      return runs[low][0];
-    },
+    inputCount,
+    input: (_, x) => runs[firstAbove(ends, x)][0],
     label: (_, z) => names[z] ?? `district ${z + 1}`,
     named: names,
   };
@@ -138,7 +131,7 @@ function questions(wire) {
     name: "questions",
     wire,
     questions: places,
-    inputs(domain) {
+    inputCount(domain) {
       const found = sizes(domain).reduce((one, other) => one * other);
       if (found > MAX_VALUES)
         throw new CampaignError(`the two questions of a view have more than ${MAX_VALUES} pairs of answers`);
@@ -205,9 +198,9 @@ export function viewsFrom(wire) {
  */
 export function requireFit(views, domain, classes) {
   for (const { map, channel } of views)
-    if (channel.inputs !== Math.max(1, classes) * map.inputs(domain))
+    if (channel.inputCount !== Math.max(1, classes) * map.inputCount(domain))
       throw new CampaignError(
-        `the channel of a view has ${channel.inputs} inputs, but the view has ${map.inputs(domain)} values`,
+        `the channel of a view has ${channel.inputCount} inputs, but the view has ${map.inputCount(domain)} values`,
       );
   const asked = new Set(views.flatMap(({ map }) => map.questions));
   const missing = domain instanceof Form && domain.questions.find((_, place) => !asked.has(place));
@@ -222,10 +215,10 @@ export function requireFit(views, domain, classes) {
 export function certificatesOf(views, notion, domain) {
   const plain = isPlain(views);
   if (!plain && !notion.carriesViews) throw new CampaignError("views need ldp, pairwise, or minid or avgid with every pair bounded, in each class");
-  for (const { name, inputs } of notion instanceof Classes ? notion.notions : [notion]) {
+  for (const { name, inputCount } of notion instanceof Classes ? notion.notions : [notion]) {
     if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
-    if (!plain && inputs !== null && inputs !== domain.size)
-      throw new NotionError(`the notion has ${inputs} values, but the domain has ${domain.size}`);
+    if (!plain && inputCount !== null && inputCount !== domain.size)
+      throw new NotionError(`the notion has ${inputCount} values, but the domain has ${domain.size}`);
   }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
   let steps = 0;
@@ -233,7 +226,7 @@ export function certificatesOf(views, notion, domain) {
   requireAffordable(steps, 0);
   const coarsened = new Map();
   for (const [key, map] of maps)
-    coarsened.set(key, map.name === "identity" ? notion : notion.coarsened((x) => map.input(domain, x), map.inputs(domain)));
+    coarsened.set(key, map.name === "identity" ? notion : notion.coarsened((x) => map.input(domain, x), map.inputCount(domain)));
   const pairs = views.map(({ map, channel }) => {
     const own = coarsened.get(keyOf(map.wire));
     return { channel, notion: own, key: keyOf([channel.wire, own.wire]) };

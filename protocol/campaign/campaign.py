@@ -258,7 +258,7 @@ class Campaign:
         """
         if self.transcript:
             return self.periods
-        return min(self.views[view].map.inputs(self.domain), self.periods * self.answers_per_period)
+        return min(self.views[view].map.input_count(self.domain), self.periods * self.answers_per_period)
 
     @cached_property
     def max_draws(self) -> int:
@@ -354,7 +354,7 @@ class Campaign:
             0 .. number of the channel's inputs - 1.
         """
         map_ = self.views[view].map
-        return class_index * map_.inputs(self.domain) + map_.input(self.domain, x)
+        return class_index * map_.input_count(self.domain) + map_.input(self.domain, x)
 
     def period_at(self, now: int) -> int:
         """Return the period that contains a time.

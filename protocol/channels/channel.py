@@ -46,7 +46,7 @@ class Loss:
 
 
 class Channel(ABC):
-    """A conditional distribution Q(y given x) for ``inputs`` inputs and ``outputs`` outputs, in integers over
+    """A conditional distribution Q(y given x) for ``input_count`` inputs and ``output_count`` outputs, in integers over
     2^``scale``.
 
     A channel is immutable, and its constructor ensures that every row sums to exactly 2^scale.
@@ -54,30 +54,30 @@ class Channel(ABC):
     Attributes:
         family: the name of the family on the wire.
         unary: True if an output is a bit vector whose bits are counted one by one: bit x, from the most significant,
-            belongs to input x. Such a channel has 2^inputs outputs.
+            belongs to input x. Such a channel has 2^input_count outputs.
         ones: the number of set bits in every output of a unary channel; None if it varies.
-        inputs, outputs: the numbers of inputs and outputs, k and m.
+        input_count, output_count: the numbers of inputs and outputs, k and m.
     """
 
     family: ClassVar[str]
     unary: ClassVar[bool] = False
     ones: int | None = None
-    inputs: int
-    outputs: int
+    input_count: int
+    output_count: int
 
     @property
     def output_bits(self) -> int:
-        """Bits of one output on the wire, ceil(log2 outputs)."""
-        return (self.outputs - 1).bit_length()
+        """Bits of one output on the wire, ceil(log2 output_count)."""
+        return (self.output_count - 1).bit_length()
 
     def emits(self, y: int) -> bool:
         """Return whether the channel has an output ``y``; its probability may be zero for every input."""
-        return 0 <= y < self.outputs and self.ones in (None, y.bit_count())
+        return 0 <= y < self.output_count and self.ones in (None, y.bit_count())
 
     @property
     def features(self) -> int:
         """Number of counters that a count of outputs needs: one for each output, or for each bit of a unary channel."""
-        return self.output_bits if self.unary else self.outputs
+        return self.output_bits if self.unary else self.output_count
 
     def spelled(self, y: int) -> int | str:
         """Return output ``y`` for display: its number, or the bit vector of a unary channel as hexadecimal text.
@@ -103,7 +103,7 @@ class Channel(ABC):
 
     def column(self, y: int) -> list[int]:
         """Return ``weight(x, y)`` for every input x."""
-        return [self.weight(x, y) for x in range(self.inputs)]
+        return [self.weight(x, y) for x in range(self.input_count)]
 
     @abstractmethod
     def sample(self, x: int, rand: bytes) -> int:
@@ -112,7 +112,7 @@ class Channel(ABC):
         Args:
             rand: exactly ``rand_bytes`` bytes from the operating system, drawn before x is used.
         Raises:
-            ValueError: x is outside 0 .. inputs - 1, or the number of bytes is wrong.
+            ValueError: x is outside 0 .. input_count - 1, or the number of bytes is wrong.
         """
 
     @abstractmethod
@@ -145,9 +145,9 @@ class Channel(ABC):
         """Return the worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior).
 
         Args:
-            prior: ``inputs`` positive integers.
+            prior: ``input_count`` positive integers.
         """
-        return self._worst_lift(prior, range(self.outputs))
+        return self._worst_lift(prior, range(self.output_count))
 
     def _worst_lift(self, prior: Sequence[int], outputs: Iterable[int]) -> Loss:
         """Return the worst lift over these outputs and all inputs."""
@@ -177,8 +177,8 @@ class Channel(ABC):
         """Return the channel of a wire form; the constructor is the one that the author's tools use."""
 
     def _require_draw(self, x: int, rand: bytes) -> None:
-        if not 0 <= x < self.inputs:
-            raise ValueError(f"the input is not in 0 .. {self.inputs - 1}")
+        if not 0 <= x < self.input_count:
+            raise ValueError(f"the input is not in 0 .. {self.input_count - 1}")
         if len(rand) != self.rand_bytes:
             raise ValueError(f"a draw must get {self.rand_bytes} random bytes, not {len(rand)}")
 

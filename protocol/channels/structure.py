@@ -74,8 +74,8 @@ class Structure:
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
         """The inputs grouped by kind; the profile of two different inputs depends only on their kinds."""
-        self.require_steps(self.channel.inputs, "comparing all its inputs")
-        return [(x,) for x in range(self.channel.inputs)]
+        self.require_steps(self.channel.input_count, "comparing all its inputs")
+        return [(x,) for x in range(self.channel.input_count)]
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield ordered pairs of different inputs that include the worst pair for every measure of a profile."""
@@ -90,13 +90,16 @@ class Structure:
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         """Return (weight, number of outputs with this weight) pairs of row ``x``; weights of 0 may be left out."""
-        self.require_steps(self.channel.outputs, "listing its outputs")
-        return [(self.channel.weight(x, y), 1) for y in range(self.channel.outputs)]
+        self.require_steps(self.channel.output_count, "listing its outputs")
+        return [(self.channel.weight(x, y), 1) for y in range(self.channel.output_count)]
 
     @cached_property
     def _rows(self) -> list[list[int]]:
         self.require_cells()
-        return [[self.channel.weight(x, y) for y in range(self.channel.outputs)] for x in range(self.channel.inputs)]
+        return [
+            [self.channel.weight(x, y) for y in range(self.channel.output_count)]
+            for x in range(self.channel.input_count)
+        ]
 
     def profile(self, x: int, other: int) -> PairProfile:
         """Return the profile of two inputs: the weights of both, by class of outputs."""
@@ -105,7 +108,7 @@ class Structure:
     @property
     def profile_steps(self) -> int:
         """Number of audit steps of one ``profile``."""
-        return self.channel.outputs
+        return self.channel.output_count
 
     @property
     def loss_steps(self) -> int:
@@ -121,10 +124,10 @@ class Structure:
         """Yield the classes of all outputs; outputs that never occur may be included.
 
         Args:
-            prior: ``inputs`` positive integers.
+            prior: ``input_count`` positive integers.
         """
         self.require_cells()
-        for y in range(self.channel.outputs):
+        for y in range(self.channel.output_count):
             masses: dict[int, int] = {}
             for weight, mass in zip(self.column(y), prior, strict=True):
                 masses[weight] = masses.get(weight, 0) + mass
@@ -133,7 +136,7 @@ class Structure:
     @property
     def worst_column_steps(self) -> int:
         """Number of audit steps for the worst ratios over all ``worst_columns`` and a ball of priors (SPEC 6.11)."""
-        return 2 * self.channel.outputs * (self.channel.inputs + COLUMN_STEPS)
+        return 2 * self.channel.output_count * (self.channel.input_count + COLUMN_STEPS)
 
     def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield columns, among them the worst for every prior near ``prior``.
@@ -143,13 +146,13 @@ class Structure:
         column may have been multiplied by a common factor.
 
         Args:
-            prior: ``inputs`` positive integers.
+            prior: ``input_count`` positive integers.
         """
         return self.columns(prior)
 
     def column(self, y: int) -> Sequence[int]:
         """Return the weight of output ``y`` for every input."""
-        return [self.channel.weight(x, y) for x in range(self.channel.inputs)]
+        return [self.channel.weight(x, y) for x in range(self.channel.input_count)]
 
     def fits(self, x: int) -> tuple[int, int, int]:
         """Return the probabilities that an output fits input ``x``, given x and given another input.
@@ -179,7 +182,7 @@ class Structure:
             TooLarge
         """
         kinds = self.kinds
-        steps = len(kinds) * self.profile_steps + CELL_STEPS * self.channel.inputs
+        steps = len(kinds) * self.profile_steps + CELL_STEPS * self.channel.input_count
         self.require_steps(steps, "listing its rows and the weights of the output")
         inputs = []
         for kind in kinds:
@@ -191,30 +194,30 @@ class Structure:
         """Return 2^scale * sum(prior) * P(y) for every output y, exactly.
 
         Args:
-            prior: the weight of each input: ``inputs`` integers, not negative.
+            prior: the weight of each input: ``input_count`` integers, not negative.
         """
         self.require_cells()
         positive = [(x, mass) for x, mass in enumerate(prior) if mass]
-        return [sum(mass * self.channel.weight(x, y) for x, mass in positive) for y in range(self.channel.outputs)]
+        return [sum(mass * self.channel.weight(x, y) for x, mass in positive) for y in range(self.channel.output_count)]
 
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         """Return, for each input x, the sum over outputs y of ``term``(weight(x, y), marginals[y]); may be a
         generator."""
         self.require_cells()
-        for x in range(self.channel.inputs):
+        for x in range(self.channel.input_count):
             yield sum(term(self.channel.weight(x, y), marginal) for y, marginal in enumerate(marginals))
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         """Return the largest posterior P(x|y) over all outputs y and the given inputs x, exactly, and an input with it.
 
         Args:
-            prior: ``inputs`` positive integers.
+            prior: ``input_count`` positive integers.
         Returns:
             The integers (numerator, denominator, x).
         """
         self.require_cells()
         best = (0, 1, inputs[0])
-        for y in range(self.channel.outputs):
+        for y in range(self.channel.output_count):
             column = [weight * mass for weight, mass in zip(self.column(y), prior, strict=True)]
             marginal, x = sum(column), max(inputs, key=column.__getitem__)
             if column[x] * best[1] > best[0] * marginal:
@@ -231,8 +234,8 @@ class Structure:
         """
         if steps > self.max_steps:
             raise TooLarge(
-                f"a {self.channel.family} channel of {self.channel.inputs:,} inputs is too large: {work} takes more "
-                f"than {self.max_steps:,} steps"
+                f"a {self.channel.family} channel of {self.channel.input_count:,} inputs is too large: {work} takes "
+                f"more than {self.max_steps:,} steps"
             )
 
     def require_cells(self) -> None:
@@ -241,4 +244,4 @@ class Structure:
         Raises:
             TooLarge
         """
-        self.require_steps(self.channel.inputs * self.channel.outputs, "listing its cells")
+        self.require_steps(self.channel.input_count * self.channel.output_count, "listing its cells")

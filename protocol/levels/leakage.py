@@ -24,7 +24,7 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
     The level is in nanonats; ``bits_above`` converts it to bits.
 
     Args:
-        prior: ``inputs`` positive integers.
+        prior: ``input_count`` positive integers.
     Raises:
         TooLarge
     """
@@ -49,7 +49,7 @@ def maximal_leakage(structure: Structure) -> Level:
     Raises:
         TooLarge
     """
-    uniform = [1] * structure.channel.inputs
+    uniform = [1] * structure.channel.input_count
     sum_of_maxima = sum(
         column.count * max(weight for weight, _ in column.parts) for column in structure.columns(uniform)
     )

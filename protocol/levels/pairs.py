@@ -28,7 +28,7 @@ COMPARED = 8
 
 def ldp(structure: Structure) -> Level:
     """Return the LDP level, with the pair and the output that reach it (SoK, Def. 1)."""
-    everything = range(structure.channel.inputs)
+    everything = range(structure.channel.input_count)
     return _level(structure.channel.loss(everything, everything))
 
 
@@ -69,8 +69,8 @@ def geo(structure: Structure, metric: Metric) -> Level:
         return _noise_geo(structure, metric)
     kinds = structure.kinds
     # Over all ordered pairs of kinds, the searches for the nearest pair visit this number of points.
-    sweeps = 2 * len(kinds) * structure.channel.inputs
-    steps = len(kinds) ** 2 * structure.loss_steps + (sweeps if len(kinds) < structure.channel.inputs else 0)
+    sweeps = 2 * len(kinds) * structure.channel.input_count
+    steps = len(kinds) ** 2 * structure.loss_steps + (sweeps if len(kinds) < structure.channel.input_count else 0)
     structure.require_steps(steps, "comparing all pairs of its inputs")
     max_pairs = COMPARED * structure.max_steps // len(kinds) ** 2
     worst = Level(0)
@@ -120,7 +120,7 @@ def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
     ln(1 / least prior): the set of all values against one value.
 
     Args:
-        prior: ``inputs`` positive integers.
+        prior: ``input_count`` positive integers.
     Raises:
         TooLarge
     """
@@ -149,7 +149,7 @@ def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
 def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Level:
     structure.require_cells()
     worst = Loss(1, 1, 0, None, 0)
-    for y in range(structure.channel.outputs):
+    for y in range(structure.channel.output_count):
         joint = [weight * mass for weight, mass in zip(structure.column(y), prior, strict=True)]
         largest, smallest = max(joint), min(joint)
         odds = Loss(largest, smallest, joint.index(largest), joint.index(smallest), y)

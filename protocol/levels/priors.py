@@ -22,7 +22,7 @@ def lip(structure: Structure, prior: Sequence[int]) -> Level:
     """Return the LIP level: max over x and y of |ln P(x|y) - ln P(x)|   (Jiang, Li, Tandon 2020, Def. 1).
 
     Args:
-        prior: ``inputs`` positive integers.
+        prior: ``input_count`` positive integers.
     Raises:
         TooLarge
     """
@@ -47,7 +47,7 @@ def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) ->
     At radius 0 this is the LIP level, at radius 1 the LDP level.
 
     Args:
-        prior: ``inputs`` positive integers.
+        prior: ``input_count`` positive integers.
         radius: the total variation, 0 .. 1.
     Raises:
         TooLarge
@@ -87,7 +87,7 @@ def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
     distributions given its values.
 
     Args:
-        prior: ``inputs`` positive integers.
+        prior: ``input_count`` positive integers.
         level: eps in nanonats.
     Raises:
         TooLarge
@@ -114,7 +114,7 @@ def largest_posterior(structure: Structure, prior: Sequence[int]) -> Fraction:
 
     The errors are those of ``most_probable``.
     """
-    return most_probable(structure, prior, range(structure.channel.inputs))[0]
+    return most_probable(structure, prior, range(structure.channel.input_count))[0]
 
 
 def most_probable(structure: Structure, prior: Sequence[int], inputs: Sequence[int]) -> tuple[Fraction, int]:
@@ -124,7 +124,7 @@ def most_probable(structure: Structure, prior: Sequence[int], inputs: Sequence[i
         max over y and x of P(x|y)
 
     Args:
-        prior: ``inputs`` positive integers.
+        prior: ``input_count`` positive integers.
         inputs: the values x.
     Raises:
         TooLarge

@@ -111,9 +111,10 @@ def pufferfish(structure: Structure, requested: Pufferfish) -> Distinction:
     worst = Loss(1, 1, 0, None, 0)
     worst_case = (requested.pairs[0][0], requested.pairs[0][1], 0)
     for number, scenario in enumerate(requested.scenarios):
-        if len(scenario.joint[0]) != structure.channel.inputs:
+        if len(scenario.joint[0]) != structure.channel.input_count:
             raise NotionError(
-                f"the scenarios have {len(scenario.joint[0])} values, but the channel has {structure.channel.inputs}"
+                f"the scenarios have {len(scenario.joint[0])} values, but the channel has "
+                f"{structure.channel.input_count}"
             )
         marginals: dict[int, Sequence[int]] = {}
         for pair in requested.pairs:

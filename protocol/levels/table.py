@@ -156,11 +156,11 @@ def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> Leve
     Returns:
         The levels; their inputs and outputs are numbered consecutively over all channels.
     """
-    inputs = [0, *accumulate(structure.channel.inputs for structure in structures)]
-    outputs = [0, *accumulate(structure.channel.outputs for structure in structures)]
+    first_inputs = [0, *accumulate(structure.channel.input_count for structure in structures)]
+    first_outputs = [0, *accumulate(structure.channel.output_count for structure in structures)]
     tables = [
         table(structure, replace(request, prior=request.prior[begin:end]))
-        for structure, (begin, end) in zip(structures, pairwise(inputs), strict=True)
+        for structure, (begin, end) in zip(structures, pairwise(first_inputs), strict=True)
     ]
     if len(tables) == 1:
         return tables[0]
@@ -170,15 +170,19 @@ def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> Leve
     for name in tables[0].levels:
         if name not in missing:
             worst = max(places, key=lambda place: _height(tables[place].levels[name]))
-            levels[name] = _shifted(tables[worst].levels[name], inputs[worst], outputs[worst])
+            levels[name] = _shifted(tables[worst].levels[name], first_inputs[worst], first_outputs[worst])
     curve = tuple(
-        DeltaRow(rows[0].epsilon, _worst([row.ldp for row in rows], inputs), _worst([row.lip for row in rows], inputs))
+        DeltaRow(
+            rows[0].epsilon,
+            _worst([row.ldp for row in rows], first_inputs),
+            _worst([row.lip for row in rows], first_inputs),
+        )
         for rows in zip(*(level_table.curve for level_table in tables), strict=True)
     )
     posteriors = [level_table.posterior for level_table in tables if level_table.posterior is not None]
     distinctions = [
         replace(level_table.distinction, level=_shifted(level_table.distinction.level, first, start))
-        for level_table, first, start in zip(tables, inputs, outputs, strict=False)
+        for level_table, first, start in zip(tables, first_inputs, first_outputs, strict=False)
         if level_table.distinction is not None
     ]
     return LevelTable(
@@ -221,18 +225,18 @@ def as_json(level_table: LevelTable, channels: Sequence[Channel]) -> dict[str, o
         channels: the channels of the table, which write the outputs of the witnesses as text. If the table has several
             channels, each witness contains the position of its channel.
     """
-    inputs, outputs = (
-        [0, *accumulate(getattr(channel, name) for channel in channels)] for name in ("inputs", "outputs")
+    first_inputs, first_outputs = (
+        [0, *accumulate(getattr(channel, name) for channel in channels)] for name in ("input_count", "output_count")
     )
 
     def witness(x: int | None, other: int | None, y: int) -> dict[str, object]:
-        place = bisect_right(outputs, y) - 1
+        place = bisect_right(first_outputs, y) - 1
         named: dict[str, object] = {} if len(channels) == 1 else {"channel": place}
-        first = inputs[place]
+        first = first_inputs[place]
         return named | {
             "input": None if x is None else x - first,
             "other": None if other is None else other - first,
-            "output": channels[place].spelled(y - outputs[place]),
+            "output": channels[place].spelled(y - first_outputs[place]),
         }
 
     return {

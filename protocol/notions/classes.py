@@ -51,7 +51,7 @@ class Classes(Notion):
                 "the level must be the largest of the classes' levels, "
                 f"{exact.in_nats(max(notion.level for notion in self.notions))}, not {exact.in_nats(self.level)}"
             )
-        if len({notion.inputs for notion in self.notions} - {None}) > 1:
+        if len({notion.input_count for notion in self.notions} - {None}) > 1:
             raise NotionError("the notions of the classes have different numbers of values: give them equal numbers")
 
     @classmethod
@@ -60,8 +60,8 @@ class Classes(Notion):
         return cls(max((notion.level for notion in notions), default=0), notions)
 
     @property
-    def inputs(self) -> int | None:
-        size = next((notion.inputs for notion in self.notions if notion.inputs is not None), None)
+    def input_count(self) -> int | None:
+        size = next((notion.input_count for notion in self.notions if notion.input_count is not None), None)
         return None if size is None else size * len(self.notions)
 
     @property
@@ -143,7 +143,7 @@ def class_channels(channel: Channel, class_count: int) -> tuple[Channel, ...]:
     Raises:
         Uncertified: the channel does not have a block for each class.
     """
-    size = channel.inputs // class_count
+    size = channel.input_count // class_count
     expected = tuple((block, size) for block in range(1, class_count + 1))
     if not isinstance(channel, Blocks) or tuple(channel.runs) != expected:
         raise Uncertified(
@@ -162,10 +162,10 @@ def _of_class(class_index: int, channel: Channel, notion: Notion) -> Certificate
 
 def _within(channels: Sequence[Channel], class_index: int, witness: Loss) -> Loss:
     """Return the witness of a class, with inputs and outputs numbered as in the whole channel."""
-    first = class_index * channels[class_index].inputs
+    first = class_index * channels[class_index].input_count
     return replace(
         witness,
         x=witness.x + first,
         other=None if witness.other is None else witness.other + first,
-        y=witness.y + sum(inner.outputs for inner in channels[:class_index]),
+        y=witness.y + sum(inner.output_count for inner in channels[:class_index]),
     )

@@ -46,7 +46,7 @@ class DeclaredPrior(Notion):
             raise NotionError(f"declared priors must have 2 to {personal.MAX_DECLARED_VALUES} values, not {self.size}")
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return self.size
 
     @property
@@ -99,12 +99,12 @@ class DeclaredPrior(Notion):
     def audit_steps(self, channel: Channel) -> int:
         # These are the steps for the response; the audit of any other channel takes ``ldp_steps``, which are counted
         # too.
-        return channel.inputs * 2 * RESPONSE_STEPS
+        return channel.input_count * 2 * RESPONSE_STEPS
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel == self.response:
             return Lip(self.level, self.uniform).audit(channel)
-        if channel.unary or not self.size <= channel.outputs <= MAX_OUTPUTS * self.size:
+        if channel.unary or not self.size <= channel.output_count <= MAX_OUTPUTS * self.size:
             raise Uncertified(
                 "the channel for declared priors must be the rule's response for the uniform prior, or an LDP "
                 f"channel with {self.size} to {MAX_OUTPUTS * self.size} outputs that are not bit vectors"

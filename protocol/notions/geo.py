@@ -113,7 +113,7 @@ class Geo(Pairwise):
         return min(gap for gap, _ in self.down + self.across)
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return self.rows * self.columns
 
     @cached_property
@@ -136,13 +136,13 @@ class Geo(Pairwise):
                     yield x, other, self.bound(x, other)
 
     def audit_steps(self, channel: Channel) -> int:
-        everything = channel.selected(range(channel.inputs))
-        steps = 2 * channel.inputs + channel.pair_steps(everything, everything)
+        everything = channel.selected(range(channel.input_count))
+        steps = 2 * channel.input_count + channel.pair_steps(everything, everything)
         if self._on_lattice(channel):
             return steps + channel.shift_steps
-        pairs, weights = channel.inputs**2, channel.inputs * channel.outputs
-        by_pair = pairs * (channel.outputs + 16) + WEIGHT_STEPS * weights
-        return steps + (by_pair if pairs * channel.outputs <= MAX_CELLS else 0)
+        pairs, weights = channel.input_count**2, channel.input_count * channel.output_count
+        by_pair = pairs * (channel.output_count + 16) + WEIGHT_STEPS * weights
+        return steps + (by_pair if pairs * channel.output_count <= MAX_CELLS else 0)
 
     def _on_lattice(self, channel: Channel) -> TypeGuard[Noise]:
         return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
@@ -158,7 +158,7 @@ class Geo(Pairwise):
         Raises:
             Uncertified: a ratio is infinite.
         """
-        everything = channel.selected(range(channel.inputs))
+        everything = channel.selected(range(channel.input_count))
         worst = channel.loss(everything, everything)
         if worst.denominator == 0:
             raise Uncertified(
@@ -185,14 +185,14 @@ class Geo(Pairwise):
             down, across = _nearest(_coordinates(self.down)), _nearest(_coordinates(self.across))
             for rows, columns, loss in channel.losses_by_shift():
                 yield loss, down[abs(rows)] ** 2 + across[abs(columns)] ** 2
-        elif channel.inputs**2 * channel.outputs <= MAX_CELLS:
+        elif channel.input_count**2 * channel.output_count <= MAX_CELLS:
             yield from self._losses_by_pair(channel)
         else:
             yield worst, self.smallest_gap**2
 
     def _losses_by_pair(self, channel: Channel) -> Iterator[tuple[Loss, int]]:
         """Yield (worst ratio, squared distance) for each ordered pair of different inputs."""
-        rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+        rows = [[channel.weight(x, y) for y in range(channel.output_count)] for x in range(channel.input_count)]
         # No ratio is infinite here, so a weight of 0 means that no input gives this output; 1 avoids a division by
         # zero.
         unlikely = [[weight or 1 for weight in row] for row in rows]

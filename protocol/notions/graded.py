@@ -120,7 +120,7 @@ class Graded(Pairwise):
 
     @property
     def coarsening_steps(self) -> int:
-        return 4 * (self.inputs or 0)
+        return 4 * (self.input_count or 0)
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Graded:
         # The bound of two values grows with each of their budgets, so a cell's least budget gives its least bounds.
@@ -132,7 +132,7 @@ class Graded(Pairwise):
         return self.over(cell_budgets, self.name)
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return sum(length for _, length in self.runs)
 
     @cached_property

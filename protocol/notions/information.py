@@ -49,7 +49,7 @@ class Lip(Notion):
             )
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return len(self.prior)
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:

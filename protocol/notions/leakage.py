@@ -41,18 +41,18 @@ class MutualInformation(Notion):
         require_prior(self.prior)
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return len(self.prior)
 
     def audit_steps(self, channel: Channel) -> int:
-        return channel.inputs * channel.outputs * LOG_STEPS
+        return channel.input_count * channel.output_count * LOG_STEPS
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         """Return whether the upper bound of the mean is at most ``level``, this bound, and the largest ratio Q(y|x) /
         P(y)."""
         prior_sum, unit = sum(self.prior), 1 << channel.scale
         total, witness = 0, Loss(1, 1, 0, None, 0)
-        for y in range(channel.outputs):
+        for y in range(channel.output_count):
             # Inputs with equal weights share one logarithm.
             alike: dict[int, tuple[int, int]] = {}
             for x, (p, weight) in enumerate(zip(self.prior, channel.column(y), strict=True)):

@@ -81,7 +81,7 @@ class Notion(ABC):
 
     @property
     @abstractmethod
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         """The number of inputs of the notion; None if it applies to any number of inputs."""
 
     @abstractmethod
@@ -102,8 +102,8 @@ class Notion(ABC):
 
     def ldp_steps(self, channel: Channel) -> int:
         """Return the number of steps of ``ldp_level``."""
-        everything = channel.selected(range(channel.inputs))
-        return 2 * channel.inputs + channel.pair_steps(everything, everything)
+        everything = channel.selected(range(channel.input_count))
+        return 2 * channel.input_count + channel.pair_steps(everything, everything)
 
     def ball_steps(self, channel: Channel) -> int:
         """Return the number of steps of ``ball_level``."""
@@ -168,7 +168,7 @@ class Notion(ABC):
 
 def worst_pair(channel: Channel) -> Loss:
     """Return the largest ratio of the probabilities of one output for two inputs."""
-    everything = channel.selected(range(channel.inputs))
+    everything = channel.selected(range(channel.input_count))
     return channel.loss(everything, everything)
 
 
@@ -191,8 +191,10 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
     Raises:
         NotionError
     """
-    if notion.inputs not in (None, channel.inputs):
-        raise NotionError(f"the notion has {notion.inputs} values, but the channel has {channel.inputs} inputs")
+    if notion.input_count not in (None, channel.input_count):
+        raise NotionError(
+            f"the notion has {notion.input_count} values, but the channel has {channel.input_count} inputs"
+        )
 
 
 def require_level(level: int) -> None:

@@ -49,7 +49,7 @@ class Pairwise(Notion):
         """Yield (class of x, class of x', level) for every pair of classes with a finite level."""
 
     def audit_steps(self, channel: Channel) -> int:
-        classes = self.inputs_by_class or [range(channel.inputs)]
+        classes = self.inputs_by_class or [range(channel.input_count)]
         selected = [channel.selected(members) for members in classes]
         pairs = sum(channel.pair_steps(selected[first], selected[second]) for first, second, _ in self.bounds())
         return 2 * sum(map(len, classes)) + pairs
@@ -63,7 +63,7 @@ class Pairwise(Notion):
         Raises:
             Uncertified: the ratio of a bounded pair is infinite.
         """
-        selected = [channel.selected(members) for members in self.inputs_by_class or [range(channel.inputs)]]
+        selected = [channel.selected(members) for members in self.inputs_by_class or [range(channel.input_count)]]
         worst = witness = None
         nearest = 0.0
         for first, second, bound in self.bounds():
@@ -93,7 +93,7 @@ class Ldp(Pairwise):
     name: ClassVar[str] = "ldp"
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return None
 
     @property
@@ -148,7 +148,7 @@ class HighLow(Pairwise):
                 raise NotionError(f"a sensitive value must lie in 0 .. {self.size - 1}, not {x}")
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return self.size
 
     @cached_property
@@ -198,7 +198,7 @@ class Block(Pairwise):
         return cls(level, runs_of(blocks))
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return sum(length for _, length in self.runs)
 
     @cached_property
@@ -255,7 +255,7 @@ class Matrix(Pairwise):
             )
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return len(self.levels)
 
     @cached_property

@@ -59,7 +59,7 @@ class TranscriptPrior(Notion):
             raise NotionError(f"a drift must lie in 0 .. {personal.DRIFT_ONE - 1}, not {self.drift}")
 
     @property
-    def inputs(self) -> int | None:
+    def input_count(self) -> int | None:
         return len(self.prior)
 
     def prior_after(self, earlier: Iterable[tuple[int, int]], period: int) -> tuple[int, ...]:
@@ -122,7 +122,7 @@ class TranscriptPrior(Notion):
 
     def audit_steps(self, channel: Channel) -> int:
         # These are the steps for the rule's channel; any other channel is refused before its ratios are computed.
-        return channel.inputs * 2 * RESPONSE_STEPS
+        return channel.input_count * 2 * RESPONSE_STEPS
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel != self.channel_of(self.prior):

@@ -43,8 +43,8 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
             )
         if isinstance(domain, Form) and class_notion.name != Ldp.name:
             raise CampaignError(f"the notion of a form must be ldp, in each class, not {class_notion.name}")
-        if not is_plain(views) and class_notion.inputs not in (None, domain.size):
-            raise NotionError(f"the notion has {class_notion.inputs} values, but the domain has {domain.size}")
+        if not is_plain(views) and class_notion.input_count not in (None, domain.size):
+            raise NotionError(f"the notion has {class_notion.input_count} values, but the domain has {domain.size}")
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)
@@ -93,4 +93,4 @@ def _coarsened(notion: Notion, map_: Map, domain: Domain) -> Notion:
     """Return the notion for a view's inputs: coarsened by the view's map."""
     if isinstance(map_, Identity):
         return notion
-    return notion.coarsened(partial(map_.input, domain), map_.inputs(domain))
+    return notion.coarsened(partial(map_.input, domain), map_.input_count(domain))

@@ -30,7 +30,7 @@ class Map(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def inputs(self, domain: Domain) -> int:
+    def input_count(self, domain: Domain) -> int:
         """Return k_j, the number of inputs of the view.
 
         Raises:
@@ -85,7 +85,7 @@ class Identity(Map):
 
     name: ClassVar[str] = "identity"
 
-    def inputs(self, domain: Domain) -> int:
+    def input_count(self, domain: Domain) -> int:
         if isinstance(domain, Form):
             raise CampaignError("a view of a form must have a map of one or two of its questions, not the identity map")
         return domain.size
@@ -128,7 +128,7 @@ class Coarse(Map):
         """Return the number of columns of squares."""
         return -(-domain.columns // self.factor)
 
-    def inputs(self, domain: Domain) -> int:
+    def input_count(self, domain: Domain) -> int:
         if isinstance(domain, Grid):
             count = self.rows(domain) * self.columns(domain)
         else:
@@ -212,7 +212,7 @@ class Districts(Map):
     def _ends(self) -> list[int]:
         return list(accumulate(length for _, length in self.runs))
 
-    def inputs(self, domain: Domain) -> int:
+    def input_count(self, domain: Domain) -> int:
         _require_single(domain, self.name)
         if self._ends[-1] != domain.size:
             raise CampaignError(f"the districts have {self._ends[-1]} inputs, but the domain has {domain.size}")
@@ -258,7 +258,7 @@ class QuestionsMap(Map):
                 f"{list(self.positions)}"
             )
 
-    def inputs(self, domain: Domain) -> int:
+    def input_count(self, domain: Domain) -> int:
         count = math.prod(question.size for question in self.questions(domain))
         if count > MAX_VALUES:
             names = " and ".join(repr(question.name) for question in self.questions(domain))

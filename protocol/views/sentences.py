@@ -74,7 +74,7 @@ def question_sentence(map_: Map, domain: Domain, view_count: int, language: str)
         key, count = "question" if len(map_.positions) == 1 else "questions", len(form_of(domain).questions)
         names, others = ", ".join(question.name for question in map_.questions(domain)), "others"
     else:
-        key, count = "district" if is_grid else "group", map_.inputs(domain)
+        key, count = "district" if is_grid else "group", map_.input_count(domain)
     marks = MARKS[language]
     sentence = SENTENCES[language][key].format(
         factor=exact.decimal_text(Fraction(factor), *marks),

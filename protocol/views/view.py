@@ -83,11 +83,11 @@ def require_view_inputs(views: Sequence[View], domain: Domain, class_count: int)
         CampaignError
     """
     for view in views:
-        values = view.map.inputs(domain)
-        if view.channel.inputs != max(1, class_count) * values:
+        values = view.map.input_count(domain)
+        if view.channel.input_count != max(1, class_count) * values:
             suffix = f" for each of {class_count} classes" if class_count else ""
             raise CampaignError(
-                f"the channel of a view has {view.channel.inputs} inputs, but the view has {values} values{suffix}"
+                f"the channel of a view has {view.channel.input_count} inputs, but the view has {values} values{suffix}"
             )
 
 

@@ -26,12 +26,12 @@ NOW = OPENS + WEEK // 2
 
 @lru_cache
 def campaign(
-    outputs: int = 16, *, enrolment: str = "enrolled", answers: int = 1, periods: int = 4, title: str = "Education"
+    output_count: int = 16, *, enrolment: str = "enrolled", answers: int = 1, periods: int = 4, title: str = "Education"
 ) -> SignedCampaign:
     """Return a campaign whose channel has this number of outputs; ``NOW`` is in its period 0."""
-    channel = RandomizedResponse(outputs, (2**64 // (outputs + 1),))
+    channel = RandomizedResponse(output_count, (2**64 // (output_count + 1),))
     campaign = Campaign(
-        title, "Which?", "", "Town library", Values(tuple(map(str, range(outputs)))), Ldp(exact.NANONATS),
+        title, "Which?", "", "Town library", Values(tuple(map(str, range(output_count)))), Ldp(exact.NANONATS),
         "randomized-response", plain_views(channel), OPENS, OPENS + periods * WEEK, WEEK, answers, 1, enrolment,
     )  # fmt: skip
     return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])

@@ -14,6 +14,8 @@ from protocol.channels import Channel
 def dense(channel: Channel) -> NDArray[np.float64]:
     """Return Q, (k, m), from the integer weights alone; computed once for each channel, and read-only."""
     one = 1 << channel.scale
-    Q = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
+    Q = np.array(
+        [[channel.weight(x, y) / one for y in range(channel.output_count)] for x in range(channel.input_count)]
+    )
     Q.flags.writeable = False
     return Q

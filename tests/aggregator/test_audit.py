@@ -472,12 +472,12 @@ def test_k_of_reports_is_the_count_of_the_rarest_output():
     assert (everyone.rows, everyone.equivalence_classes, everyone.k, everyone.l) == (17, 3, 3, 4)
     assert everyone.smallest == {"output": "2"}
     split = Blocks.over(0, [1, 1, 0, 2, 2, 2], hadamard)
-    counts = np.zeros(split.outputs, dtype=np.int64)
+    counts = np.zeros(split.output_count, dtype=np.int64)
     counts[[0, 5]] = 4, 2
     assert anonymity_of_reports(split, Tally.of(counts)).l == 2
-    counts[split.outputs - 1] = 50
+    counts[split.output_count - 1] = 50
     found = anonymity_of_reports(split, Tally.of(counts))
-    assert (found.k, found.l, found.least_diverse) == (2, 1, {"output": str(split.outputs - 1)})
+    assert (found.k, found.l, found.least_diverse) == (2, 1, {"output": str(split.output_count - 1)})
     assert anonymity_of_reports(split, Tally.of(counts * 0)).k == 0
 
 
@@ -527,7 +527,7 @@ def test_the_anonymity_of_some_reports_cannot_be_computed():
         anonymity_of_reports(oue(4, NAT), Tally.of(np.ones(4, dtype=np.int64)))
     wide = Blocks.over(0, [x // 2 for x in range(3000)], hadamard)
     with pytest.raises(ReleaseError, match="only for a campaign with fewer values or fewer different outputs"):
-        anonymity_of_reports(wide, Tally.of(np.ones(wide.outputs, dtype=np.int64)))
+        anonymity_of_reports(wide, Tally.of(np.ones(wide.output_count, dtype=np.int64)))
 
 
 @pytest.mark.parametrize("notion", [Ldp(NAT), Lip(3 * NAT, (2,) + (1,) * 16_470)])
@@ -552,9 +552,9 @@ def test_a_refusal_prints_a_long_output_in_hexadecimal():
 def every_test(channel: Channel, x: int, other: int) -> list[tuple[Fraction, Fraction]]:
     """Return the (false alarm, missed detection) rates of every deterministic test: one test for each set of
     outputs."""
-    one, outputs = 1 << channel.scale, range(channel.outputs)
+    one, outputs = 1 << channel.scale, range(channel.output_count)
     found = []
-    for chosen in range(1 << channel.outputs):
+    for chosen in range(1 << channel.output_count):
         alarms = [y for y in outputs if chosen >> y & 1]
         false = Fraction(sum(channel.weight(other, y) for y in alarms), one)
         found.append((false, 1 - Fraction(sum(channel.weight(x, y) for y in alarms), one)))

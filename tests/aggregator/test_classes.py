@@ -82,7 +82,7 @@ def tallies() -> dict[str, tuple[Campaign, Tally]]:
     found = {}
     for name, campaign in (("lip", of_classes()), ("mixed", mixed)):
         for n in (7, 4000):
-            distribution = generator.dirichlet(np.full(campaign.channel.outputs, 3.0))
+            distribution = generator.dirichlet(np.full(campaign.channel.output_count, 3.0))
             found[f"{name}-{n}"] = campaign, Tally.of(generator.multinomial(n, distribution))
     priors = np.array([*PRIORS, (1, 1, 1, 1, 1)])
     counts = generator.multinomial(900, np.full(priors.size, 1 / priors.size))
@@ -104,7 +104,8 @@ def dense(campaign: Campaign, tally: Tally) -> list[np.ndarray]:
     else:
         channels = campaign.channel.channels
     return [
-        np.array([[one.weight(x, y) / 2**one.scale for y in range(one.outputs)] for x in range(K)]) for one in channels
+        np.array([[one.weight(x, y) / 2**one.scale for y in range(one.output_count)] for x in range(K)])
+        for one in channels
     ]
 
 

@@ -84,7 +84,7 @@ def distributions(channel):
     """Return the distribution of the output for each input, (k, m)."""
     decoder = decoder_of(channel)
     assert decoder.one_hot
-    found = np.array([decoder.forward(unit) for unit in np.eye(channel.inputs)])
+    found = np.array([decoder.forward(unit) for unit in np.eye(channel.input_count)])
     return found / found.sum(axis=1, keepdims=True)
 
 

@@ -49,10 +49,10 @@ def test_the_decoder_is_that_of_the_dense_channels():
     priors, generator = np.array([FLAT, STEEP]), np.random.default_rng(2)
     channels = [NOTION.channel_of(prior, OFFERED) for prior in (FLAT, STEEP)]
     assert channels == [personal.lip_response(FLAT, NAT), OFFERED]
-    m = OFFERED.outputs
+    m = OFFERED.output_count
     distributions = np.zeros((2, K, m))
     for distribution, one in zip(distributions, channels, strict=True):
-        distribution[:, : one.outputs] = dense(one)
+        distribution[:, : one.output_count] = dense(one)
     members = np.array([0.3, 0.7])
     decoder = PersonalDecoder(priors, NAT, members, OFFERED)
     p, w = generator.dirichlet(np.ones(K)), generator.normal(size=2 * m)
@@ -121,9 +121,9 @@ def test_personal_levels_work_from_enrolment_to_estimate(study_of, tmp_path):
         cells = decoder._forward(own).reshape(len(tally.declared), -1)[row]
         distribution = [
             sum((x + 1) / 55 * channel.weight(x, y) for x in range(K)) / 2**channel.scale
-            for y in range(channel.outputs)
+            for y in range(channel.output_count)
         ]
-        np.testing.assert_allclose(cells[: channel.outputs], distribution, atol=1e-12)
+        np.testing.assert_allclose(cells[: channel.output_count], distribution, atol=1e-12)
     found = estimate(signed, tally, confidence=0.999)
     shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed

@@ -171,7 +171,7 @@ def test_the_estimate_of_the_first_round_is_the_prior_of_the_second(tmp_path) ->
     truth = np.array([0.7, 0.2, 0.08, 0.02])
     distribution = [
         sum(truth[x] * first.channel.weight(x, y) for x in range(4)) / 2**first.channel.scale
-        for y in range(first.channel.outputs)
+        for y in range(first.channel.output_count)
     ]
     tally = Tally.of(np.random.default_rng(2).multinomial(20_000, distribution))
     (tmp_path / "first.json").write_text(json.dumps(estimate(first, tally).as_json()))
@@ -186,7 +186,9 @@ def test_the_estimate_of_the_first_round_is_the_prior_of_the_second(tmp_path) ->
 
     def person(campaign: Campaign) -> float:
         """Return the expected squared error of one person's posterior mean if people are distributed as ``truth``."""
-        weights = np.array([[campaign.channel.weight(x, y) for y in range(campaign.channel.outputs)] for x in range(4)])
+        weights = np.array(
+            [[campaign.channel.weight(x, y) for y in range(campaign.channel.output_count)] for x in range(4)]
+        )
         joint = truth[:, np.newaxis] * (weights / 2**campaign.channel.scale)
         seen = joint.sum(axis=0) > 0
         return float(1 - (joint[:, seen] ** 2).sum(axis=0) @ (1 / joint[:, seen].sum(axis=0)))

@@ -74,7 +74,7 @@ def test_small_tables_have_the_optimal_gain(prior, eps):
     optimum = gained(slow_optimum(distribution, level), distribution)
     assert gained(lip_mse(table, prior), distribution) == pytest.approx(optimum, rel=1e-5, abs=1e-12)
     assert certify(table, Lip(level, tuple(prior))).audited_level <= level
-    assert table.outputs <= max(len(prior), 2)
+    assert table.output_count <= max(len(prior), 2)
     assert lip_mse(table, prior) >= lip_mse_bound(level, prior) - 1e-9
 
 
@@ -112,7 +112,7 @@ def test_larger_tables_come_close_to_the_bound(size, eps, share):
     table = optimal_table(prior, level)
     assert isinstance(table, Table)
     assert gained(lip_mse(table, prior), distribution) >= share * gained(lip_mse_bound(level, prior), distribution)
-    assert table.outputs <= size
+    assert table.output_count <= size
     certify(table, Lip(level, tuple(prior)))
     with pytest.raises(Uncertified):
         certify(table, Lip(round(level * 0.999), tuple(prior)))

@@ -21,7 +21,7 @@ from tests.vectors.generate import in_german, of_classes, of_hours
 
 
 def unsigned_campaign(channel, notion, minimum=10_000, periods=1):
-    domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
+    domain = Values(tuple(f"v{x}" for x in range(channel.input_count)))
     return Campaign("T", "Q?", "", "O", domain, notion, "any", plain_views(channel), 0, 86_400 * periods, 86_400, 1,
                     minimum, "open", addresses=("https://study.example",), contact="o@example")  # fmt: skip
 

@@ -296,7 +296,7 @@ def test_idue_ps_gives_dummies_the_smallest_budget():
     budgets = [2 * NANONATS, NANONATS, 2 * NANONATS, 2 * NANONATS, 2 * NANONATS]
     channel = idue.idue_ps(domain, budgets)
     assert idue.item_budgets(domain, budgets) == [*budgets, NANONATS, NANONATS]
-    assert channel.inputs == domain.size == 7
+    assert channel.input_count == domain.size == 7
     notions.certify(channel, Graded.over(idue.item_budgets(domain, budgets)))
     with pytest.raises(ValueError, match="5 items"):
         idue.item_budgets(domain, budgets[1:])

@@ -143,7 +143,7 @@ def survey_folder(tmp_path_factory):
         fleet.send(
             device,
             device % 2,
-            device % 3 if device < 60 else 4 + device % of_classes.campaign.channel.channels[1].outputs,
+            device % 3 if device < 60 else 4 + device % of_classes.campaign.channel.channels[1].output_count,
         )
     fleet.into(study, folder)
     return folder
@@ -359,7 +359,7 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     for fleet, periods in ((Fleet(signed), 2), (Fleet(other), 1)):
         for device in range(40):
             for period in range(periods):
-                fleet.send(device, period, int(fleet.rng.integers(signed.campaign.channel.outputs)))
+                fleet.send(device, period, int(fleet.rng.integers(signed.campaign.channel.output_count)))
         fleet.into(study, tmp_path)
     words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
     result = run("--study", tmp_path / "lib", *words)
@@ -741,7 +741,7 @@ def test_exports_have_a_column_for_classes_and_count_bits(survey_folder, tmp_pat
         for period in (0, 1):
             of_class, part = within(signed.campaign, study.tally(signed, period), name)
             rows = [row for row in table.to_pylist() if (row["period"], row["class"]) == (period, name)]
-            counts = np.zeros(of_class.channel.outputs, dtype=int)
+            counts = np.zeros(of_class.channel.output_count, dtype=int)
             for row in rows:
                 counts[row["output"]] = row["count"]
                 assert row["reports"] == part.reports

@@ -480,7 +480,7 @@ def counted(tmp_path, kind, devices=150):
         periods = sorted(rng.choice(4, rng.integers(1, 4), replace=False).tolist())
         for place, period in enumerate(periods):
             for slot in range(rng.integers(1, campaign.answers_per_period + 1)):
-                output = int(rng.integers(campaign.channel.outputs if kind != "bits" else SIZE))
+                output = int(rng.integers(campaign.channel.output_count if kind != "bits" else SIZE))
                 slot = place + (rng.random() < 0.05) if kind == "transcript" else slot
                 word = bytes([int(rng.integers(2**SIZE)) << 2]) if kind == "bits" else None
                 found.append((signed.id.hex(), period, key, slot, 0, None if word else output, word))

@@ -39,7 +39,7 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
 
     At the reference prior no query has a larger variance than without the constraint.
     """
-    generator, k = np.random.default_rng(11), channel.inputs
+    generator, k = np.random.default_rng(11), channel.input_count
     bits, distribution = words(channel)
     reference, p, v = generator.dirichlet(np.ones(k)), generator.dirichlet(np.ones(k)), generator.normal(size=k)
     decoder = decoder_of(channel, reference)
@@ -82,7 +82,7 @@ def test_the_constraint_on_the_sum_reduces_the_variance(channel, most):
     """For uniform shares the constraint multiplies the variance by .89, .89 and .77 or less; for oue with 9 values it
     lowers it from 28.8 to 25.7."""
     decoder = decoder_of(channel)
-    distribution = decoder.forward(np.full(channel.inputs, 1 / channel.inputs))
+    distribution = decoder.forward(np.full(channel.input_count, 1 / channel.input_count))
     assert decoder.variances(distribution).sum() <= most * decoder.uncorrected.variances(distribution).sum()
 
 
@@ -143,7 +143,7 @@ CASES = [
 
 def check_coverage(surveys, least):
     for channel, n in CASES:
-        k = channel.inputs
+        k = channel.input_count
         for p in (np.full(k, 1 / k), np.array([0.9, 0.1] + [0.0] * (k - 2)), 1 / np.arange(1, k + 1)):
             hits, widths = covered(channel, p / p.sum(), n, surveys, seed=k)
             assert hits.min() > least, (channel, n, p)
@@ -228,7 +228,7 @@ def test_unequal_variances_lower_the_error_of_consistent_shares():
     )
     ratios, worst = [], 0.0
     for channel in channels:
-        decoder, k = decoder_of(channel), channel.inputs
+        decoder, k = decoder_of(channel), channel.input_count
         even = np.full(k, 1 / k)
         variances = decoder.variances(decoder.forward(even))
         tail, zipfian = np.array([0.0] * (k - 3) + [0.5, 0.3, 0.2]), 1 / np.arange(1.0, k + 1)

@@ -33,7 +33,7 @@ def channel(request):
 
 def words(channel):
     """Return the bits of every word, (2^k, k), and the probability of each word for each input, (k, 2^k)."""
-    bits = [[int(bit) for bit in f"{y:0{channel.inputs}b}"] for y in range(channel.outputs)]
+    bits = [[int(bit) for bit in f"{y:0{channel.input_count}b}"] for y in range(channel.output_count)]
     return np.array(bits, dtype=float), dense(channel)
 
 
@@ -41,7 +41,7 @@ def test_forward_and_backward_multiply_with_the_response(channel, rng):
     """forward(p) = p R and backward(w) = R w, where R[x] is the mean of the bits over all words of x."""
     bits, distribution = words(channel)
     response, decoder = distribution @ bits, BitsDecoder(channel)
-    p, w = rng.normal(size=channel.inputs), rng.normal(size=channel.inputs)
+    p, w = rng.normal(size=channel.input_count), rng.normal(size=channel.input_count)
     np.testing.assert_allclose(decoder.forward(p), p @ response, atol=1e-12)
     np.testing.assert_allclose(decoder.backward(w), response @ w, atol=1e-12)
     assert not decoder.one_hot
@@ -53,11 +53,11 @@ def test_the_estimate_is_unbiased(channel, rng):
     """A report's contribution to v . raw, with the intercept, has the mean v . p under every p."""
     bits, distribution = words(channel)
     decoder = BitsDecoder(channel)
-    p, v = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
+    p, v = rng.dirichlet(np.ones(channel.input_count)), rng.normal(size=channel.input_count)
     adds = bits @ decoder.adjoint(v) + decoder.intercept(v)
     assert p @ distribution @ adds == pytest.approx(p @ v)
     np.testing.assert_allclose(decoder.invert(p @ distribution @ bits), p, atol=1e-9)
-    share = rng.uniform(size=channel.inputs)
+    share = rng.uniform(size=channel.input_count)
     assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share))
 
 
@@ -65,21 +65,21 @@ def test_variances_are_those_of_all_words(channel, rng):
     """variances and variance are the variances of one report's contribution, computed over all words."""
     bits, distribution = words(channel)
     decoder = BitsDecoder(channel)
-    p, v = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
+    p, v = rng.dirichlet(np.ones(channel.input_count)), rng.normal(size=channel.input_count)
     of_words, share = p @ distribution, p @ distribution @ bits
     adds = np.array([decoder.invert(word) for word in bits])
     each = of_words @ adds**2 - (of_words @ adds) ** 2
     np.testing.assert_allclose(decoder.variances(share), each, atol=1e-9)
     query = of_words @ (adds @ v) ** 2 - (of_words @ adds @ v) ** 2
     assert decoder.variance(v, share) == pytest.approx(query)
-    for x in range(channel.inputs):
-        assert decoder.variance(np.eye(channel.inputs)[x], share) == pytest.approx(each[x], abs=1e-9)
+    for x in range(channel.input_count):
+        assert decoder.variance(np.eye(channel.input_count)[x], share) == pytest.approx(each[x], abs=1e-9)
 
 
 def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + heights * counts / n is the raw estimate; a and b are the probabilities inside and outside the support."""
     decoder, n = BitsDecoder(channel), 1000
-    counts = rng.integers(0, n, channel.inputs)
+    counts = rng.integers(0, n, channel.input_count)
     steps = decoder.binomial_steps(counts, n)
     np.testing.assert_allclose(
         steps.base + (steps.heights * steps.counts).sum(axis=0) / n, decoder.invert(counts / n), atol=1e-12
@@ -131,7 +131,7 @@ def test_forty_thousand_bits_are_decoded_at_once(rng):
     """For k = 40,000 the expected shares are decoded, and a query has a variance; a k x k array would need 12.8 GB."""
     channel = unary.oue(40_000, NANONATS)
     decoder = BitsDecoder(channel)
-    p = rng.dirichlet(np.ones(channel.inputs))
+    p = rng.dirichlet(np.ones(channel.input_count))
     share = decoder.forward(p)
     np.testing.assert_allclose(decoder.invert(share), p, atol=1e-9)
-    assert decoder.variance(np.ones(channel.inputs), share) > 0
+    assert decoder.variance(np.ones(channel.input_count), share) > 0

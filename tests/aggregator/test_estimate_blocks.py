@@ -61,13 +61,13 @@ def channel(request):
 
 def left_inverse(decoder):
     """Return L, (m, k): ``adjoint`` of every unit vector."""
-    return np.array([decoder.adjoint(unit) for unit in np.eye(decoder.inputs)]).T
+    return np.array([decoder.adjoint(unit) for unit in np.eye(decoder.input_count)]).T
 
 
 def test_there_is_a_step_between_any_two_contributions_of_a_report(channel):
     """Each input has one step fewer than its column of L has different values."""
     decoder = decoder_of(channel)
-    steps = decoder.binomial_steps(np.ones(channel.outputs, dtype=np.int64), channel.outputs)
+    steps = decoder.binomial_steps(np.ones(channel.output_count, dtype=np.int64), channel.output_count)
     levels = [len(np.unique(column.round(9))) for column in left_inverse(decoder).T]
     assert steps.step_count.tolist() == [number - 1 for number in levels]
 
@@ -76,14 +76,14 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel, rng)
     """Each report reaches a step 0 or 1 times, from the bottom up without a gap, and the counts of several reports add
     up."""
     decoder = decoder_of(channel)
-    units = np.eye(channel.outputs, dtype=np.int64)
+    units = np.eye(channel.output_count, dtype=np.int64)
     singles = [decoder.binomial_steps(unit, 1) for unit in units]
     reached = np.array([single.counts for single in singles])
     assert set(np.unique(reached)) <= {0, 1}
-    for x in range(channel.inputs):
+    for x in range(channel.input_count):
         used = np.flatnonzero(singles[0].heights[:, x])
         assert (np.diff(reached[:, used, x], axis=1) >= 0).all()  # the rows are the steps from the top down
-    counts = rng.integers(0, 50, channel.outputs)
+    counts = rng.integers(0, 50, channel.output_count)
     steps = decoder.binomial_steps(counts, int(counts.sum()))
     some = steps.heights > 0
     assert np.array_equal(steps.counts[some], np.tensordot(counts, reached, 1)[some])
@@ -98,11 +98,11 @@ def test_inner_decoders_take_shares_that_sum_to_less_than_one(inner, rng):
     """A block with a tenth of the reports has a tenth of the estimate; its variances are share @ L^2 - (share @
     L)^2."""
     decoder = ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner)
-    L, share = left_inverse(decoder), rng.dirichlet(np.ones(inner.outputs)) / 10
-    np.testing.assert_allclose(dense(inner) @ L, np.eye(inner.inputs), atol=1e-9)
+    L, share = left_inverse(decoder), rng.dirichlet(np.ones(inner.output_count)) / 10
+    np.testing.assert_allclose(dense(inner) @ L, np.eye(inner.input_count), atol=1e-9)
     np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
     np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, atol=1e-9)
-    np.testing.assert_allclose(decoder.forward(np.full(inner.inputs, 0.01)).sum(), inner.inputs / 100)
+    np.testing.assert_allclose(decoder.forward(np.full(inner.input_count, 0.01)).sum(), inner.input_count / 100)
 
 
 def test_many_equal_blocks_are_decoded_like_single_blocks(rng):
@@ -110,7 +110,7 @@ def test_many_equal_blocks_are_decoded_like_single_blocks(rng):
     shares."""
     channel = in_blocks([x // 5 for x in range(100)], NANONATS, hadamard)
     inner = decoder_of(hadamard(5, NANONATS))
-    share = rng.dirichlet(np.ones(channel.outputs))
+    share = rng.dirichlet(np.ones(channel.output_count))
     expected = np.concatenate([inner.invert(part) for part in share.reshape(20, 8)])
     np.testing.assert_allclose(decoder_of(channel).invert(share), expected, atol=1e-12)
 
@@ -120,7 +120,7 @@ def test_a_block_without_information_is_refused():
     silent = RandomizedResponse(2, (2**63,))
     channel = Blocks(0, ((1, 2), (2, 2)), (silent, hadamard(2, NANONATS)))
     with pytest.raises(NotInvertible, match="higher level"):
-        decoder_of(channel).invert(np.full(channel.outputs, 1 / channel.outputs))
+        decoder_of(channel).invert(np.full(channel.output_count, 1 / channel.output_count))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -156,7 +156,7 @@ def test_high_low_channels_are_utility_optimised(sensitive, inner, level):
     """
     channel = high_low(6, sensitive, level, inner)
     protected = channel.offsets[0]
-    for y in range(channel.outputs):
+    for y in range(channel.output_count):
         column = [channel.weight(x, y) for x in range(6)]
         if y < protected:
             assert exact.satisfies(max(column), min(column), level)

@@ -26,8 +26,8 @@ def as_table(channel):
     """Return a table with the same output distributions as a channel."""
     return Table.rounded(
         [
-            [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.outputs)]
-            for x in range(channel.inputs)
+            [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.output_count)]
+            for x in range(channel.input_count)
         ]
     )
 
@@ -68,7 +68,7 @@ def test_every_channel_family_has_a_decoder():
 def left_inverse(channel):
     """Return L, (m, k): ``adjoint`` of every unit vector."""
     decoder = decoder_of(channel)
-    return np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
+    return np.array([decoder.adjoint(unit) for unit in np.eye(channel.input_count)]).T
 
 
 @pytest.mark.parametrize("order", [1, 2, 4, 32])
@@ -89,7 +89,7 @@ def test_the_transform_refuses_other_orders():
 def test_forward_and_backward_multiply_with_the_channel(channel, rng):
     """forward(p) = p Q, backward(w) = Q w and forward_squares(p) = p Q^2 with Q from the channel's weights."""
     Q, decoder = dense(channel), decoder_of(channel)
-    p, w = rng.normal(size=channel.inputs), rng.normal(size=channel.outputs)
+    p, w = rng.normal(size=channel.input_count), rng.normal(size=channel.output_count)
     np.testing.assert_allclose(decoder.forward(p), p @ Q, atol=1e-9)
     np.testing.assert_allclose(decoder.backward(w), Q @ w, atol=1e-9)
     np.testing.assert_allclose(decoder.forward_squares(p), p @ Q**2, atol=1e-9)
@@ -97,14 +97,14 @@ def test_forward_and_backward_multiply_with_the_channel(channel, rng):
 
 def test_the_decoder_is_a_left_inverse(channel):
     """Q L = 1: the expected estimate is the truth for all shares."""
-    np.testing.assert_allclose(dense(channel) @ left_inverse(channel), np.eye(channel.inputs), atol=1e-9)
+    np.testing.assert_allclose(dense(channel) @ left_inverse(channel), np.eye(channel.input_count), atol=1e-9)
 
 
 def test_all_forms_multiply_with_one_left_inverse(channel, rng):
     """invert, adjoint, variances, query and weight use the same matrix L."""
     L, decoder = left_inverse(channel), decoder_of(channel)
-    share = rng.dirichlet(np.ones(channel.outputs))
-    v = rng.normal(size=channel.inputs)
+    share = rng.dirichlet(np.ones(channel.output_count))
+    v = rng.normal(size=channel.input_count)
     np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
     np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-9)
     np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, rtol=1e-9, atol=1e-9)
@@ -122,7 +122,7 @@ def test_no_output_is_more_probable_than_its_ceiling(channel):
 
 def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + sum of heights * counts / n is the raw estimate, and every count is between 0 and n."""
-    counts = rng.multinomial(5000, rng.dirichlet(np.ones(channel.outputs)))
+    counts = rng.multinomial(5000, rng.dirichlet(np.ones(channel.output_count)))
     decoder = decoder_of(channel)
     steps = decoder.binomial_steps(counts, int(counts.sum()))
     raw = steps.base + (steps.heights * steps.counts / steps.reports).sum(axis=0)
@@ -135,9 +135,11 @@ def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
 def test_every_step_counts_one_set_of_outputs(channel, rng):
     """Each report reaches a step 0 or 1 times, and the counts of several reports add up."""
     decoder = decoder_of(channel)
-    singles = np.array([decoder.binomial_steps(report, 1).counts for report in np.eye(channel.outputs, dtype=np.int64)])
+    singles = np.array(
+        [decoder.binomial_steps(report, 1).counts for report in np.eye(channel.output_count, dtype=np.int64)]
+    )
     assert set(np.unique(singles)) <= {0, 1}
-    counts = rng.integers(0, 50, channel.outputs)
+    counts = rng.integers(0, 50, channel.output_count)
     assert np.array_equal(decoder.binomial_steps(counts, int(counts.sum())).counts, np.tensordot(counts, singles, 1))
 
 
@@ -148,14 +150,17 @@ def test_support_channels_have_one_step_with_the_stated_probabilities(name):
     channel = CHANNELS[name]
     Q, steps = (
         dense(channel),
-        decoder_of(channel).binomial_steps(np.ones(channel.outputs, dtype=np.int64), channel.outputs),
+        decoder_of(channel).binomial_steps(np.ones(channel.output_count, dtype=np.int64), channel.output_count),
     )
     reach = np.array(
-        [decoder_of(channel).binomial_steps(report, 1).counts[-1] for report in np.eye(channel.outputs, dtype=np.int64)]
+        [
+            decoder_of(channel).binomial_steps(report, 1).counts[-1]
+            for report in np.eye(channel.output_count, dtype=np.int64)
+        ]
     )
     assert (steps.step_count == 1).all()
     inside = Q @ reach  # [x', x]: the probability that an output of x' is in S_x
-    for x in range(channel.inputs):
+    for x in range(channel.input_count):
         assert inside[x, x] == pytest.approx(steps.inside[x], abs=1e-9)
         others = np.delete(inside[:, x], x)
         np.testing.assert_allclose(others, steps.outside[x], atol=1e-9)
@@ -164,7 +169,7 @@ def test_support_channels_have_one_step_with_the_stated_probabilities(name):
 def test_supports_have_the_known_probabilities():
     """(p*, q*) is (truth, 1/2) for plain Hadamard, (c + t, c) for a response, (1 - cover, 0) for an open input."""
     plain = hadamard(5, NANONATS)
-    steps = decoder_of(plain).binomial_steps(np.ones(plain.outputs, dtype=np.int64), plain.outputs)
+    steps = decoder_of(plain).binomial_steps(np.ones(plain.output_count, dtype=np.int64), plain.output_count)
     np.testing.assert_allclose(steps.inside, plain.truth / 2**64)
     np.testing.assert_allclose(steps.outside, 0.5)
     uneven = RandomizedResponse(4, (2**61, 2**60, 2**59 + 1, 0))
@@ -172,7 +177,7 @@ def test_supports_have_the_known_probabilities():
     np.testing.assert_allclose(steps.inside, [(cover + uneven.truth) / 2**64 for cover in uneven.cover])
     np.testing.assert_allclose(steps.outside, [cover / 2**64 for cover in uneven.cover], atol=1e-12)
     mixed = high_low(5, [0, 3], NANONATS, hadamard)
-    steps = decoder_of(mixed).binomial_steps(np.ones(mixed.outputs, dtype=np.int64), mixed.outputs)
+    steps = decoder_of(mixed).binomial_steps(np.ones(mixed.output_count, dtype=np.int64), mixed.output_count)
     assert steps.step_count.tolist() == [2, 1, 1, 2, 1]
     assert np.isnan(steps.inside[[0, 3]]).all()
     np.testing.assert_allclose(steps.inside[[1, 2, 4]], 1 - mixed.hidden / 2**128)
@@ -182,16 +187,16 @@ def test_supports_have_the_known_probabilities():
 def test_the_published_formulas_give_the_estimate_of_the_decoder(rng):
     """Acharya et al. 2020, eq. 15-16 and 19, evaluated as printed, give the decoder's estimate."""
     for channel in (high_low(9, [1, 2, 5], NANONATS, hadamard), MIXED["blocks of unequal sizes"]):
-        counts = rng.multinomial(1000, rng.dirichlet(np.ones(channel.outputs)))
+        counts = rng.multinomial(1000, rng.dirichlet(np.ones(channel.output_count)))
         share = counts / counts.sum()
         pi, tau = channel.channels[0].truth / 2**64, channel.hidden / 2**128
         raw = decoder_of(channel).invert(share)
-        for x in range(channel.inputs):
+        for x in range(channel.input_count):
             block = channel.block_of[x]
             if block == 0:
                 assert raw[x] == pytest.approx(share[channel.offsets[0] + channel.place_of[x]] / (1 - tau))
                 continue
-            columns = range(channel.channels[block - 1].outputs)
+            columns = range(channel.channels[block - 1].output_count)
             in_block = share[channel.offsets[block] :][: len(columns)]
             supporting = [((channel.place_of[x] + 1) & column).bit_count() % 2 == 0 for column in columns]
             t_x, t_block = in_block[supporting].sum(), in_block.sum()
@@ -208,8 +213,8 @@ def test_a_square_channel_has_one_inverse(name, rng):
     """A channel with as many outputs as inputs has the same left inverse as its table, for any reference prior."""
     channel = CHANNELS[name]
     table = as_table(channel)
-    share = rng.dirichlet(np.ones(channel.outputs))
-    for reference in (None, rng.dirichlet(np.ones(channel.inputs)).tolist()):
+    share = rng.dirichlet(np.ones(channel.output_count))
+    for reference in (None, rng.dirichlet(np.ones(channel.input_count)).tolist()):
         np.testing.assert_allclose(
             decoder_of(table, reference).invert(share), decoder_of(channel).invert(share), atol=1e-9
         )
@@ -218,13 +223,13 @@ def test_a_square_channel_has_one_inverse(name, rng):
 def test_the_table_decoder_has_the_least_error_at_its_reference(rng):
     """No other left inverse of a table has less error at the reference prior; the shares of the estimate sum to one."""
     channel = TABLES["wide table"]
-    Q, reference = dense(channel), rng.dirichlet(np.ones(channel.inputs))
+    Q, reference = dense(channel), rng.dirichlet(np.ones(channel.input_count))
     decoder = decoder_of(channel, reference.tolist())
-    L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
+    L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.input_count)]).T
     distribution = reference @ Q
-    null = np.linalg.svd(Q)[2][channel.inputs :].T  # the columns span the null space: Q null = 0
+    null = np.linalg.svd(Q)[2][channel.input_count :].T  # the columns span the null space: Q null = 0
     for _ in range(20):
-        other = L + null @ rng.normal(size=(null.shape[1], channel.inputs)) / 10
+        other = L + null @ rng.normal(size=(null.shape[1], channel.input_count)) / 10
         assert (distribution @ other**2).sum() > (distribution @ L**2).sum()
     np.testing.assert_allclose(L.sum(axis=1), 1)
 
@@ -261,4 +266,4 @@ def test_a_channel_without_a_decoder_is_a_value_error():
 
     with pytest.raises(ValueError, match="no decoder"):
         decoder_of(object.__new__(type("Odd", (), {"family": "odd"})))
-    assert decoder_of(Strange(2**63 + 1, 2)).inputs == 2
+    assert decoder_of(Strange(2**63 + 1, 2)).input_count == 2

@@ -95,7 +95,7 @@ def test_lip_error_is_the_sum_written_out(channel):
     prior = (7, 5, 2, 1)
     P = [Fraction(weight, 15) for weight in prior]
     gained = Fraction(0)
-    for y in range(channel.outputs):
+    for y in range(channel.output_count):
         joint = [p * Fraction(channel.weight(x, y), 1 << channel.scale) for x, p in enumerate(P)]
         if sum(joint):
             gained += sum(part**2 for part in joint) / sum(joint)

@@ -44,7 +44,7 @@ def test_honest_reports_raise_almost_no_alarm(channel, n):
     probability 98.8%.
     """
     rng = np.random.default_rng(3)
-    k, decoder = channel.inputs, decoder_of(channel)
+    k, decoder = channel.input_count, decoder_of(channel)
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
     alarms = sum(bool(find_forgeries(decoder, honest(channel, p, n, rng), n)) for p in populations for _ in range(10))
     assert alarms <= 1
@@ -106,7 +106,7 @@ BITS = {"oue": unary.oue(30, NANONATS), "rappor": unary.rappor(30, NANONATS), "e
 def honest_bits(decoder, p, n, batches, rng):
     """Return exact counts of independent bits, (batches, k): a binomial for each bit and the people of each input."""
     people = rng.multinomial(n, p, batches)
-    chances = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
+    chances = np.array([decoder.forward(unit) for unit in np.eye(decoder.input_count)])
     return rng.binomial(people[:, :, None], chances).sum(axis=1)
 
 
@@ -118,7 +118,7 @@ def test_honest_bits_raise_almost_no_alarm(channel, n):
     There are two tests of alpha 1e-4 each: at most 1/2 an alarm is expected, and more than 3 have probability 2e-3. If
     the tests rejected one honest batch in 300, this function would fail with probability 96%.
     """
-    rng, k, decoder = np.random.default_rng(13), channel.inputs, decoder_of(channel)
+    rng, k, decoder = np.random.default_rng(13), channel.input_count, decoder_of(channel)
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
     alarms = sum(
         bool(find_forgeries(decoder, counts, n)) for p in populations for counts in honest_bits(decoder, p, n, 250, rng)
@@ -206,7 +206,7 @@ def detection_rate(channel, attacked, targets, n, batches):
     most to random target values; for bits, the word of these values.
     """
     rng, decoder = np.random.default_rng(31), decoder_of(channel)
-    k, forged, alarms = decoder.inputs, n // 100, 0
+    k, forged, alarms = decoder.input_count, n // 100, 0
     chances = None if decoder.one_hot else np.array([decoder.forward(unit) for unit in np.eye(k)])
     p = 1 / np.arange(1, k + 1)
     for _ in range(batches):
@@ -269,7 +269,7 @@ def test_a_direction_is_orthogonal_to_every_row(name):
     """The direction of an output has mean zero for every input, to the stated error, and is the dense projection
     weighted by uniform shares."""
     decoder = decoder_of(CASES[name][0])
-    rows = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
+    rows = np.array([decoder.forward(unit) for unit in np.eye(decoder.input_count)])
     root = np.sqrt(rows.mean(axis=0))
     _, singular, right = np.linalg.svd(rows / root, full_matrices=False)
     space = right[singular > 1e-9 * singular[0]]
@@ -296,6 +296,6 @@ def test_scores_equal_the_scaled_means_of_the_directions():
 def test_honest_devices_that_repeat_outputs_seldom_raise_an_alarm(name):
     """At most 2 of 200 honest batches in which each device repeats its output ten times raise an alarm."""
     channel, rng = CHANNELS[name], np.random.default_rng(12)
-    decoder, k = decoder_of(channel), channel.inputs
+    decoder, k = decoder_of(channel), channel.input_count
     batches = [10 * honest(channel, p, 2000, rng) for p in rng.dirichlet(np.full(k, 0.2), 5) for _ in range(40)]
     assert sum(bool(find_forgeries(decoder, counts, 20_000, 2000, 10)) for counts in batches) <= 2

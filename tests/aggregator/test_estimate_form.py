@@ -40,11 +40,13 @@ def outputs_of(channel: Channel) -> tuple[Floats, Floats]:
     channels."""
     decoder = decoder_of(channel)
     if decoder.one_hot:
-        return np.eye(decoder.features), np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
-    words = [np.array(word) for word in itertools.product((0, 1), repeat=channel.inputs) if sum(word) == channel.ones]
-    inside = decoder.forward(np.eye(channel.inputs)[0])[0]
-    distribution = np.array([[inside if word[x] else 1 - inside for word in words] for x in range(channel.inputs)])
-    having = np.array([[bool(word[x]) for word in words] for x in range(channel.inputs)])
+        return np.eye(decoder.features), np.array([decoder.forward(unit) for unit in np.eye(decoder.input_count)])
+    words = [
+        np.array(word) for word in itertools.product((0, 1), repeat=channel.input_count) if sum(word) == channel.ones
+    ]
+    inside = decoder.forward(np.eye(channel.input_count)[0])[0]
+    distribution = np.array([[inside if word[x] else 1 - inside for word in words] for x in range(channel.input_count)])
+    having = np.array([[bool(word[x]) for word in words] for x in range(channel.input_count)])
     distribution /= np.where(having, having.sum(axis=1, keepdims=True), (~having).sum(axis=1, keepdims=True))
     return np.array(words, dtype=np.float64), distribution
 
@@ -87,7 +89,7 @@ def unrelated() -> Floats:
 
 def increments(decoder: Decoder, words: Floats) -> Floats:
     """Return the contribution of each word to the estimate of each input, (words, k)."""
-    units = np.eye(decoder.inputs)
+    units = np.eye(decoder.input_count)
     constants = np.array([decoder.intercept(unit) for unit in units])
     return words @ np.array([decoder.adjoint(unit) for unit in units]).T + constants
 
@@ -97,13 +99,13 @@ def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int,
     """Covariances of a view, its margins and their variances equal those of dense matrices."""
     channel = channels_of()[asked]
     words, distribution = outputs_of(channel)
-    decoder, p = decoder_of(channel), np.random.default_rng(3).dirichlet(np.ones(channel.inputs))
+    decoder, p = decoder_of(channel), np.random.default_rng(3).dirichlet(np.ones(channel.input_count))
     adds = increments(decoder, words)
-    assert np.allclose(distribution @ adds, np.eye(channel.inputs), atol=1e-9), (
+    assert np.allclose(distribution @ adds, np.eye(channel.input_count), atol=1e-9), (
         "the words and their probabilities are not the channel's"
     )
     dense = (adds - p).T @ ((p @ distribution)[:, None] * (adds - p))
-    v = np.random.default_rng(4).normal(size=channel.inputs)
+    v = np.random.default_rng(4).normal(size=channel.input_count)
     assert np.allclose(covariances(decoder, decoder.forward(p), v), dense @ v, atol=1e-8)
     shape = tuple(SIZES[q] for q in asked)
     view = FormView(asked, shape, decoder, Tally((decoder.forward(p) * 2**40).astype(np.int64), 2**40))

@@ -41,7 +41,7 @@ each = pytest.mark.parametrize("name", CHANNELS)
 
 
 def unsigned_campaign(channel, minimum=1, domain=None):
-    domain = domain or Values(tuple(f"v{x}" for x in range(channel.inputs)))
+    domain = domain or Values(tuple(f"v{x}" for x in range(channel.input_count)))
     return Campaign("T", "Q?", "", "O", domain, Ldp(5 * NANONATS), "any", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 24, minimum, "open")  # fmt: skip
 
@@ -52,11 +52,11 @@ def memo(channel, devices, rng):
     if isinstance(channel, Bits):
         own = np.array(channel.own_weights)[np.array(channel.class_of)] / 2.0**32
         other = np.array(channel.other_weights)[np.array(channel.class_of)] / 2.0**32
-        chance = np.where(np.eye(channel.inputs, dtype=bool), own, other)
-        return (rng.random((devices, channel.inputs, channel.inputs)) < chance).astype(np.int64)
-    distribution = np.array([decoder_of(channel).forward(unit) for unit in np.eye(channel.inputs)])
-    output = np.stack([rng.choice(channel.outputs, devices, p=row / row.sum()) for row in distribution], axis=1)
-    return np.eye(channel.outputs, dtype=np.int64)[output]
+        chance = np.where(np.eye(channel.input_count, dtype=bool), own, other)
+        return (rng.random((devices, channel.input_count, channel.input_count)) < chance).astype(np.int64)
+    distribution = np.array([decoder_of(channel).forward(unit) for unit in np.eye(channel.input_count)])
+    output = np.stack([rng.choice(channel.output_count, devices, p=row / row.sum()) for row in distribution], axis=1)
+    return np.eye(channel.output_count, dtype=np.int64)[output]
 
 
 def counted(features, device, key):

@@ -65,7 +65,7 @@ class Case:
     @cached_property
     def left_inverse(self):
         """Return L, (m, k), and the intercepts, (k,), from the query for each value."""
-        units = np.eye(self.channel.inputs)
+        units = np.eye(self.channel.input_count)
         L = np.array([self.decoder.adjoint(unit) for unit in units]).T
         return L, np.array([self.decoder.intercept(unit) for unit in units])
 
@@ -84,10 +84,12 @@ class Case:
 def case(channel):
     """Return the case of a channel, with its distribution from the weights alone, over outputs or all words of a unary
     channel."""
-    words = [y for y in range(channel.outputs) if channel.emits(y)] if channel.unary else range(channel.outputs)
+    words = (
+        [y for y in range(channel.output_count) if channel.emits(y)] if channel.unary else range(channel.output_count)
+    )
     one = 1 << channel.scale
-    distribution = np.array([[channel.weight(x, y) / one for y in words] for x in range(channel.inputs)])
-    k = channel.inputs
+    distribution = np.array([[channel.weight(x, y) / one for y in words] for x in range(channel.input_count)])
+    k = channel.input_count
     features = np.array([[y >> (k - 1 - x) & 1 for x in range(k)] for y in words]) if channel.unary else None
     return Case(channel, decoder_of(channel), distribution, features)
 
@@ -125,7 +127,7 @@ def given(request):
 
 def people_of(given, n=REPORTS):
     """Return a skewed population of n people: shares fall as 1 / rank, and no person has the last value."""
-    weights = 1 / np.arange(1, given.channel.inputs + 1)
+    weights = 1 / np.arange(1, given.channel.input_count + 1)
     weights[-1] = 0
     people = np.floor(n * weights / weights.sum()).astype(np.int64)
     people[0] += n - people.sum()
@@ -185,7 +187,9 @@ def test_simulated_counts_follow_the_channels_weights(given):
     """The rows of the batches' distribution sum to one, and its mean is the decoder's forward pass."""
     np.testing.assert_allclose(given.distribution.sum(axis=1), 1, atol=1e-12)
     mean = given.distribution if given.features is None else given.distribution @ given.features
-    np.testing.assert_allclose([given.decoder.forward(unit) for unit in np.eye(given.channel.inputs)], mean, atol=1e-9)
+    np.testing.assert_allclose(
+        [given.decoder.forward(unit) for unit in np.eye(given.channel.input_count)], mean, atol=1e-9
+    )
 
 
 def test_steps_of_batches_equal_the_steps_of_each_batch(given):
@@ -205,7 +209,7 @@ def test_the_expected_estimate_is_the_truth(given):
     population."""
     L, bases = given.left_inverse
     mean = given.distribution if given.features is None else given.distribution @ given.features
-    np.testing.assert_allclose(mean @ L + bases, np.eye(given.channel.inputs), atol=1e-9)
+    np.testing.assert_allclose(mean @ L + bases, np.eye(given.channel.input_count), atol=1e-9)
 
 
 @pytest.mark.parametrize("model", ["drawn", "fixed"])
@@ -286,7 +290,7 @@ def test_simultaneous_intervals_cover_all_values(given):
     that alpha was not divided by k, or that normal tails are used too far from the centre.
     """
     people = people_of(given)
-    low, high = all_intervals(given, given.drawn[:BATCHES], ALPHA / given.channel.inputs)
+    low, high = all_intervals(given, given.drawn[:BATCHES], ALPHA / given.channel.input_count)
     truth = people / REPORTS
     together = ((low <= truth) & (truth <= high)).all(axis=1).mean()
     assert together >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / BATCHES)

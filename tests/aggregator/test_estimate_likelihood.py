@@ -55,19 +55,19 @@ def test_no_other_distribution_is_more_likely_by_more_than_the_gap(channel, rng)
     n = 2,000 of a skewed population, so that the estimate has shares of zero.
     """
     decoder, n = decoder_of(channel), 2000
-    p = 1 / np.arange(1, channel.inputs + 1) ** 2
+    p = 1 / np.arange(1, channel.input_count + 1) ** 2
     share = drawn(rng, decoder, p / p.sum(), n)
-    fit = em(decoder, share, n, even(channel.inputs))
+    fit = em(decoder, share, n, even(channel.input_count))
     assert fit.converged
     assert fit.gap <= CONVERGED_NATS
     assert fit.share.min() >= 0
     assert fit.share.sum() == pytest.approx(1)
     best = n * log_likelihood(decoder, share, fit.share) + fit.gap
-    slow = even(channel.inputs)
+    slow = even(channel.input_count)
     for _ in range(3000):
         slow = posterior_mean(decoder, share, slow)
-    rivals = [slow, p / p.sum(), *rng.dirichlet(np.ones(channel.inputs), 50)]
-    rivals += [0.99 * fit.share + 0.01 * corner for corner in np.eye(channel.inputs)]
+    rivals = [slow, p / p.sum(), *rng.dirichlet(np.ones(channel.input_count), 50)]
+    rivals += [0.99 * fit.share + 0.01 * corner for corner in np.eye(channel.input_count)]
     assert all(n * log_likelihood(decoder, share, rival) <= best + 1e-6 for rival in rivals)
 
 
@@ -135,7 +135,7 @@ def test_bits_have_no_maximum_likelihood_search():
 def test_an_invertible_channel_identifies_all_values(channel):
     """With weights at the truth the estimate is the least-squares one: unbiased, with at most the decoder's
     variance."""
-    decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
+    decoder, p = decoder_of(channel), 1 / np.arange(1, channel.input_count + 1)
     p /= p.sum()
     distribution = decoder.forward(p)
     found = identified_values(decoder, distribution, p)

@@ -28,7 +28,7 @@ def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel, rng):
     """forward, forward_squares, backward, invert, adjoint, variances and ceiling equal those of the dense matrices."""
     decoder, distribution = NoiseDecoder(channel), dense(channel)
     inverse = np.linalg.inv(distribution)
-    p, w = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
+    p, w = rng.dirichlet(np.ones(channel.input_count)), rng.normal(size=channel.input_count)
     share = p @ distribution
     np.testing.assert_allclose(decoder.forward(p), share, rtol=1e-12)
     np.testing.assert_allclose(decoder.forward_squares(p), p @ distribution**2, rtol=1e-12)
@@ -38,13 +38,13 @@ def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel, rng):
     np.testing.assert_allclose(decoder.variances(share), share @ inverse**2 - p**2, rtol=1e-9)
     np.testing.assert_allclose(decoder.ceiling, distribution.max(axis=0))
     assert decoder.people_per_report == pytest.approx(np.abs(inverse).max())
-    assert (decoder.inputs, decoder.features) == (channel.inputs, channel.outputs)
+    assert (decoder.input_count, decoder.features) == (channel.input_count, channel.output_count)
 
 
 def test_the_binomial_steps_add_up_to_the_estimate(channel, rng):
     """base + sum of heights * counts / n is the raw estimate."""
     decoder = NoiseDecoder(channel)
-    counts = rng.integers(1, 1000, channel.outputs)
+    counts = rng.integers(1, 1000, channel.output_count)
     n = int(counts.sum())
     steps = decoder.binomial_steps(counts, n)
     raw = steps.base + (steps.heights * steps.counts).sum(axis=0) / n
@@ -78,7 +78,7 @@ def test_estimates_are_unbiased_within_their_errors(channel, rng):
     estimate or a standard error that is too small.
     """
     decoder = NoiseDecoder(channel)
-    p = np.arange(1, channel.inputs + 1) / sum(range(1, channel.inputs + 1))
+    p = np.arange(1, channel.input_count + 1) / sum(range(1, channel.input_count + 1))
     n = 2 * 10**5
     share = rng.multinomial(n, decoder.forward(p)) / n
     se = np.sqrt(decoder.variances(share) / n)

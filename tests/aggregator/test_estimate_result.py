@@ -29,7 +29,7 @@ PRIOR = (50, 30, 15, 5)
 
 
 def unsigned_campaign(channel, notion=None, domain=None, minimum=100):
-    domain = domain or Values(tuple(f"v{x}" for x in range(channel.inputs)))
+    domain = domain or Values(tuple(f"v{x}" for x in range(channel.input_count)))
     return Campaign("T", "Q?", "", "O", domain, notion or Ldp(NANONATS), "any", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 1, minimum, "open")  # fmt: skip
 
@@ -315,11 +315,11 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked, rng):
     """If 10 of 1,010 reports are forged and equal, no expected raw share rises by more than the stated influence."""
     decoder, even = decoder_of(asked.channel), np.full(asked.domain.size, 1 / asked.domain.size)
     honest = tally(rng, asked.channel, even, 1000).counts
-    found = estimate(asked, Tally.of(honest + 10 * np.eye(asked.channel.outputs, dtype=np.int64)[-1]))
+    found = estimate(asked, Tally.of(honest + 10 * np.eye(asked.channel.output_count, dtype=np.int64)[-1]))
     assert found.influence.share_of(10) == pytest.approx(10 * decoder.people_per_report / 1010)
     gains = [
         (decoder.invert((1000 * decoder.forward(even) + 10 * report) / 1010) - even).max()
-        for report in np.eye(asked.channel.outputs, dtype=np.int64)
+        for report in np.eye(asked.channel.output_count, dtype=np.int64)
     ]
     assert 0.8 * found.influence.share_of(10) <= max(gains) <= found.influence.share_of(10)
     forged = found.as_json()["influence"]["forged"]
@@ -457,7 +457,7 @@ def test_weights_are_one_for_each_value(rng):
 def test_no_interval_shrinks_to_a_point_at_the_border():
     """A value whose raw share is far below zero still has an interval as wide as a standard error."""
     unlucky = unsigned_campaign(hadamard(16, NANONATS))
-    agree = np.array([y % 2 == 0 for y in range(unlucky.channel.outputs)])  # these columns support value 0
+    agree = np.array([y % 2 == 0 for y in range(unlucky.channel.output_count)])  # these columns support value 0
     found = estimate(unlucky, Tally.of(np.where(agree, 80, 120)))
     assert found.raw[0] + 3 * found.se[0] < 0
     assert found.low[0] == 0

@@ -31,9 +31,9 @@ GEOMETRY = ProjectiveResponse(200, 7, 4, outside_weight(ONE, 57, 343, 2 * NANONA
 def attacked(channel, forged, rng):
     """Return the decoder, counts of honest people and of a maximal-gain attack on ten values, and the people's
     shares."""
-    decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
-    chosen = np.zeros(channel.inputs)
-    chosen[rng.choice(channel.inputs, 10, replace=False)] = 1
+    decoder, p = decoder_of(channel), 1 / np.arange(1, channel.input_count + 1)
+    chosen = np.zeros(channel.input_count)
+    chosen[rng.choice(channel.input_count, 10, replace=False)] = 1
     counts = honest(channel, p / p.sum(), N - forged, rng)
     counts[int(np.argmax(decoder.adjoint(chosen)))] += forged
     return decoder, counts, p / p.sum()
@@ -62,7 +62,7 @@ def test_honest_reports_of_many_outputs_raise_no_alarm(n):
     """
     rng = np.random.default_rng(22)
     for channel in (TRIPLES, GEOMETRY):
-        decoder, k = decoder_of(channel), channel.inputs
+        decoder, k = decoder_of(channel), channel.input_count
         for p in (np.full(k, 1 / k), np.eye(k)[0], *rng.dirichlet(np.full(k, 0.2), 8)):
             for _ in range(5):
                 assert not find_forgeries(decoder, honest(channel, p, n, rng), n)
@@ -89,7 +89,7 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
     """Without forged reports the robust shares differ from the projection by less than a twentieth of its distance from
     the truth."""
     rng, decoder = np.random.default_rng(24), decoder_of(channel)
-    p = 1 / np.arange(1, channel.inputs + 1)
+    p = 1 / np.arange(1, channel.input_count + 1)
     apart = off = 0.0
     for _ in range(5):
         share = honest(channel, p / p.sum(), N, rng) / N

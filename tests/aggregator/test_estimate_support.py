@@ -73,8 +73,8 @@ def subset(request):
 @functools.cache
 def bits(channel):
     """Return the bits of every word, (m, k), the most significant first."""
-    words = np.arange(channel.outputs)[:, np.newaxis]
-    return words >> np.arange(channel.inputs)[::-1] & 1
+    words = np.arange(channel.output_count)[:, np.newaxis]
+    return words >> np.arange(channel.input_count)[::-1] & 1
 
 
 def response(channel):
@@ -91,15 +91,15 @@ def some_share(rng, channel, p):
 def test_forward_and_backward_multiply_with_the_response(channel, rng):
     """forward(p) = p R and backward(w) = R w, with R from the channel's weights, for any vectors."""
     R, decoder = response(channel), decoder_of(channel)
-    assert (decoder.inputs, decoder.features) == R.shape == (channel.inputs, channel.features)
-    p, w = rng.normal(size=decoder.inputs), rng.normal(size=decoder.features)
+    assert (decoder.input_count, decoder.features) == R.shape == (channel.input_count, channel.features)
+    p, w = rng.normal(size=decoder.input_count), rng.normal(size=decoder.features)
     np.testing.assert_allclose(decoder.forward(p), p @ R, atol=1e-12)
     np.testing.assert_allclose(decoder.backward(w), R @ w, atol=1e-12)
 
 
 def test_forward_squares_multiplies_with_the_squared_channel(one_hot, rng):
     """For outputs counted whole, forward_squares(p) = p Q^2."""
-    p = rng.normal(size=one_hot.inputs)
+    p = rng.normal(size=one_hot.input_count)
     np.testing.assert_allclose(decoder_of(one_hot).forward_squares(p), p @ dense(one_hot) ** 2, atol=1e-12)
 
 
@@ -108,12 +108,12 @@ def test_squares_of_output_probabilities_are_refused_for_subsets(subset):
     do not exist."""
     assert not SubsetDecoder.one_hot
     with pytest.raises(ValueError, match="d bits set"):
-        decoder_of(subset).forward_squares(np.ones(subset.inputs))
+        decoder_of(subset).forward_squares(np.ones(subset.input_count))
 
 
 def test_the_decoder_is_unbiased(channel, rng):
     """invert maps the expected features to the truth, for all shares."""
-    p = rng.dirichlet(np.ones(channel.inputs))
+    p = rng.dirichlet(np.ones(channel.input_count))
     np.testing.assert_allclose(decoder_of(channel).invert(p @ response(channel)), p, atol=1e-10)
 
 
@@ -124,17 +124,17 @@ def test_all_forms_multiply_with_one_left_inverse(channel, rng):
     The references are sums over all outputs.
     """
     decoder = decoder_of(channel)
-    share, distribution = some_share(rng, channel, rng.dirichlet(np.ones(channel.inputs)))
-    features = bits(channel).astype(float) if channel.unary else np.eye(channel.outputs)
-    seen = np.array([y for y in range(channel.outputs) if channel.emits(y)])
-    L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
-    fixed = np.array([decoder.intercept(unit) for unit in np.eye(channel.inputs)])
+    share, distribution = some_share(rng, channel, rng.dirichlet(np.ones(channel.input_count)))
+    features = bits(channel).astype(float) if channel.unary else np.eye(channel.output_count)
+    seen = np.array([y for y in range(channel.output_count) if channel.emits(y)])
+    L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.input_count)]).T
+    fixed = np.array([decoder.intercept(unit) for unit in np.eye(channel.input_count)])
     added = features @ L + fixed  # (m, k): the contribution of a report of each output
     np.testing.assert_allclose(decoder.invert(share), distribution @ added, atol=1e-9)
     mean = distribution @ added
     np.testing.assert_allclose(decoder.variances(share), distribution @ (added - mean) ** 2, rtol=1e-9, atol=1e-9)
     assert decoder.people_per_report == pytest.approx(np.abs(added[seen]).max(), rel=1e-9)
-    v = rng.normal(size=channel.inputs)
+    v = rng.normal(size=channel.input_count)
     assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share), abs=1e-9)
     if not channel.unary:
         assert decoder.variance(v, share) == pytest.approx(distribution @ (added @ v - mean @ v) ** 2, rel=1e-9)
@@ -143,8 +143,8 @@ def test_all_forms_multiply_with_one_left_inverse(channel, rng):
 def test_shares_that_do_not_sum_to_one_have_the_same_decoder(one_hot, rng):
     """Shares that do not sum to one, such as those of a block, are decoded by the same left inverse."""
     decoder = decoder_of(one_hot)
-    share, _ = some_share(rng, one_hot, rng.dirichlet(np.ones(one_hot.inputs)))
-    L = np.array([decoder.adjoint(unit) for unit in np.eye(one_hot.inputs)]).T
+    share, _ = some_share(rng, one_hot, rng.dirichlet(np.ones(one_hot.input_count)))
+    L = np.array([decoder.adjoint(unit) for unit in np.eye(one_hot.input_count)]).T
     np.testing.assert_allclose(decoder.invert(share / 3), share @ L / 3, atol=1e-10)
     expected = share @ L**2 / 3 - (share @ L / 3) ** 2
     np.testing.assert_allclose(decoder.variances(share / 3), expected, rtol=1e-9, atol=1e-9)
@@ -156,9 +156,9 @@ def test_the_variance_of_a_query_on_dependent_bits_is_exact(subset, rng):
 
     This needs shares that the channel can produce.
     """
-    decoder, p = decoder_of(subset), rng.dirichlet(np.ones(subset.inputs))
+    decoder, p = decoder_of(subset), rng.dirichlet(np.ones(subset.input_count))
     distribution = p @ dense(subset)
-    for v in (rng.normal(size=subset.inputs), np.ones(subset.inputs), np.eye(subset.inputs)[1]):
+    for v in (rng.normal(size=subset.input_count), np.ones(subset.input_count), np.eye(subset.input_count)[1]):
         added = bits(subset) @ decoder.adjoint(v)
         expected = distribution @ (added - distribution @ added) ** 2
         assert decoder.variance(v, distribution @ bits(subset)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -168,9 +168,9 @@ def test_each_input_has_one_step_with_the_stated_probabilities(channel):
     """Each input has one step; p* and q* are the probabilities that a report of the input and of another input reach
     it."""
     decoder, R = decoder_of(channel), dense(channel)
-    features = bits(channel) if channel.unary else np.eye(channel.outputs, dtype=np.int64)
-    seen = [y for y in range(channel.outputs) if channel.emits(y)]
-    reach = np.zeros((channel.outputs, channel.inputs))
+    features = bits(channel) if channel.unary else np.eye(channel.output_count, dtype=np.int64)
+    seen = [y for y in range(channel.output_count) if channel.emits(y)]
+    reach = np.zeros((channel.output_count, channel.input_count))
     for y in seen:
         reach[y] = decoder.binomial_steps(features[y], 1).counts[0]
     assert set(np.unique(reach)) <= {0, 1}
@@ -178,13 +178,13 @@ def test_each_input_has_one_step_with_the_stated_probabilities(channel):
     assert (steps.step_count == 1).all()
     probability = R @ reach  # [x', x]: the probability that an output of x' is in S_x
     np.testing.assert_allclose(np.diag(probability), steps.inside, atol=1e-12)
-    for x in range(channel.inputs):
+    for x in range(channel.input_count):
         np.testing.assert_allclose(np.delete(probability[:, x], x), steps.outside[0], atol=1e-12)
 
 
 def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + heights * counts / n is the raw estimate."""
-    share, _ = some_share(rng, channel, rng.dirichlet(np.ones(channel.inputs)))
+    share, _ = some_share(rng, channel, rng.dirichlet(np.ones(channel.input_count)))
     decoder = decoder_of(channel)
     steps = decoder.binomial_steps(np.rint(share * 1000).astype(np.int64), 1000)
     raw = steps.base + steps.heights[0] * steps.counts[0] / 1000
@@ -203,9 +203,9 @@ def test_counts_are_summed_exactly(one_hot, rng):
     transform."""
     decoder = decoder_of(one_hot)
     x_reaches = dense(one_hot) == one_hot.inside / ONE
-    one = np.zeros(one_hot.outputs, dtype=np.int64)
-    one[one_hot.outputs // 2] = 2**52 + 1
-    for counts in (one, rng.integers(0, 9, one_hot.outputs), rng.integers(0, 2**50, one_hot.outputs)):
+    one = np.zeros(one_hot.output_count, dtype=np.int64)
+    one[one_hot.output_count // 2] = 2**52 + 1
+    for counts in (one, rng.integers(0, 9, one_hot.output_count), rng.integers(0, 2**50, one_hot.output_count)):
         expected = [sum(int(n) for n, reached in zip(counts, row, strict=True) if reached) for row in x_reaches]
         assert decoder.binomial_steps(counts, int(counts.sum())).counts[0].tolist() == expected
 
@@ -242,7 +242,7 @@ def test_many_values_are_decoded_without_a_matrix(rng):
 
 def exact_error(channel):
     """Return the sum over x of the variance of one report's contribution, for uniform shares, by the decoder."""
-    p = np.full(channel.inputs, 1 / channel.inputs)
+    p = np.full(channel.input_count, 1 / channel.input_count)
     return float(decoder_of(channel).variances(p @ response(channel)).sum())
 
 
@@ -251,11 +251,11 @@ def test_the_closed_form_equals_the_error_of_the_channel(channel):
     at that level."""
     level = channel.loss([0], [1]).level
     if channel.unary:
-        closed = subset_error(channel.inputs, channel.ones, level)
+        closed = subset_error(channel.input_count, channel.ones, level)
     elif isinstance(channel, Triples):
-        closed = triples_error(channel.inputs, math.exp(level / NANONATS))
+        closed = triples_error(channel.input_count, math.exp(level / NANONATS))
     else:
-        closed = projective_error(channel.inputs, channel.order, channel.dimension, level)
+        closed = projective_error(channel.input_count, channel.order, channel.dimension, level)
     assert closed == pytest.approx(exact_error(channel), rel=1e-6)
 
 

@@ -248,7 +248,7 @@ def test_errors_of_fewer_districts_than_outputs_are_as_large_as_stated(size):
     maps = [np.arange(size) % 2, np.arange(size)]
     tree = Tree.of(maps)
     decoders = [decoder_of(projective(each, NANONATS)) for each in tree.sizes]
-    distributions = [decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs)) for decoder in decoders]
+    distributions = [decoder.forward(np.full(decoder.input_count, 1 / decoder.input_count)) for decoder in decoders]
     surveys = []
     for decoder, distribution in zip(decoders, distributions, strict=True):
         v = independent(decoder, distribution, decoder.variances(distribution))

@@ -49,7 +49,7 @@ CROSSING = Districts(runs_of([x % 11 // 4 for x in range(77)]), ("west", "middle
 def unsigned_campaign(domain, *maps, weights=None, minimum=1):
     weights = weights or [1] * len(maps)
     views = tuple(
-        View(weight, map_, projective(map_.inputs(domain), NANONATS))
+        View(weight, map_, projective(map_.input_count(domain), NANONATS))
         for weight, map_ in zip(weights, maps, strict=True)
     )
     return Campaign(
@@ -67,7 +67,7 @@ def counted(campaign, people, numbers, rng=None):
     parts = []
     for view, n in zip(campaign.views, numbers, strict=True):
         distribution = decoder_of(view.channel).forward(
-            np.bincount(district(campaign, view), people, view.channel.inputs)
+            np.bincount(district(campaign, view), people, view.channel.input_count)
         )
         distribution /= distribution.sum()
         counts = np.round(n * distribution).astype(np.int64) if rng is None else rng.multinomial(n, distribution)
@@ -111,12 +111,14 @@ def test_a_class_whose_number_of_devices_is_unknown_raises_no_alarm_about_keys()
     campaign = unsigned_campaign(GRID, Coarse(4), Identity(), weights=[10, 1])
     rng, parts = np.random.default_rng(8), []
     for view, devices in zip(campaign.views, (1000, 100), strict=True):
-        shares = np.bincount(district(campaign, view), PEOPLE, view.channel.inputs)
-        outputs = rng.choice(view.channel.outputs, devices, p=decoder_of(view.channel).forward(shares / shares.sum()))
+        shares = np.bincount(district(campaign, view), PEOPLE, view.channel.input_count)
+        outputs = rng.choice(
+            view.channel.output_count, devices, p=decoder_of(view.channel).forward(shares / shares.sum())
+        )
         count = np.ones(devices, dtype=np.int64)
         count[0] = 5
         groups = Groups.of(rng.integers(0, GROUPS, devices), outputs, count, devices, 5)
-        counts = np.bincount(outputs, count, view.channel.outputs).astype(np.int64)
+        counts = np.bincount(outputs, count, view.channel.output_count).astype(np.int64)
         parts.append(Tally(counts, int(count.sum()), groups=replace(groups, is_partial=True)))
     found = estimate(campaign, ViewsTally.of_parts(parts, {}, None), class_name="farmers")
     assert found.devices is None
@@ -290,7 +292,7 @@ LIVED = np.random.default_rng(6).dirichlet(np.full(24, 0.5))
 def block():
     """A campaign of two resolutions with randomised response, whose decoder is fast."""
     campaign = unsigned_campaign(BLOCK, Coarse(3), Identity(), weights=[2, 3])
-    views = (replace(one, channel=randomized_response(one.channel.inputs, NANONATS)) for one in campaign.views)
+    views = (replace(one, channel=randomized_response(one.channel.input_count, NANONATS)) for one in campaign.views)
     return replace(campaign, views=tuple(views))
 
 
@@ -310,7 +312,7 @@ def panel(campaign, rng, devices, moves):
     there, key = rng.random(devices), rng.integers(-(2**63), 2**63 - 1, devices)
     parts = []
     for place, one in enumerate(campaign.views):
-        distributions = np.array([decoder_of(one.channel).forward(unit) for unit in np.eye(one.channel.inputs)])
+        distributions = np.array([decoder_of(one.channel).forward(unit) for unit in np.eye(one.channel.input_count)])
         distributions = np.cumsum(distributions / distributions.sum(axis=1, keepdims=True), axis=1)
         was, now = (district(campaign, one)[x] for x in (before, after))
         first = (rng.random((devices, 1)) > distributions[was]).sum(axis=1)
@@ -318,7 +320,7 @@ def panel(campaign, rng, devices, moves):
         parts.append([])
         for output, here in ((first, there < 0.9), (second, there >= 0.1)):
             device = np.flatnonzero(here & (view == place))
-            parts[-1].append(sent_once(np.eye(one.channel.outputs, dtype=np.int64)[output[device]], device, key))
+            parts[-1].append(sent_once(np.eye(one.channel.output_count, dtype=np.int64)[output[device]], device, key))
     change = moves * (np.eye(len(LIVED))[-1] - LIVED)
     return [ViewsTally.of_parts([both_periods[at] for both_periods in parts], {}, None) for at in (0, 1)], change
 
@@ -466,7 +468,7 @@ def test_no_device_moves_a_map_further_than_stated():
     most = np.zeros_like(bound)
     for place, (view, part) in enumerate(zip(campaign.views, tally.by_view, strict=True)):
         decoder = decoder_of(view.channel)
-        outputs = [decoder.invert(unit) / part.reports for unit in np.eye(view.channel.outputs)]
+        outputs = [decoder.invert(unit) / part.reports for unit in np.eye(view.channel.output_count)]
         cells = [passes.estimate(1, [one if at == place else None for at in (0, 1)], 0.0) for one in outputs]
         most = np.maximum(most, np.ptp(cells, axis=0))
     assert (most <= bound * (1 + 1e-9)).all()
@@ -479,7 +481,8 @@ def test_a_change_needs_an_answer_at_the_finest_resolution():
     campaign, rng = block(), np.random.default_rng(44)
     tallies, _ = panel(campaign, rng, 500, 0.0)
     none = [
-        sent_once(np.zeros((0, view.channel.outputs), dtype=np.int64), [], np.array([], int)) for view in campaign.views
+        sent_once(np.zeros((0, view.channel.output_count), dtype=np.int64), [], np.array([], int))
+        for view in campaign.views
     ]
     side = Side("a", campaign, tallies[0])
     for parts, fits in (((none[0], tallies[1].parts[1]), True), ((tallies[1].parts[0], none[1]), False)):

@@ -32,7 +32,7 @@ def test_running_sums_equal_products_with_the_matrix(channel: Wave) -> None:
     """forward, backward and forward_squares equal products with the matrix; the ceiling has its largest cells."""
     decoder, matrix, rng = decoder_of(channel), dense(channel), np.random.default_rng(5)
     for _ in range(5):
-        p, w = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.outputs)
+        p, w = rng.dirichlet(np.ones(channel.input_count)), rng.normal(size=channel.output_count)
         np.testing.assert_allclose(decoder.forward(p), p @ matrix, rtol=1e-12)
         np.testing.assert_allclose(decoder.forward_squares(p), p @ matrix**2, rtol=1e-12)
         np.testing.assert_allclose(decoder.backward(w), matrix @ w, rtol=1e-10, atol=1e-13)
@@ -42,7 +42,7 @@ def test_running_sums_equal_products_with_the_matrix(channel: Wave) -> None:
 @each
 def test_the_mean_of_evenly_spaced_numbers_is_unbiased(channel: Wave) -> None:
     """The expected contribution of a report to the mean is the person's number, for every number."""
-    numbers = 7.5 - 2.5 * np.arange(channel.inputs)
+    numbers = 7.5 - 2.5 * np.arange(channel.input_count)
     adds = decoder_of(channel).adjoint(numbers)
     np.testing.assert_allclose(dense(channel) @ adds, numbers, rtol=1e-10, atol=1e-10)
 
@@ -57,12 +57,12 @@ def test_single_shares_and_uneven_numbers_are_refused_with_an_alternative() -> N
         lambda: decoder.variances(share),
         lambda: decoder.binomial_steps(np.ones(decoder.features, dtype=np.int64), decoder.features),
         lambda: decoder.people_per_report,
-        lambda: decoder.adjoint(np.arange(decoder.inputs) ** 2.0),
+        lambda: decoder.adjoint(np.arange(decoder.input_count) ** 2.0),
     ):
         with pytest.raises(NotInvertible, match="'smooth'"):
             call()
     with pytest.raises(NotInvertible, match="only if the numbers are evenly spaced"):
-        decoder.adjoint(np.arange(decoder.inputs) ** 2.0)
+        decoder.adjoint(np.arange(decoder.input_count) ** 2.0)
 
 
 @pytest.mark.parametrize("level", [NANONATS // 100, NANONATS // 2, NANONATS, 2 * NANONATS, 8 * NANONATS])

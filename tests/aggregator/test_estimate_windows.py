@@ -28,7 +28,7 @@ def test_passes_equal_matrix_products(channel, rng):
     ceiling."""
     Q, decoder = dense(channel), WindowsDecoder(channel)
     for _ in range(5):
-        p, w = rng.dirichlet(np.full(channel.inputs, 0.3)), rng.normal(size=channel.outputs)
+        p, w = rng.dirichlet(np.full(channel.input_count, 0.3)), rng.normal(size=channel.output_count)
         np.testing.assert_allclose(decoder.forward(p), p @ Q, rtol=1e-9, atol=1e-15)
         np.testing.assert_allclose(decoder.forward_squares(p), p @ Q**2, rtol=1e-7, atol=1e-15)
         np.testing.assert_allclose(decoder.backward(w), Q @ w, rtol=1e-9, atol=1e-12)
@@ -39,7 +39,10 @@ def test_passes_equal_matrix_products(channel, rng):
 def test_many_passes_at_once_equal_separate_passes(channel, rng):
     """A pass of several distributions at once, or of several weights for each output, equals the separate passes."""
     decoder = WindowsDecoder(channel)
-    distributions, numbers = rng.dirichlet(np.ones(channel.inputs), size=3), rng.normal(size=(3, channel.outputs))
+    distributions, numbers = (
+        rng.dirichlet(np.ones(channel.input_count), size=3),
+        rng.normal(size=(3, channel.output_count)),
+    )
     np.testing.assert_allclose(
         decoder.forward(distributions), [decoder.forward(p) for p in distributions], rtol=1e-12, atol=1e-18
     )
@@ -57,15 +60,15 @@ def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatc
     """
     monkeypatch.setattr(windows_decoder, "_HELD_CELLS", held)
     Q = dense(channel)
-    reference = rng.dirichlet(np.ones(channel.inputs))
+    reference = rng.dirichlet(np.ones(channel.input_count))
     decoder = WindowsDecoder(channel, reference.tolist())
     marginal = reference @ Q
     weighed = np.divide(Q, marginal, out=np.zeros_like(Q), where=marginal > 0)
     L = weighed.T @ np.linalg.inv(weighed @ Q.T)
-    share, v = rng.dirichlet(np.ones(channel.outputs)), rng.normal(size=channel.inputs)
+    share, v = rng.dirichlet(np.ones(channel.output_count)), rng.normal(size=channel.input_count)
     scale = np.abs(L).max()
-    np.testing.assert_allclose(Q @ np.array([decoder.adjoint(e) for e in np.eye(channel.inputs)]).T,
-                               np.eye(channel.inputs), atol=1e-7 * scale)  # fmt: skip
+    np.testing.assert_allclose(Q @ np.array([decoder.adjoint(e) for e in np.eye(channel.input_count)]).T,
+                               np.eye(channel.input_count), atol=1e-7 * scale)  # fmt: skip
     np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-6 * scale)
     np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-6 * scale)
     np.testing.assert_allclose(
@@ -77,14 +80,14 @@ def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatc
 @invertible
 def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + sum of heights * counts / n is the raw estimate; every step counts one set of outputs."""
-    counts = rng.multinomial(5000, rng.dirichlet(np.ones(channel.outputs)))
+    counts = rng.multinomial(5000, rng.dirichlet(np.ones(channel.output_count)))
     decoder = WindowsDecoder(channel)
     steps = decoder.binomial_steps(counts, 5000)
     raw = steps.base + (steps.heights * steps.counts / 5000).sum(axis=0)
     np.testing.assert_allclose(raw, decoder.invert(counts / 5000), atol=1e-9 * decoder.people_per_report)
     assert (steps.heights >= 0).all()
     assert 0 <= steps.counts.min() <= steps.counts.max() <= 5000
-    singles = np.array([decoder.binomial_steps(one, 1).counts for one in np.eye(channel.outputs, dtype=np.int64)])
+    singles = np.array([decoder.binomial_steps(one, 1).counts for one in np.eye(channel.output_count, dtype=np.int64)])
     assert set(np.unique(singles)) <= {0, 1}
     assert np.array_equal(steps.counts, np.tensordot(counts, singles, 1))
 
@@ -108,6 +111,6 @@ def test_a_large_domain_is_not_inverted_and_the_error_names_other_methods(rng):
     decoder = WindowsDecoder(channel)
     p = rng.dirichlet(np.ones(50_000))
     assert decoder.forward(p).sum() == pytest.approx(1)
-    np.testing.assert_allclose(decoder.backward(np.ones(channel.outputs)), 1)
+    np.testing.assert_allclose(decoder.backward(np.ones(channel.output_count)), 1)
     with pytest.raises(NotInvertible, match="'map'"):
-        decoder.invert(np.zeros(channel.outputs))
+        decoder.invert(np.zeros(channel.output_count))

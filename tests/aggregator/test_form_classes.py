@@ -110,7 +110,7 @@ def read(text: str) -> Campaign:
 def counted(campaign: Campaign, seed: int, reports: int = 400) -> ViewsTally:
     """Return arbitrary counts of outputs for each view and class."""
     rng = np.random.default_rng(seed)
-    sizes = [view.channel.outputs for view in campaign.views]
+    sizes = [view.channel.output_count for view in campaign.views]
     parts = [Tally.of(rng.multinomial(reports, np.full(m, 1 / m)).astype(np.int64)) for m in sizes]
     return ViewsTally.of_parts(parts, {}, None)
 
@@ -334,7 +334,7 @@ def test_a_view_without_reports_of_a_class_is_named_as_the_reason(names: tuple[s
     for view, part in zip(made.views, whole.parts, strict=True):
         counts = part.counts.copy()
         if isinstance(view.map, QuestionsMap) and 0 in view.map.positions:
-            counts[class_channels(view.channel, 2)[0].outputs :] = 0
+            counts[class_channels(view.channel, 2)[0].output_count :] = 0
         parts.append(Tally.of(counts))
     tally = ViewsTally.of_parts(parts, {}, None)
     assert estimate_form(made, tally, names).reports

@@ -58,8 +58,8 @@ def test_the_views_are_the_pairs_of_the_draft(tmp_path: Path, analysis: str, ask
     campaign = read_draft(drafted(tmp_path, more=analysis))
     assert isinstance(campaign.domain, Form)
     assert [view.map for view in campaign.views] == list(map(QuestionsMap, asked))
-    assert [view.channel.inputs for view in campaign.views] == [
-        view.map.inputs(campaign.domain) for view in campaign.views
+    assert [view.channel.input_count for view in campaign.views] == [
+        view.map.input_count(campaign.domain) for view in campaign.views
     ]
     assert all(0.99e9 < found.audited_level <= 10**9 for found in campaign.view_certificates)
     assert campaign.question == "Age?\nVote?\nWork?"
@@ -215,7 +215,7 @@ def test_a_number_in_a_pair_gets_a_longer_step(
         return
     assert f"reduced to {age.domain.size} (17 to {high} in steps of {step})" in notes[0]
     for view in campaign.views:
-        cells = view.map.inputs(campaign.domain)
+        cells = view.map.input_count(campaign.domain)
         decoder = decoder_of(view.channel)
         variance = decoder.variances(decoder.forward(np.full(cells, 1 / cells))).mean()
         held = math.sqrt(variance / (reports / 2)) <= 1 / cells

@@ -48,7 +48,7 @@ def test_the_decoder_of_the_blocks_is_the_dense_one(made):
     decoder, matrix = decoder_of(blocks), dense(blocks)
     left = np.array([decoder.adjoint(unit) for unit in np.eye(2 * K)]).T
     assert matrix @ left == pytest.approx(np.eye(2 * K), abs=1e-7)
-    distribution = np.random.default_rng(SEED).dirichlet(np.ones(blocks.outputs))
+    distribution = np.random.default_rng(SEED).dirichlet(np.ones(blocks.output_count))
     assert decoder.invert(distribution) == pytest.approx(distribution @ left, abs=1e-7)
     assert decoder.variances(distribution) == pytest.approx(
         distribution @ left**2 - (distribution @ left) ** 2, rel=1e-6

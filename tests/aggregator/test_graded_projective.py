@@ -52,7 +52,7 @@ def budgets(nats, sizes, function="minid"):
 
 
 def made(notion):
-    [(_, one)] = candidates(PlannedQuestion(values(notion.inputs), notion), mechanisms=recipe.MECHANISMS)
+    [(_, one)] = candidates(PlannedQuestion(values(notion.input_count), notion), mechanisms=recipe.MECHANISMS)
     return one
 
 
@@ -60,7 +60,7 @@ def test_all_points_of_a_geometry_need_no_balance():
     """If there is an input for each point, the raw shares sum to one without balancing, and the variances are
     finite."""
     decoder = decoder_of(recipe.graded([[0], [1, 2]], np.array([[0.5, 0.5], [0.5, 2.0]])))
-    assert decoder.inputs == decoder.features
+    assert decoder.input_count == decoder.features
     share = np.array([0.5, 0.3, 0.2])
     assert decoder.invert(share).sum() == pytest.approx(1)
     assert decoder.invert(share) == pytest.approx(decoder.uncorrected.invert(share))
@@ -75,13 +75,17 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     The estimate is unbiased, and no report contributes more than the stated extremes. The balanced estimate sums to
     one, and its variance at uniform shares is at most 1.02 times the least one of all unbiased estimates.
     """
-    k, rng, distribution = channel.inputs, np.random.default_rng(1), dense(channel)
+    k, rng, distribution = channel.input_count, np.random.default_rng(1), dense(channel)
     decoder = decoder_of(channel) if balanced else decoder_of(channel).uncorrected
     inverse = np.array([decoder.adjoint(unit) for unit in np.eye(k)]).T
     np.testing.assert_allclose(distribution @ inverse, np.eye(k), atol=1e-9)
     if balanced:
         np.testing.assert_allclose(inverse.sum(axis=1), 1)
-    p, w, share = rng.dirichlet(np.ones(k)), rng.normal(size=channel.outputs), rng.dirichlet(np.ones(channel.outputs))
+    p, w, share = (
+        rng.dirichlet(np.ones(k)),
+        rng.normal(size=channel.output_count),
+        rng.dirichlet(np.ones(channel.output_count)),
+    )
     np.testing.assert_allclose(decoder.forward(p), p @ distribution)
     np.testing.assert_allclose(decoder.forward_squares(p), p @ distribution**2)
     np.testing.assert_allclose(decoder.backward(w), distribution @ w)
@@ -91,7 +95,7 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     assert (decoder.vector_increments.smallest <= inverse.min(axis=0) + 1e-9).all()
     assert (decoder.ceiling >= distribution.max(axis=0)).all()
     # The base of the steps is off by at most the slack for all people, and by all of it for some people.
-    units = np.eye(channel.outputs, dtype=np.int64)
+    units = np.eye(channel.output_count, dtype=np.int64)
     steps = decoder.binomial_steps(units[0], 1)
     reached = np.array([decoder.binomial_steps(unit, 1).counts[0] for unit in units])
     off = np.abs(np.eye(k) - steps.base - steps.heights[0] * (distribution @ reached))
@@ -114,8 +118,8 @@ def test_intervals_have_their_coverage(name, reports):
     """
     channel = CHANNELS[name]
     decoder, rng = decoder_of(channel), np.random.default_rng(4)
-    p = rng.dirichlet(np.full(channel.inputs, 0.5))
-    held = np.zeros(channel.inputs)
+    p = rng.dirichlet(np.full(channel.input_count, 0.5))
+    held = np.zeros(channel.input_count)
     for counts in rng.multinomial(reports, decoder.forward(p), 1000):
         share = counts / reports
         raw, se = decoder.invert(share), standard_errors(decoder, share, reports)
@@ -145,9 +149,9 @@ def test_the_error_is_near_that_of_idue_with_few_bits(nats, sizes, function, mos
     one = made(notion)
     assert one.certificate.audited_level <= notion.level
     assert one.raw_mse <= most * expected_mse(idue(notion))
-    assert one.channel.output_bits <= (notion.inputs - 1).bit_length() + 2
-    assert one.raw_mse < expected_mse(projective(notion.inputs, min(notion.budgets)))
-    assert chosen(AUTO, PlannedQuestion(values(notion.inputs), notion))[0] == "graded"
+    assert one.channel.output_bits <= (notion.input_count - 1).bit_length() + 2
+    assert one.raw_mse < expected_mse(projective(notion.input_count, min(notion.budgets)))
+    assert chosen(AUTO, PlannedQuestion(values(notion.input_count), notion))[0] == "graded"
 
 
 def test_no_other_weights_have_less_error():

@@ -116,7 +116,7 @@ def test_integers_that_are_not_outputs_of_the_channel_are_refused():
     """All of a channel's outputs are accepted; larger integers with as many bits are refused."""
     channel = RandomizedResponse(5, (2**64 // 6,))
     buffer, start, end = laid_out([bytes([y << 5]) for y in range(8)])
-    _, valid = columns.outputs(buffer, start, end - start, 1, channel.output_bits, channel.outputs)
+    _, valid = columns.outputs(buffer, start, end - start, 1, channel.output_bits, channel.output_count)
     assert valid.tolist() == [True] * 5 + [False] * 3
 
 

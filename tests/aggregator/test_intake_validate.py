@@ -62,7 +62,7 @@ def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
     count = draw(st.integers(1, min(campaign.answers_per_period, 9)) | st.just(campaign.answers_per_period))
     slot = draw(st.integers(0, campaign.answers_per_period - count))
     bits = campaign.channel.output_bits
-    most = 2**bits if campaign.channel.unary else campaign.channel.outputs
+    most = 2**bits if campaign.channel.unary else campaign.channel.output_count
     packed = pack(draw(st.lists(st.integers(0, most - 1), min_size=count, max_size=count)), bits)
     if draw(st.integers(0, 5)) == 0:
         packed = draw(st.binary(min_size=len(packed), max_size=len(packed) + 1))

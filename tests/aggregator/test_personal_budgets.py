@@ -66,7 +66,7 @@ def test_each_class_satisfies_its_budgets(tmp_path, notion: str, bound) -> None:
     for channel, budgets in zip(channels, BUDGETS.values(), strict=True):
         for x, other in permutations(range(4), 2):
             most = Fraction(exact.exp_lower(round(bound(budgets[x], budgets[other]) * NAT)), 1 << exact.EXP_BITS)
-            for y in range(channel.outputs):
+            for y in range(channel.output_count):
                 assert channel.weight(x, y) <= most * channel.weight(other, y)
 
 

@@ -99,7 +99,9 @@ def draft(privacy, domain='kind = "values"\nvalues = ["a", "b", "c"]', more=""):
 
 
 def tally(campaign, n=2000, refused=None):
-    distribution = decoder_of(campaign.channel).forward(np.full(campaign.channel.inputs, 1 / campaign.channel.inputs))
+    distribution = decoder_of(campaign.channel).forward(
+        np.full(campaign.channel.input_count, 1 / campaign.channel.input_count)
+    )
     counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
     return Tally(counts, n, refused or {}, 7)
 

@@ -79,12 +79,12 @@ def test_simulated_people_answer_as_devices(name, written, monkeypatch):
     channel, generator = CHANNELS[name], np.random.default_rng(7)
     monkeypatch.setattr(simulated_people, "_WRITTEN", written)
     people = MANY if written else FEW
-    for x in (0, channel.inputs - 1):
-        held = np.zeros(channel.inputs, dtype=np.int64)
+    for x in (0, channel.input_count - 1):
+        held = np.zeros(channel.input_count, dtype=np.int64)
         held[x] = people
         tally = simulated_people.tally(channel, held, generator)
         assert tally.reports == tally.counts.sum() == people
-        agrees(tally.counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
+        agrees(tally.counts, [channel.weight(x, y) for y in range(channel.output_count)], channel.scale, people)
 
 
 def test_a_survey_of_several_values_is_the_sum_of_its_parts():
@@ -107,14 +107,14 @@ def test_simulated_people_set_bits_as_devices(channel):
     """
     generator = np.random.default_rng(5)
     people = 6000
-    for x in (0, channel.inputs - 1):
-        held = np.zeros(channel.inputs, dtype=np.int64)
+    for x in (0, channel.input_count - 1):
+        held = np.zeros(channel.input_count, dtype=np.int64)
         held[x] = 1
         words = Counter(
             int("".join(map(str, simulated_people.tally(channel, held, generator).counts)), 2) for _ in range(people)
         )
-        counts = np.array([words[y] for y in range(channel.outputs)])
-        agrees(counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
+        counts = np.array([words[y] for y in range(channel.output_count)])
+        agrees(counts, [channel.weight(x, y) for y in range(channel.output_count)], channel.scale, people)
 
 
 def test_the_estimator_of_the_product_takes_a_simulated_tally():

@@ -45,7 +45,7 @@ def test_people_drawn_from_a_distribution_report_by_its_mixture(notion, mechanis
     """
     asked, distribution = read_by(6, notion, mechanism), np.array([0.4, 0.3, 0.0, 0.15, 0.1, 0.05])
     channel, people = asked.campaign.channel, 1_000_000
-    weights = [sum(p * channel.weight(x, y) for x, p in enumerate(distribution)) for y in range(channel.outputs)]
+    weights = [sum(p * channel.weight(x, y) for x, p in enumerate(distribution)) for y in range(channel.output_count)]
     expected = np.array(weights) / 2**channel.scale * people
     tally = asked.drawn(distribution, people, np.random.default_rng(2))
     assert tally.reports == tally.counts.sum() == people

@@ -236,7 +236,7 @@ def test_errors_of_a_population_equal_brute_force():
     expected = sum(
         truth[x] * rows[x, y] * ((np.eye(3)[x] - posterior[:, y]) ** 2).sum()
         for x in range(3)
-        for y in range(channel.outputs)
+        for y in range(channel.output_count)
     )
     assert population_error(channel, prior, truth) == pytest.approx(expected)
     assert population_error(channel, prior, distribution) == pytest.approx(lip_mse(channel, prior))

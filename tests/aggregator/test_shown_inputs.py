@@ -43,7 +43,11 @@ def counts_of(channel, inputs, draw):
     counts = np.zeros(channel.features, dtype=np.int64)
     for x in inputs:
         y = channel.sample(x, draw.randbytes(channel.rand_bytes))
-        places = [y] if not channel.unary else [x for x in range(channel.inputs) if y >> (channel.inputs - 1 - x) & 1]
+        places = (
+            [y]
+            if not channel.unary
+            else [x for x in range(channel.input_count) if y >> (channel.input_count - 1 - x) & 1]
+        )
         counts[places] += 1
     return counts
 

@@ -97,7 +97,7 @@ def filled(tmp_path, answers, devices=60):
                 view = view_of(number, signed)
                 channel = signed.campaign.views[view].channel
                 rng = np.random.default_rng([number, period])
-                outputs = [int(rng.integers(channel.outputs)) for _ in range(1 + number % answers)]
+                outputs = [int(rng.integers(channel.output_count)) for _ in range(1 + number % answers)]
                 sent[number, period] = (view, outputs)
                 batch.append(report(number, signed, outputs, period=period))
     file = tmp_path / "batch.htr"
@@ -353,7 +353,7 @@ def test_anonymity_counts_equal_reports_of_one_view():
     """k is the size of the smallest class of equal reports of one view; the classes of all views are counted."""
     level = exact.NANONATS
     channels = [randomized_response(4, level), hadamard(36, level)]
-    tallies = [Tally.of(np.array([5, 3, 0, 4])), Tally.of(np.array([9, 7] + [0] * (channels[1].outputs - 2)))]
+    tallies = [Tally.of(np.array([5, 3, 0, 4])), Tally.of(np.array([9, 7] + [0] * (channels[1].output_count - 2)))]
     found = anonymity_of_views(channels, tallies)
     assert (found.rows, found.equivalence_classes, found.k, found.smallest) == (28, 5, 3, {"view": "0", "output": "1"})
     assert anonymity_of_views(channels[1:], tallies[1:]).smallest == {"output": "1"}

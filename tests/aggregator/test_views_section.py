@@ -53,7 +53,7 @@ def test_signed_views_are_those_of_the_draft():
     """The signed campaign has the draft's squares and shares, the coarsest first, and decodes to the same."""
     campaign = read("resolutions = [[1, 0.5], [10, 0.2], [5, 0.3]]")
     assert [(view.weight, view.map) for view in campaign.views] == [(2, Coarse(10)), (3, Coarse(5)), (5, Identity())]
-    assert [view.channel.inputs for view in campaign.views] == [6, 24, 600]
+    assert [view.channel.input_count for view in campaign.views] == [6, 24, 600]
     assert decode_campaign(encode_campaign(campaign)) == campaign
 
 

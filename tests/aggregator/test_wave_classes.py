@@ -79,7 +79,7 @@ def test_each_class_is_estimated_like_a_separate_campaign():
         tally = drawn(signed, (900, 400), (distribution(4), distribution(9)), generator)
         whole, shares = estimate(signed, tally).share, []
         for place, name in enumerate(signed.campaign.classes):
-            counts = np.split(tally.counts, [channels[0].outputs])[place]
+            counts = np.split(tally.counts, [channels[0].output_count])[place]
             apart = signed_campaign(channels[place : place + 1], Ldp((NANONATS, level)[place]))
             alone = ordered_statistics(apart, Tally.of(counts), quantiles=PARTS, cdf=True, above=14, mean=True)
             campaign, part = within(signed.campaign, tally, name)
@@ -123,7 +123,7 @@ def test_the_statistic_of_classes_equals_that_of_slow_maximisation():
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (700, 500), (distribution(4), distribution(9)), np.random.default_rng(3))
-    counts = np.split(tally.counts, [signed.campaign.channel.channels[0].outputs])
+    counts = np.split(tally.counts, [signed.campaign.channel.channels[0].output_count])
     parts = [
         MergedReports.of(decoder_of(one), n) for one, n in zip(signed.campaign.channel.channels, counts, strict=True)
     ]
@@ -159,7 +159,7 @@ def test_shares_of_0_and_1_are_the_ends_of_the_statistic():
     signed = of_classes(NANONATS, 2 * NANONATS)
     for seed, together, cut in ((4, False, 3), (7, False, 3), (18, False, 3), (16, True, 7)):
         tally = drawn(signed, (700, 500), (distribution(4), distribution(9)), np.random.default_rng(seed))
-        counts = np.split(tally.counts, [signed.campaign.channel.channels[0].outputs])
+        counts = np.split(tally.counts, [signed.campaign.channel.channels[0].output_count])
         parts = [
             MergedReports.of(decoder_of(one), n)
             for one, n in zip(signed.campaign.channel.channels, counts, strict=True)
@@ -225,7 +225,7 @@ def test_a_class_without_reports_does_not_change_the_estimate():
     tally = drawn(signed, (800, 0), (distribution(4), distribution(9)), np.random.default_rng(6))
     alone = signed_campaign((wave(K, NANONATS),), Ldp(NANONATS))
     same = ordered_statistics(
-        alone, Tally.of(tally.counts[: alone.campaign.channel.outputs]), quantiles=PARTS, above=14
+        alone, Tally.of(tally.counts[: alone.campaign.channel.output_count]), quantiles=PARTS, above=14
     )
     assert ordered_statistics(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
     with pytest.raises(HalftruthError, match="nobody in group 'b'"):

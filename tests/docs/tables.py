@@ -65,7 +65,7 @@ def choices() -> str:
         "lip, zipf, k = 20": lambda eps: Lip(level(eps), zipf(20)),
     }
     for name, notion in sensitive.items():
-        rows.append([name, *(cell(PlannedQuestion(values(notion(1).inputs), notion(eps))) for eps in LEVELS)])
+        rows.append([name, *(cell(PlannedQuestion(values(notion(1).input_count), notion(eps))) for eps in LEVELS)])
     return grid(["question", *(f"{in_nats(eps)}, bits" for eps in LEVELS)], rows)
 
 

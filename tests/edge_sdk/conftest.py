@@ -51,7 +51,7 @@ def campaign(
         domain,
         Ldp(level),
         "randomized-response",
-        tuple(View(1, one, response(one.inputs(domain), level)) for one in maps),
+        tuple(View(1, one, response(one.input_count(domain), level)) for one in maps),
         opens,
         opens + periods * period_seconds,
         period_seconds,

@@ -65,7 +65,7 @@ def test_the_posterior_of_a_large_channel_is_below_the_bound_of_its_level():
     assert found.before == pytest.approx(before)
     assert found.before < found.after < before * math.e / (before * math.e + 1 - before) - 0.05
     for y in (0, 1, 2, 4, 8, 3, 48, 65_535):
-        column = [channel.weight(x, y) * (1 + counts.get(x, 0)) for x in range(channel.inputs)]
+        column = [channel.weight(x, y) * (1 + counts.get(x, 0)) for x in range(channel.input_count)]
         assert max(column) / sum(column) <= found.after
 
 

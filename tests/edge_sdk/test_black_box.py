@@ -111,7 +111,7 @@ def exposed(campaign: Campaign) -> tuple[int, int]:
     witness = campaign.certificate.witness
     if witness.other is not None:
         return witness.x, witness.other
-    everything = range(campaign.channel.inputs)
+    everything = range(campaign.channel.input_count)
     found = campaign.channel.loss(everything, everything)
     assert found.other is not None
     return found.x, found.other
@@ -158,7 +158,7 @@ def test_the_measured_level_never_exceeds_the_declared_one(name: str) -> None:
 
 
 RESOLUTIONS = tuple(
-    View(1, one, response(one.inputs(SQUARE), NAT)) for one in (Identity(), Districts(((0, 2), (1, 2))))
+    View(1, one, response(one.input_count(SQUARE), NAT)) for one in (Identity(), Districts(((0, 2), (1, 2))))
 )
 
 

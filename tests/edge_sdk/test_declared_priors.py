@@ -59,7 +59,7 @@ def test_posteriors_and_costs_of_a_declaration_follow_bayes(open_device, data: b
     for x, one in enumerate(preview.values):
         posteriors = [
             Fraction(prior[x] * channel.weight(x, y), sum(prior[z] * channel.weight(z, y) for z in range(K)))
-            for y in range(channel.outputs)
+            for y in range(channel.output_count)
             if any(channel.weight(z, y) for z in range(K))
         ]
         assert (one.label, one.before) == (LABELS[x], Fraction(prior[x], sum(prior)))

@@ -30,7 +30,7 @@ def of_transcripts() -> bytes:
 
 
 def channels(channel) -> bytes:
-    labels = tuple(f"v{x}" for x in range(channel.inputs))
+    labels = tuple(f"v{x}" for x in range(channel.input_count))
     return made(domain=Values(labels), notion=Ldp(20 * NAT), channel=channel, mechanism="by hand")
 
 
@@ -175,9 +175,12 @@ def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
         [y] = report.outputs(state.campaign, None)
         y -= whole.offsets[state.role.class_index + 1] if state.role.class_index is not None else 0
         if isinstance(channel, Bits):
-            fits = [x for x in range(channel.inputs) if y & channel.single_bit(x)]
+            fits = [x for x in range(channel.input_count) if y & channel.single_bit(x)]
         else:
-            rows = [[channel.weight(x, output) for output in range(channel.outputs)] for x in range(channel.inputs)]
+            rows = [
+                [channel.weight(x, output) for output in range(channel.output_count)]
+                for x in range(channel.input_count)
+            ]
             fits = [x for x, row in enumerate(rows) if row[y] == max(row)]
         assert (meaning.fits, meaning.size) == (len(fits), len(labels))
         assert meaning.labels == (tuple(labels[x] for x in fits) if len(fits) <= MAX_NAMED else ())

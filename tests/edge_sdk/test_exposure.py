@@ -35,10 +35,10 @@ ONE = 1 << TABLE_SCALE
 
 
 @st.composite
-def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
+def tables(draw: st.DrawFn, input_count: int = 3) -> Table:
     outputs = draw(st.integers(2, 3))
     row = st.lists(st.integers(0, 50), min_size=outputs, max_size=outputs).filter(any)
-    weights = [draw(row) for _ in range(inputs)]
+    weights = [draw(row) for _ in range(input_count)]
     return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
@@ -56,7 +56,7 @@ def odds(channels: list[Table], x: int, other: int) -> Fraction | None:
     """Return the largest factor by which any sequence of outputs changes the odds of x against x', by enumeration; None
     if it is unbounded."""
     worst = Fraction(0)
-    for outputs in product(*(range(channel.outputs) for channel in channels)):
+    for outputs in product(*(range(channel.output_count) for channel in channels)):
         mine = math.prod(channel.weight(x, y) for channel, y in zip(channels, outputs, strict=True))
         theirs = math.prod(channel.weight(other, y) for channel, y in zip(channels, outputs, strict=True))
         if mine and not theirs:
@@ -98,7 +98,7 @@ def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> N
     found = together(*((table, 1) for table in drawn))
     worst, infinite = Fraction(0), False
     for course, other in product(product(range(3), repeat=len(drawn)), repeat=2):
-        for outputs in product(*(range(table.outputs) for table in drawn)):
+        for outputs in product(*(range(table.output_count) for table in drawn)):
             mine = math.prod(table.weight(x, y) for table, x, y in zip(drawn, course, outputs, strict=True))
             theirs = math.prod(table.weight(x, y) for table, x, y in zip(drawn, other, outputs, strict=True))
             infinite |= mine > 0 == theirs

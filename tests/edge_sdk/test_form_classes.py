@@ -42,7 +42,7 @@ def answers_in(view: int, whole: dict[str, object]) -> dict[str, object]:
 def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device, view: int, place: int) -> None:
     """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x). Every class and answer uses the
     same number of random bytes, and every output belongs to the class."""
-    channel, inputs = SIGNED.campaign.views[view].channel, MAPS[view].inputs(FORM)
+    channel, inputs = SIGNED.campaign.views[view].channel, MAPS[view].input_count(FORM)
     lengths, drawn = set(), set()
     for z in range(inputs):
         whole = FORM.parse(FORM.label(MAPS[view].first_input(FORM, z)))
@@ -54,7 +54,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         assert y == channel.sample(place * inputs + z, dice.given[-1])
         assert isinstance(channel, Blocks)
         first = channel.offsets[place + 1]
-        assert first <= y < first + SIGNED.campaign.channel_of(place, view).outputs
+        assert first <= y < first + SIGNED.campaign.channel_of(place, view).output_count
         lengths.add(len(sealed))
         drawn.add(len(dice.given[-1]))
         [one] = given_answers(device, campaign_id)
@@ -88,7 +88,7 @@ def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, vie
     exposure = device.exposure(campaign_id)
     assert exposure.together.nanonats == exposure.about(answer).nanonats == cost
     device.forget(campaign_id)
-    assert device.budget.spent_nanonats == cost * min(MAPS[view].inputs(FORM), 4), (
+    assert device.budget.spent_nanonats == cost * min(MAPS[view].input_count(FORM), 4), (
         "forgetting must count every answer as a new one"
     )
 

@@ -91,7 +91,7 @@ def test_a_preview_enumerates_no_outputs(name):
     """A channel with too many outputs to enumerate is previewed: the rates are those of ``fits``, and the posterior
     after a report is between the prior and 1."""
     channel = LARGE[name]
-    domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
+    domain = Values(tuple(f"v{x}" for x in range(channel.input_count)))
     notion = Ldp(20 * exact.NANONATS)
     campaign = Campaign(
         "t", "q", "p", "o", domain, notion, "by hand", plain_views(channel), OPENS, OPENS + 9, 9, 1, 1, "open"
@@ -101,7 +101,7 @@ def test_a_preview_enumerates_no_outputs(name):
         device.answer(joined, "v0")
         preview = device.preview(joined, "v0")
     assert (preview.fits_true, preview.fits_other) == fits(channel, 0)
-    assert preview.posterior.before == pytest.approx(2 / (channel.inputs + 1))
+    assert preview.posterior.before == pytest.approx(2 / (channel.input_count + 1))
     assert preview.posterior.before < preview.posterior.after < 1
 
 
@@ -127,7 +127,7 @@ def test_draws_fit_with_the_probability_in_the_preview(name):
     describes another channel."""
     channel = LARGE.get(name, SENSITIVE)
     dice = random.Random(5)
-    x, draws = channel.inputs - 1, 4000
+    x, draws = channel.input_count - 1, 4000
     outputs = [channel.sample(x, dice.randbytes(channel.rand_bytes)) for _ in range(draws)]
     if isinstance(channel, Bits):
         hits = sum(1 for y in outputs if y & channel.single_bit(x))

@@ -130,16 +130,16 @@ def test_a_number_is_charged_by_the_channel_of_its_class(open_device, place: int
     preview = device.preview(joined, 7)
     assert (preview.cost_nanonats, device.terms(joined).level) == (cost, levels[place] / NAT)
     one, everybody = waves[place], range(20)
-    posteriors = [Fraction(one.weight(7, y), sum(one.weight(x, y) for x in everybody)) for y in range(one.outputs)]
+    posteriors = [Fraction(one.weight(7, y), sum(one.weight(x, y) for x in everybody)) for y in range(one.output_count)]
     assert preview.posterior.after == max(posteriors)
-    assert preview.fits_true == Fraction(sum(sorted(one.weight(7, y) for y in range(one.outputs))[-5:]), 2**128)
+    assert preview.fits_true == Fraction(sum(sorted(one.weight(7, y) for y in range(one.output_count))[-5:]), 2**128)
     with pytest.raises(NotInDomain):
         device.answer(joined, 20)
     assert device.budget.spent_nanonats == 0
     receipt = device.answer(joined, 7)
     assert (receipt.cost_nanonats, device.budget.spent_nanonats) == (cost, cost)
     (output,) = outputs(data, [receipt.envelope])
-    assert output // waves[0].outputs == place
+    assert output // waves[0].output_count == place
 
 
 def test_the_terms_list_every_class_before_consent(open_device) -> None:

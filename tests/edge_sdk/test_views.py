@@ -121,7 +121,7 @@ def test_all_answers_of_a_district_have_one_output(member, clock, view):
         outputs.setdefault(MAPS[view].input(campaign.domain, x), set()).add(output(data, receipt.envelope, view))
         costs.append(receipt.cost_nanonats)
         clock.now += WEEK
-    asked = campaign.views[view].channel.inputs
+    asked = campaign.views[view].channel.input_count
     assert {len(ys) for ys in outputs.values()} == {1}
     assert [cost for cost in costs if cost] == [NAT] * asked
     assert costs[len(LABELS) :] == [0] * 2 * len(LABELS)
@@ -236,7 +236,7 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         # The person still answers the whole question.
         assert terms.values == LABELS
         preview = device.preview(campaign_id, LABELS[-1])
-        inputs = view_channel.channel.inputs
+        inputs = view_channel.channel.input_count
         assert float(preview.fits_true) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))
         assert float(preview.posterior.before) == pytest.approx(1 / inputs)
         last = view_channel.map.label(Values(LABELS), view_channel.map.input(Values(LABELS), len(LABELS) - 1))

@@ -47,7 +47,7 @@ def _refused() -> dict[str, Any]:
 def _words(channel: Bits, x: int) -> list[bytes]:
     """Return byte strings for draws of ``x``: in each, one word of four bytes is the threshold or the number before it;
     two more strings have all bits 0 and all bits 1."""
-    others = [0x9E3779B9 * (place + 1) % S for place in range(channel.inputs)]
+    others = [0x9E3779B9 * (place + 1) % S for place in range(channel.input_count)]
     rands = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes)]
     for place, number_of in enumerate(channel.class_of):
         threshold = (channel.own_weights if place == x else channel.other_weights)[number_of]

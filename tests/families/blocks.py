@@ -105,21 +105,21 @@ def _rands(channel: Blocks, x: int) -> list[bytes]:
 def second_decoder(cover_bytes: bytes, runs: list[int], inner: list[list[Any]], numbers: list[int]) -> DecodedChannel:
     cover, of = big(cover_bytes), of_runs(runs)
     made = [INNER[inner[number][0]].second_decoder(*inner[number][1:]) for number in numbers]
-    offsets = [sum(one.outputs for one in made[:j]) for j in range(len(made) + 1)]
+    offsets = [sum(one.output_count for one in made[:j]) for j in range(len(made) + 1)]
     place = [of[:x].count(block) for x, block in enumerate(of)]
 
     def weight(x: int, y: int) -> int:
         if of[x] == 0:
             if y == offsets[-1] + place[x]:
-                return 2**128 - cover * made[0].outputs
-            return cover if y < made[0].outputs else 0
+                return 2**128 - cover * made[0].output_count
+            return cover if y < made[0].output_count else 0
         own, output = made[of[x] - 1], y - offsets[of[x] - 1]
-        return own.weight(place[x], output) << 128 - own.scale if 0 <= output < own.outputs else 0
+        return own.weight(place[x], output) << 128 - own.scale if 0 <= output < own.output_count else 0
 
     def sample(x: int, rand: bytes) -> int:
         u, v = big(rand[:16]), rand[16:]
         if of[x] == 0:
-            return u // cover if u < cover * made[0].outputs else offsets[-1] + place[x]
+            return u // cover if u < cover * made[0].output_count else offsets[-1] + place[x]
         own = made[of[x] - 1]
         return offsets[of[x] - 1] + own.sample(place[x], v[: own.rand_bytes])
 

@@ -62,14 +62,14 @@ def _refused() -> dict[str, Any]:
 
 def _lengths(channel: GradedProjective, x: int) -> list[int]:
     number, having = channel.class_of[x], channel.geometry.support
-    return [channel.inside[number]] * having + [channel.outside[number]] * (channel.outputs - having)
+    return [channel.inside[number]] * having + [channel.outside[number]] * (channel.output_count - having)
 
 
 def second_decoder(q: int, t: int, outside: list[bytes], runs: list[int]) -> DecodedChannel:
     classes = of_runs(runs)
     made = [projective.second_decoder(len(classes), q, t, weight) for weight in outside]
     return DecodedChannel(
-        len(classes), made[0].outputs, 128, 16,
+        len(classes), made[0].output_count, 128, 16,
         lambda x, y: made[classes[x]].weight(x, y),
         lambda x, rand: made[classes[x]].sample(x, rand),
     )  # fmt: skip

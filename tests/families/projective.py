@@ -95,7 +95,7 @@ _FLAT += (WIDE - _FLAT) % 3
 
 
 def _lengths(channel: ProjectiveResponse, _: int) -> list[int]:
-    return [channel.inside] * channel.support + [channel.outside] * (channel.outputs - channel.support)
+    return [channel.inside] * channel.support + [channel.outside] * (channel.output_count - channel.support)
 
 
 def _plane(outside: int) -> list[Any]:

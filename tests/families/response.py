@@ -62,6 +62,6 @@ SHAPES = Shapes(
         "response lip": (Lip(MOST, joining._prior(200)), joining._response(200)),
         "response ball": (Lip(MOST, joining._prior(200), 10**8), joining._response(200)),
     },
-    rands=at_edges(lambda channel, _: [channel.cover_of(y) for y in range(channel.outputs)]),
+    rands=at_edges(lambda channel, _: [channel.cover_of(y) for y in range(channel.output_count)]),
     second_decoder=second_decoder,
 )

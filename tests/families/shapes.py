@@ -30,8 +30,8 @@ SEED = 20260101
 class DecodedChannel:
     """A channel in the terms of SPEC 5: its sizes, its weights, and the output for an input and random bytes."""
 
-    inputs: int
-    outputs: int
+    input_count: int
+    output_count: int
     scale: int
     rand_bytes: int
     weight: Callable[[int, int], int]

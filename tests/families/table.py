@@ -11,10 +11,12 @@ from protocol.notions import Ldp, Lip, MutualInformation
 from tests.families.shapes import MOST, SEED, STEPS, DecodedChannel, Shapes, at_edges, big, first_above
 
 
-def random_table(inputs: int, outputs: int, seed: int, *, zeros: bool = True) -> Table:
+def random_table(input_count: int, output_count: int, seed: int, *, zeros: bool = True) -> Table:
     """Return a table with rows of random weights; two of three columns may have zeros."""
     draw = random.Random(seed)
-    weights = [[draw.randrange(0 if zeros and y % 3 else 1, 50) for y in range(outputs)] for _ in range(inputs)]
+    weights = [
+        [draw.randrange(0 if zeros and y % 3 else 1, 50) for y in range(output_count)] for _ in range(input_count)
+    ]
     return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 

@@ -13,7 +13,7 @@ from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_ed
 def triples(size: int, level: int) -> Triples:
     """Return the channel over the triple system for ``size`` inputs at ``level``."""
     shape = Triples(size, 1)
-    return Triples(size, outside_of(level, shape.support, shape.outputs - shape.support))
+    return Triples(size, outside_of(level, shape.support, shape.output_count - shape.support))
 
 
 def _refused() -> dict[str, Any]:
@@ -36,7 +36,7 @@ def _refused() -> dict[str, Any]:
 
 
 def _lengths(channel: Triples, x: int) -> list[int]:
-    others = channel.outputs - channel.support
+    others = channel.output_count - channel.support
     return [channel.inside] * channel.support + [channel.outside + channel.remainder] + [channel.outside] * (others - 1)
 
 

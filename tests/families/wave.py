@@ -80,7 +80,7 @@ SHAPES = Shapes(
         "wave ball": (Lip(MOST, joining._prior(200), 10**8), wave(200, 50, MOST)),
         "wave pairwise": (joining._matrix(20), wave(20, 4, 2 * NAT)),
     },
-    rands=at_edges(lambda channel, _: [channel.inside] * channel.span + [channel.outside] * (channel.inputs - 1)),
+    rands=at_edges(lambda channel, _: [channel.inside] * channel.span + [channel.outside] * (channel.input_count - 1)),
     second_decoder=second_decoder,
     one_run=True,
 )

@@ -13,12 +13,14 @@ from protocol.notions import Ldp, Lip
 from tests.families.shapes import MOST, ONE, SEED, DecodedChannel, Shapes, big, edges, first_above
 
 
-def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: int, types: int, seed: int) -> Windows:
+def random_windows(
+    input_count: int, heavies: int, singles: int, cells: int, orders: int, types: int, seed: int
+) -> Windows:
     """Return windows with arcs of very different lengths, spans from 0 to all cells, and weights of which some are
     0."""
     draw = random.Random(seed)
-    named = draw.sample(range(inputs), heavies + singles)
-    arcs = [0 if x in named else draw.choice([1, 2, 7, 40, 1000]) for x in range(inputs)]
+    named = draw.sample(range(input_count), heavies + singles)
+    arcs = [0 if x in named else draw.choice([1, 2, 7, 40, 1000]) for x in range(input_count)]
     most = ONE // (cells * types * 2)
     made = []
     for number in range(types):

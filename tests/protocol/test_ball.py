@@ -39,13 +39,13 @@ CHANNELS: dict[str, Channel] = {
 CHANNELS |= {
     name: channel
     for name, channel in VECTORS.items()
-    if channel.inputs == len(PRIOR) and channel.family not in {listed.family for listed in CHANNELS.values()}
+    if channel.input_count == len(PRIOR) and channel.family not in {listed.family for listed in CHANNELS.values()}
 }
 
 
 def worst(channel: Channel, prior: Sequence[int], radius: Fraction) -> Fraction:
     """Return the worst lift over the corners of the ball."""
-    rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+    rows = [[channel.weight(x, y) for y in range(channel.output_count)] for x in range(channel.input_count)]
     found = Fraction(1)
     for moved in corners([Fraction(mass, sum(prior)) for mass in prior], radius):
         for column in zip(*rows, strict=True):

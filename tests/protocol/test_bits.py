@@ -40,7 +40,7 @@ bits = st.lists(chances, min_size=2, max_size=5).map(lambda pairs: Bits.over((ma
 def test_losses_of_random_bits_equal_brute_force(channel: Bits, data: st.DataObject) -> None:
     """Losses equal brute force for random probabilities, including 0 and 1, in any order of the inputs."""
     matrix = weights(channel)
-    sides = st.lists(st.integers(0, channel.inputs - 1), min_size=1, max_size=6)
+    sides = st.lists(st.integers(0, channel.input_count - 1), min_size=1, max_size=6)
     check_loss(channel, matrix, data.draw(sides), data.draw(sides))
 
 
@@ -48,7 +48,7 @@ def test_losses_of_random_bits_equal_brute_force(channel: Bits, data: st.DataObj
 @settings(max_examples=60)
 def test_losses_of_random_bits_against_a_prior_equal_brute_force(channel: Bits, data: st.DataObject) -> None:
     """Losses against a prior equal brute force for random probabilities and priors."""
-    k = channel.inputs
+    k = channel.input_count
     check_prior_loss(channel, weights(channel), data.draw(st.lists(st.integers(1, 10**6), min_size=k, max_size=k)))
 
 
@@ -61,7 +61,7 @@ def test_forty_thousand_bits_are_sampled_and_audited() -> None:
     channel = Bits.over([(HALF, S // 9)] * 20_000 + [(HALF, S // 5)] * 21_280)
     y = channel.sample(7, random.Random(SEED).randbytes(channel.rand_bytes))
     assert abs(y.bit_count() - 20_000 / 9 - 21_280 / 5) < 400
-    loss = channel.loss(range(channel.inputs), range(channel.inputs))
+    loss = channel.loss(range(channel.input_count), range(channel.input_count))
     assert (loss.numerator, loss.denominator) == (HALF * (S - S // 9), (S // 9) * HALF)
-    assert channel.loss_against_prior(range(1, channel.inputs + 1)).level
+    assert channel.loss_against_prior(range(1, channel.input_count + 1)).level
     assert len(codec.encode(channel.encode())) < 50

@@ -70,7 +70,7 @@ def test_any_blocks_have_the_losses_of_brute_force(blocks: list[int], kind: str,
     counts = Counter(blocks)
     sizes = [count for block, count in counts.items() if block]
     if cover:
-        valid = len(sizes) == 1 and bool(counts[OPEN]) and cover * inner_of(kind, sizes[0]).outputs < WHOLE
+        valid = len(sizes) == 1 and bool(counts[OPEN]) and cover * inner_of(kind, sizes[0]).output_count < WHOLE
     else:
         valid = bool(sizes) and 1 not in sizes and (len(sizes) > 1 or bool(counts[OPEN]))
     if not valid:
@@ -84,7 +84,7 @@ def test_any_blocks_have_the_losses_of_brute_force(blocks: list[int], kind: str,
         members = [x for x, other in enumerate(blocks) if other == block]
         check_loss(channel, matrix, members, members)
         check_loss(channel, matrix, members, members[:1])
-        check_loss(channel, matrix, members, range(channel.inputs))
+        check_loss(channel, matrix, members, range(channel.input_count))
     assert channels.decode(channel.encode()) == channel
 
 

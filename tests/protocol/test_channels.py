@@ -42,7 +42,7 @@ grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 def weights(channel: Channel) -> list[list[int]]:
     """Return the dense matrix, the slow reference for every structure."""
-    return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
+    return [[channel.weight(x, y) for y in range(channel.output_count)] for x in range(channel.input_count)]
 
 
 def test_the_grid_has_every_family() -> None:
@@ -55,12 +55,12 @@ def test_the_grid_has_every_family() -> None:
 def test_outputs_are_numbered_and_counted(channel: Channel) -> None:
     """Outputs need exactly ``output_bits`` bits. A unary channel has a count for each input's bit, other channels one
     for each output. Every output that some input can give is accepted; a number outside the outputs is not."""
-    assert 1 << channel.output_bits >= channel.outputs > 1 << channel.output_bits - 1
-    assert channel.features == (channel.inputs if channel.unary else channel.outputs)
-    assert channel.outputs == 1 << channel.inputs or not channel.unary
+    assert 1 << channel.output_bits >= channel.output_count > 1 << channel.output_bits - 1
+    assert channel.features == (channel.input_count if channel.unary else channel.output_count)
+    assert channel.output_count == 1 << channel.input_count or not channel.unary
     assert all(channel.emits(y) for row in weights(channel) for y, weight in enumerate(row) if weight)
     assert not channel.emits(-1)
-    assert not channel.emits(channel.outputs)
+    assert not channel.emits(channel.output_count)
 
 
 def brute_loss(mine: Sequence[int], theirs: Sequence[int]) -> Fraction | None:
@@ -139,7 +139,7 @@ class ChannelProperties:
         """For all pairs and many sets, loss(A, B) is the worst ratio over A x B and all outputs, reached at its
         witness."""
         matrix = weights(channel)
-        everything = range(channel.inputs)
+        everything = range(channel.input_count)
         worst = [[brute_loss(mine, theirs) for theirs in matrix] for mine in matrix]
         compare_loss(channel, matrix, worst, everything, everything)
         for x in everything:
@@ -147,7 +147,7 @@ class ChannelProperties:
                 compare_loss(channel, matrix, worst, [x], [other])
         draw = random.Random(SEED)
         for _ in range(60):
-            first, second = (draw.sample(everything, draw.randint(1, channel.inputs)) for _ in range(2))
+            first, second = (draw.sample(everything, draw.randint(1, channel.input_count)) for _ in range(2))
             compare_loss(channel, matrix, worst, first, second)
             compare_loss(channel, matrix, worst, second[:1] * 2, second)
 
@@ -155,7 +155,7 @@ class ChannelProperties:
         """loss_against_prior is exactly the worst lift in both directions, for flat, skewed and random priors."""
         matrix = weights(channel)
         draw = random.Random(SEED)
-        k = channel.inputs
+        k = channel.input_count
         priors = [[1] * k, [1] * (k - 1) + [10**6], [10**6] + [1] * (k - 1), [*[10**6] * (k - 1), 1]]
         priors += [list(range(1, k + 1)), list(range(k, 0, -1))]
         priors += [[draw.randint(1, 1000) for _ in range(k)] for _ in range(20)]
@@ -167,10 +167,10 @@ class ChannelProperties:
         from SPEC 5 alone."""
         decoded = SHAPES[channel.family].second_decoder(*channel.encode()[1:])
         assert weights(channel) == [
-            [decoded.weight(x, y) for y in range(decoded.outputs)] for x in range(decoded.inputs)
+            [decoded.weight(x, y) for y in range(decoded.output_count)] for x in range(decoded.input_count)
         ]
         draw = random.Random(SEED)
-        for x in range(channel.inputs):
+        for x in range(channel.input_count):
             anywhere = [draw.randbytes(channel.rand_bytes) for _ in range(20)]
             for rand in [*SHAPES[channel.family].rands(channel, x), *anywhere]:
                 assert channel.sample(x, rand) == decoded.sample(x, rand)
@@ -191,7 +191,7 @@ class OneRunProperties(ChannelProperties):
         dice = random.Random(SEED)
         stop, width = 1 << 8 * channel.rand_bytes, channel.rand_bytes
         assert stop == 1 << channel.scale
-        for x in range(channel.inputs):
+        for x in range(channel.input_count):
             seen: set[int] = set()
             low = 0
             while low < stop:
@@ -203,7 +203,7 @@ class OneRunProperties(ChannelProperties):
                     assert channel.sample(x, draw.to_bytes(width, "big")) == y
                 seen.add(y)
                 low += weight
-            assert seen == {y for y in range(channel.outputs) if channel.weight(x, y)}
+            assert seen == {y for y in range(channel.output_count) if channel.weight(x, y)}
 
 
 class OneNumberProperties(ChannelProperties):
@@ -213,8 +213,8 @@ class OneNumberProperties(ChannelProperties):
     def test_sample_has_the_weights(self, channel: Channel) -> None:
         """The number of draws that give an output, counted from threshold to threshold, equals its weight."""
         width = channel.rand_bytes
-        for x in range(channel.inputs):
-            counts = Counter(dict.fromkeys(range(channel.outputs), 0))
+        for x in range(channel.input_count):
+            counts = Counter(dict.fromkeys(range(channel.output_count), 0))
             edges = [int.from_bytes(rand, "big") for rand in SHAPES[channel.family].rands(channel, x)]
             for low, high in pairwise([*edges, 1 << 8 * width]):
                 first, middle = (channel.sample(x, u.to_bytes(width, "big")) for u in (low, (low + high) // 2))
@@ -263,15 +263,15 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
     channel = GRID[name]
     assert isinstance(channel, Hadamard)
     assert channel.rand_bytes == 9
-    for x in range(channel.inputs):
+    for x in range(channel.input_count):
         counts: Counter[int] = Counter()
         for low, high in ((0, channel.truth), (channel.truth, ONE)):
             for tail in range(256):
                 outputs = {channel.sample(x, draw.to_bytes(8, "big") + bytes([tail])) for draw in (low, high - 1)}
                 assert len(outputs) == 1
                 counts[outputs.pop()] += high - low
-        assert [counts[y] << channel.scale - 64 for y in range(channel.outputs)] == [
-            256 * channel.weight(x, y) for y in range(channel.outputs)
+        assert [counts[y] << channel.scale - 64 for y in range(channel.output_count)] == [
+            256 * channel.weight(x, y) for y in range(channel.output_count)
         ]
 
 
@@ -280,7 +280,7 @@ def test_every_input_takes_the_same_random_bytes(channel: Channel) -> None:
     """Every input uses the same number of random bytes; any values of the bytes give a possible output of the input."""
     draw = random.Random(SEED)
     tries = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes), draw.randbytes(channel.rand_bytes)]
-    for x in range(channel.inputs):
+    for x in range(channel.input_count):
         for rand in tries:
             assert channel.weight(x, channel.sample(x, rand)) > 0
 
@@ -313,7 +313,7 @@ def test_the_steps_of_a_draw_depend_only_on_the_output(channel: Channel) -> None
     of_output: dict[int, list[tuple[str, int]]] = {}
     for _ in range(6):
         rand = dice.randbytes(channel.rand_bytes)
-        for x in range(channel.inputs):
+        for x in range(channel.input_count):
             y, steps = steps_of_a_draw(channels.decode(channel.encode()), x, rand)
             assert steps == of_output.setdefault(y, steps)
 
@@ -322,7 +322,7 @@ def test_the_steps_of_a_draw_depend_only_on_the_output(channel: Channel) -> None
 def test_a_draw_with_wrong_bytes_or_input_is_refused(channel: Channel) -> None:
     """A draw with another number of random bytes, or for a number that is not an input, is refused."""
     rand = bytes(channel.rand_bytes)
-    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
+    for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.input_count, rand)):
         with pytest.raises(ValueError, match=r"random bytes|input"):
             channel.sample(x, given_rand)
 
@@ -355,7 +355,7 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
     """Return the p-value of a chi-square test of ``draws`` outputs of ``x`` against the weights."""
     source = random.Random(seed)
     seen = Counter(channel.sample(x, source.randbytes(channel.rand_bytes)) for _ in range(draws))
-    expected = {y: draws * channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)}
+    expected = {y: draws * channel.weight(x, y) / 2**channel.scale for y in range(channel.output_count)}
     assert all(expected.get(y) for y in seen)
     rare = {y for y, mean in expected.items() if mean < MIN_MEAN}
     counts = [seen[y] for y in expected if y not in rare]
@@ -375,7 +375,7 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
 def test_draws_follow_the_weights(channel: Channel) -> None:
     """A chi-square test of n = 3,000 draws of one input accepts the weights, alpha = 10^-6; a failure would mean
     another distribution."""
-    assert chi_square(channel, channel.inputs // 2, 3000, SEED) > 1e-6
+    assert chi_square(channel, channel.input_count // 2, 3000, SEED) > 1e-6
 
 
 LARGE: dict[str, Channel] = {name: channel for shapes in SHAPES.values() for name, channel in shapes.drawn.items()}
@@ -387,7 +387,7 @@ def test_large_channels_draw_their_weights(name: str) -> None:
     """A chi-square test of n = 10^4 draws of one input accepts the weights, alpha = 10^-6; a failure would mean another
     distribution. The long test, with a million draws, detects differences a tenth as large."""
     channel = LARGE[name]
-    assert chi_square(channel, channel.inputs // 2, 10**4, SEED) > 1e-6
+    assert chi_square(channel, channel.input_count // 2, 10**4, SEED) > 1e-6
 
 
 @pytest.mark.long
@@ -396,7 +396,7 @@ def test_large_channels_draw_their_weights_long(name: str) -> None:
     """A chi-square test of n = 10^6 draws accepts the weights for three inputs, alpha = 10^-6 each; a failure would
     mean another distribution."""
     channel = LARGE[name]
-    for x in (0, channel.inputs // 2, channel.inputs - 1):
+    for x in (0, channel.input_count // 2, channel.input_count - 1):
         assert chi_square(channel, x, 10**6, SEED + x) > 1e-6
 
 
@@ -430,7 +430,7 @@ def test_declared_level_is_audited_level(family: str, k: int) -> None:
 @pytest.mark.parametrize("k", [2, 3, 4, 7, 8, 1023, 1024])
 def test_hadamard_order_is_strictly_larger(k: int) -> None:
     """The order of a Hadamard channel is the smallest power of two above k, so no value has the row of ones."""
-    order = Hadamard(truth_of(NAT), k).outputs
+    order = Hadamard(truth_of(NAT), k).output_count
     assert order // 2 <= k < order
     assert order & (order - 1) == 0
 

@@ -59,7 +59,7 @@ def test_the_counted_steps_bound_the_work_of_mapping_a_notion_to_a_view(kind: st
     budgets = [NAT + x % 16 for x in range(grid.size)]
     notion = joining._matrix(grid.size) if kind == "pairwise" else Graded.over(budgets, kind)
     made = made or Districts(tuple((x % 2, 1) for x in range(grid.size)))
-    done = instructions(lambda: notion.coarsened(partial(made.input, grid), made.inputs(grid)))
+    done = instructions(lambda: notion.coarsened(partial(made.input, grid), made.input_count(grid)))
     assert done <= OPCODES * notion.coarsening_steps + AT_FIRST, (done, notion.coarsening_steps)
 
 
@@ -187,7 +187,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
         lambda: make._windows(size, cells, draw(st.sampled_from([1, 2, 8])), types),
         lambda: random_windows(size, *flat, draw(st.integers(1, 90)), draw(st.sampled_from([1, 8, 32])), types, size),
     ]))()  # fmt: skip
-    k = channel.inputs
+    k = channel.input_count
     budgets = draw(st.lists(st.sampled_from([MOST, MOST - 10**6, MOST - 2 * 10**6]), min_size=k, max_size=k))
     blocks = draw(st.lists(st.integers(0, 2), min_size=k, max_size=k).filter(lambda b: len(set(b)) < k))
     radius = draw(st.sampled_from([0, 10**8]))

@@ -111,7 +111,10 @@ def test_each_view_of_a_small_form_depends_on_its_questions_only() -> None:
         assert isinstance(view.map, QuestionsMap)
         channel, places = view.channel, view.map.positions
         rows = [
-            [Fraction(channel.weight(view.map.input(form, x), y), 2**channel.scale) for y in range(channel.outputs)]
+            [
+                Fraction(channel.weight(view.map.input(form, x), y), 2**channel.scale)
+                for y in range(channel.output_count)
+            ]
             for x in range(form.size)
         ]
         assert all(sum(row) == 1 for row in rows)
@@ -204,7 +207,7 @@ def test_a_missing_answer_to_a_skippable_question_is_skipped() -> None:
     answers: tuple[Answer, ...] = ({"vote": "yes"}, {"vote": "yes", "age": None}, FORM.parse("vote=yes;age=skipped"))
     found = {view.input(FORM, view.index(FORM, answer, ZERO)) for answer in answers}
     assert [view.label(FORM, z) for z in found] == ["vote=yes; age=skipped"]
-    assert view.inputs(FORM) == 2 * 75
+    assert view.input_count(FORM) == 2 * 75
 
 
 @given(st.text(max_size=4))

@@ -45,8 +45,8 @@ def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int
     """Return the smallest level per unit of distance at which every pair satisfies its bound, by bisection over the
     bounds."""
     pairs: dict[int, int] = {}
-    for x in range(channel.inputs):
-        for other in range(channel.inputs):
+    for x in range(channel.input_count):
+        for other in range(channel.input_count):
             loss = channel.loss([x], [other])
             (row, column), (other_row, other_column) = notion.coordinates[x], notion.coordinates[other]
             square = (row - other_row) ** 2 + (column - other_column) ** 2

@@ -33,7 +33,7 @@ def level_between(channel: Channel, x: int, other: int) -> int:
 def tight_budgets(channel: Channel) -> list[int]:
     """Return the smallest budget of each input for which every pair with this input satisfies the smaller of the two
     budgets."""
-    k = channel.inputs
+    k = channel.input_count
     pairs = [[max(level_between(channel, x, z), level_between(channel, z, x)) for z in range(k)] for x in range(k)]
     return [max(*row, exact.MIN_LEVEL) for row in pairs]
 
@@ -51,7 +51,7 @@ def satisfies(channel: Channel, notion: notions.Notion) -> bool:
 def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> None:
     """A channel is certified if and only if every ratio of every pair satisfies the bound of this pair: the minimum of
     its two budgets for MinID, their mean for AvgID."""
-    k = channel.inputs
+    k = channel.input_count
     found = data.draw(st.lists(st.sampled_from([NAT // 10, NAT // 2, NAT, 3 * NAT]), min_size=k, max_size=k))
     for function, of in (("minid", min), ("avgid", lambda e, f: (e + f) // 2)):
         notion = Graded.over(found, function)
@@ -71,11 +71,11 @@ def test_ldp_at_the_smallest_budget_implies_minid_ldp(channel: Table) -> None:
     """Lemma 1: LDP at the smallest budget implies MinID-LDP, which implies LDP at min(largest, twice the smallest)."""
     budgets = tight_budgets(channel)
     assert satisfies(channel, Graded.over(budgets))
-    everything = range(channel.inputs)
+    everything = range(channel.input_count)
     ldp = channel.loss(everything, everything).level
     assert ldp is not None
     assert ldp <= min(max(budgets), 2 * min(budgets) + 1)
-    assert satisfies(channel, Graded.over([max(ldp, exact.MIN_LEVEL) + extra for extra in range(channel.inputs)]))
+    assert satisfies(channel, Graded.over([max(ldp, exact.MIN_LEVEL) + extra for extra in range(channel.input_count)]))
 
 
 def test_twice_the_least_budget_is_reached() -> None:
@@ -92,7 +92,7 @@ def test_twice_the_least_budget_is_reached() -> None:
 @settings(max_examples=60)
 def test_budgets_add_over_answers(first: Table, second: Table) -> None:
     """Theorem 2: two answers satisfy the sum of the two vectors of budgets, input by input."""
-    k = min(first.inputs, second.inputs)
+    k = min(first.input_count, second.input_count)
     budgets = [x + y for x, y in zip(tight_budgets(first), tight_budgets(second), strict=False)]
     both = [[[p * q for p in first.rows[x] for q in second.rows[x]]] for x in range(k)]
     for x in range(k):

@@ -186,7 +186,7 @@ def test_set_level_is_kept_by_every_channel(family: str, seed: int) -> None:
             assert level is not None
             assert all(
                 exact.satisfies(set_weight(channel, first, y), set_weight(channel, second, y), level)
-                for y in range(channel.outputs)
+                for y in range(channel.output_count)
             )
 
 

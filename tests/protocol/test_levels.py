@@ -46,10 +46,10 @@ def table(*rows: Sequence[Fraction | int]) -> Table:
     return Table.rounded([[Fraction(cell) for cell in row] for row in rows])
 
 
-def projective(inputs: int, q: int, t: int) -> ProjectiveResponse:
+def projective(input_count: int, q: int, t: int) -> ProjectiveResponse:
     support = (q ** (t - 1) - 1) // (q - 1)
     outside = (1 << 128) // 12
-    return ProjectiveResponse(inputs, q, t, outside + ((1 << 128) - outside) % support)
+    return ProjectiveResponse(input_count, q, t, outside + ((1 << 128) - outside) % support)
 
 
 def noise_weights(points: int) -> tuple[int, ...]:
@@ -114,8 +114,8 @@ grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 def matrix(channel: Channel) -> list[list[Fraction]]:
     return [
-        [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.outputs)]
-        for x in range(channel.inputs)
+        [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.output_count)]
+        for x in range(channel.input_count)
     ]
 
 
@@ -155,7 +155,7 @@ def worst(ratios: list[tuple[Fraction, Fraction]]) -> Fraction | None:
 def test_structures_agree_with_their_cells(channel: Channel) -> None:
     """Rows, profiles, columns, marginals, sums and posteriors of every family equal those computed from its cells."""
     fast, slow = structure_of(channel), Structure(channel)
-    k = channel.inputs
+    k = channel.input_count
 
     def merged(seen: levels.structure.PairProfile) -> dict[tuple[int, int], tuple[int, int]]:
         """Return the weight of both inputs by their ratio, in lowest terms."""
@@ -235,7 +235,7 @@ def test_a_report_fits_the_answers_whose_most_likely_output_it_is(channel: Chann
 def test_the_inputs_of_a_geometry_that_a_report_fits_are_found_without_weights(family: str, monkeypatch) -> None:
     """In a geometry, the inputs that a report fits are listed without computing the weight of each input."""
     channel = next(channel for channel in CHANNELS.values() if channel.family == family)
-    expected = [x for x in range(channel.inputs) if channel.geometry.orthogonal(x, 0)]
+    expected = [x for x in range(channel.input_count) if channel.geometry.orthogonal(x, 0)]
     monkeypatch.setattr(type(channel), "weight", None)
     assert structure_of(channel).fitting(0) == expected
 
@@ -281,8 +281,8 @@ def test_delta_equals_brute_force(channel: Channel) -> None:
         assert found.value <= previous
         previous = found.value
     at_zero = levels.delta(structure_of(channel), 0).value
-    sets = itertools.product((0, 1), repeat=min(channel.outputs, 6))
-    if channel.outputs <= 6:
+    sets = itertools.product((0, 1), repeat=min(channel.output_count, 6))
+    if channel.output_count <= 6:
         by_sets = max(
             sum((a - b for a, b, kept in zip(mine, theirs, chosen, strict=True) if kept), Fraction())
             for chosen in sets
@@ -308,12 +308,12 @@ def test_delta_is_zero_from_the_ldp_level_on(channel: Channel) -> None:
 def test_identifiability_equals_brute_force(channel: Channel) -> None:
     """Differential identifiability is the worst ratio of two posteriors after one output."""
     rows = matrix(channel)
-    for prior in priors(channel.inputs):
+    for prior in priors(channel.input_count):
         p = probabilities(prior)
         ratios = [
             (p[x] * rows[x][y], p[other] * rows[other][y])
-            for x, other in itertools.permutations(range(channel.inputs), 2)
-            for y in range(channel.outputs)
+            for x, other in itertools.permutations(range(channel.input_count), 2)
+            for y in range(channel.output_count)
         ]
         found = levels.identifiability(structure_of(channel), prior)
         assert holds(found, worst(ratios))
@@ -322,7 +322,7 @@ def test_identifiability_equals_brute_force(channel: Channel) -> None:
 @grid
 def test_geo_equals_brute_force(channel: Channel) -> None:
     """The geo level is the worst loss per unit of distance, for numbers and for cells, rounded up."""
-    rows, k = matrix(channel), channel.inputs
+    rows, k = matrix(channel), channel.input_count
     draw = random.Random(SEED)
     edges = sorted(draw.sample(range(60), k))
     domains = [(Buckets.of([Fraction(edge, 4) for edge in edges]), None)]
@@ -391,7 +391,7 @@ def test_each_domain_has_its_distances() -> None:
 def test_information_equals_brute_force(channel: Channel) -> None:
     """The LIP level is the worst lift in both directions, computed in fractions."""
     rows = matrix(channel)
-    for prior in priors(channel.inputs):
+    for prior in priors(channel.input_count):
         means = marginal(rows, probabilities(prior))
         ratios = [pair for row in rows for q, mean in zip(row, means, strict=True) for pair in ((q, mean), (mean, q))]
         assert holds(levels.lip(structure_of(channel), prior), worst(ratios))
@@ -454,7 +454,7 @@ def test_a_few_columns_show_the_worst_of_all_balls() -> None:
     """The columns that a family selects reach the same maximum as all columns."""
     for channel in (*GRID.values(), *BITS):
         fast, slow = structure_of(channel), Structure(channel)
-        for prior in priors(channel.inputs):
+        for prior in priors(channel.input_count):
             for radius in (Fraction(0), Fraction(1, 50), Fraction(3, 10), Fraction(1)):
                 found = levels.lip_in_ball(fast, prior, radius).nanonats
                 assert found == levels.lip_in_ball(slow, prior, radius).nanonats
@@ -482,7 +482,7 @@ def test_information_delta_equals_brute_force(channel: Channel) -> None:
     """The delta of (eps, delta)-LIP is the largest excess in both directions over single values, and no set of values
     exceeds it."""
     rows = matrix(channel)
-    for prior in priors(channel.inputs):
+    for prior in priors(channel.input_count):
         p = probabilities(prior)
         means = marginal(rows, p)
         for level in (0, NAT // 2, 2 * NAT):
@@ -497,10 +497,10 @@ def test_information_delta_equals_brute_force(channel: Channel) -> None:
 
             found = levels.lip_delta(structure_of(channel), prior, level)
             assert found.value == max(map(excess, rows)) == excess(rows[found.x])
-            for size in range(1, channel.inputs + 1) if channel.inputs <= 4 else ():
-                for chosen in itertools.combinations(range(channel.inputs), size):
+            for size in range(1, channel.input_count + 1) if channel.input_count <= 4 else ():
+                for chosen in itertools.combinations(range(channel.input_count), size):
                     mass = sum(p[x] for x in chosen)
-                    mixed = [sum(p[x] * rows[x][y] for x in chosen) / mass for y in range(channel.outputs)]
+                    mixed = [sum(p[x] * rows[x][y] for x in chosen) / mass for y in range(channel.output_count)]
                     assert excess(mixed) <= found.value
         level = levels.lip(structure_of(channel), prior).nanonats
         if level is not None:
@@ -522,7 +522,7 @@ def _decimal(value: Fraction) -> Decimal:
 def test_mutual_information_is_a_difference_of_entropies(channel: Channel) -> None:
     """I(X;Y) is H(Y) - H(Y|X), computed with 40 digits and rounded up to a nanonat; in bits it is divided by ln 2."""
     rows = matrix(channel)
-    for prior in priors(channel.inputs):
+    for prior in priors(channel.input_count):
         p = probabilities(prior)
         with localcontext() as context:
             context.prec = 40
@@ -540,7 +540,7 @@ def test_mutual_information_is_a_difference_of_entropies(channel: Channel) -> No
 def test_maximal_leakage_equals_brute_force(channel: Channel) -> None:
     """Maximal leakage is the logarithm of the sum of each column's largest entry, rounded up."""
     rows = matrix(channel)
-    expected = sum(max(row[y] for row in rows) for y in range(channel.outputs))
+    expected = sum(max(row[y] for row in rows) for y in range(channel.output_count))
     assert holds(levels.maximal_leakage(structure_of(channel)), expected)
 
 
@@ -563,7 +563,7 @@ def test_pufferfish_equals_brute_force() -> None:
     """The level is the worst ratio of two marginals over scenarios, pairs and outputs, and the witness reaches it."""
     draw = random.Random(SEED)
     for channel in GRID.values():
-        rows, k = matrix(channel), channel.inputs
+        rows, k = matrix(channel), channel.input_count
         scenarios = tuple(
             Scenario(str(n), tuple(tuple(draw.randrange(0, 9) + (x == 0) for x in range(k)) for _ in range(3)))
             for n in range(3)
@@ -576,7 +576,7 @@ def test_pufferfish_equals_brute_force() -> None:
             for mean in means
             for pair in asked.pairs
             for s, o in (pair, pair[::-1])
-            for y in range(channel.outputs)
+            for y in range(channel.output_count)
         ]
         assert holds(found.level, worst(ratios))
         mean = means[found.scenario]
@@ -586,7 +586,7 @@ def test_pufferfish_equals_brute_force() -> None:
 @grid
 def test_pufferfish_of_the_values_themselves_is_ldp(channel: Channel) -> None:
     """If every value is a secret and every pair protected, Pufferfish has the LDP level."""
-    k = channel.inputs
+    k = channel.input_count
     certain = Scenario("certain", tuple(tuple(int(x == secret) for x in range(k)) for secret in range(k)))
     pairs = tuple(itertools.combinations(range(k), 2))
     asked = Pufferfish(tuple(map(str, range(k))), pairs, (certain,))
@@ -696,7 +696,7 @@ def test_levels_under_a_prior_are_computed_for_large_channels() -> None:
     window = Windows(arcs, 128, 2, (), (), (WindowType(40, weight + weight // 2, weight // 2, 0, ()),))
     for channel in (window, Triples(600, (1 << 128) // 10**5), SubsetSelection(62, 20, (1 << 128) // 10**17)):
         structure = structure_of(channel)
-        prior = [1 + x % 3 for x in range(channel.inputs)]
+        prior = [1 + x % 3 for x in range(channel.input_count)]
         lip, ldp = levels.lip(structure, prior).nanonats, levels.ldp(structure).nanonats
         ball = [levels.lip_in_ball(structure, prior, Fraction(n, 20)).nanonats for n in (0, 1, 20)]
         assert lip == ball[0] < ball[1] <= ball[2] == ldp <= 2 * lip
@@ -717,7 +717,7 @@ def test_levels_of_large_channels_are_computed(name: str) -> None:
     levels."""
     channel = LARGE[name]
     structure = structure_of(channel)
-    prior = [1 + x % 3 for x in range(channel.inputs)]
+    prior = [1 + x % 3 for x in range(channel.input_count)]
     ldp = levels.ldp(structure).nanonats
     lip, mutual = levels.lip(structure, prior).nanonats, levels.mutual_information(structure, prior).nanonats
     if ldp is None:
@@ -778,7 +778,7 @@ def test_bits_equal_brute_force() -> None:
     certain = Bits.over([(half, 0), (half, low), (half, 0)])
     for channel in (equal, mixed, certain):
         fast, slow = structure_of(channel), Structure(channel)
-        k = channel.inputs
+        k = channel.input_count
         for level in (0, NAT // 2):
             assert levels.delta(fast, level).value == levels.delta(slow, level).value
         for prior in priors(k):

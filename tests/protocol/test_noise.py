@@ -36,8 +36,8 @@ def test_loss_by_shift_equals_brute_force(name: str) -> None:
     channel = GRID[name]
     matrix, columns = weights(channel), channel.columns
     found = {(down, across): loss for down, across, loss in channel.losses_by_shift()}
-    for x in range(channel.inputs):
-        for other in range(channel.inputs):
+    for x in range(channel.input_count):
+        for other in range(channel.input_count):
             down, across = other // columns - x // columns, other % columns - x % columns
             if x == other:
                 continue

@@ -57,7 +57,7 @@ def tables(draw: st.DrawFn, positive: bool = False, inputs: int | None = None) -
 def pair_level(channel: Channel, x: int, other: int) -> int | None:
     """Return the level of one ordered pair over all outputs; None for infinite."""
     worst = 0
-    for y in range(channel.outputs):
+    for y in range(channel.output_count):
         mine, theirs = channel.weight(x, y), channel.weight(other, y)
         if mine:
             level = exact.level_of(mine, theirs)
@@ -93,8 +93,8 @@ def bounds_of(notion: Notion, k: int) -> dict[tuple[int, int], int]:
 
 
 def check_audit(channel: Channel, notion: Notion) -> None:
-    expected = brute(channel, bounds_of(notion, channel.inputs))
-    ldp = brute(channel, bounds_of(Ldp(MOST), channel.inputs))
+    expected = brute(channel, bounds_of(notion, channel.input_count))
+    ldp = brute(channel, bounds_of(Ldp(MOST), channel.input_count))
     if expected is None or not expected[0]:
         with pytest.raises(Uncertified):
             certify(channel, notion)
@@ -115,7 +115,7 @@ def test_ldp_equals_brute_force(channel: Table, level: int) -> None:
 @given(tables(), st.integers(exact.MIN_LEVEL, MOST), st.data())
 def test_high_low_equals_brute_force(channel: Table, level: int, data: st.DataObject) -> None:
     """The high-low audit bounds the pairs whose first input is sensitive, and no others."""
-    k = channel.inputs
+    k = channel.input_count
     sensitive = sorted(data.draw(st.sets(st.integers(0, k - 1), min_size=1, max_size=k - 1)))
     check_audit(channel, HighLow(level, k, tuple(sensitive)))
 
@@ -123,7 +123,7 @@ def test_high_low_equals_brute_force(channel: Table, level: int, data: st.DataOb
 @given(tables(), st.integers(exact.MIN_LEVEL, MOST), st.data())
 def test_block_equals_brute_force(channel: Table, level: int, data: st.DataObject) -> None:
     """The block audit bounds the pairs within one block, and no others."""
-    k = channel.inputs
+    k = channel.input_count
     blocks = data.draw(st.lists(st.integers(0, 2), min_size=k, max_size=k))
     assume(len(set(blocks)) < k)
     check_audit(channel, Block.over(level, blocks))
@@ -132,7 +132,7 @@ def test_block_equals_brute_force(channel: Table, level: int, data: st.DataObjec
 @given(tables(), st.data())
 def test_pairwise_equals_brute_force(channel: Table, data: st.DataObject) -> None:
     """The pairwise audit compares each ordered pair with its own entry, and skips unbounded pairs."""
-    k = channel.inputs
+    k = channel.input_count
     entry = st.integers(NAT // 2, 4 * NAT) | st.sampled_from([UNBOUNDED, 0, 3 * NAT])
     levels = [[0 if x == other else data.draw(entry) for other in range(k)] for x in range(k)]
     largest = max(max(row) for row in levels)
@@ -157,11 +157,11 @@ def test_structured_channels_are_audited_as_their_tables(level: int, marks: list
 @given(tables(positive=True), st.data())
 def test_lip_equals_brute_force(channel: Table, data: st.DataObject) -> None:
     """The LIP level is the level of the worst lift or inverse lift; one nanonat less is refused."""
-    prior = data.draw(st.lists(st.integers(1, 1000), min_size=channel.inputs, max_size=channel.inputs))
+    prior = data.draw(st.lists(st.integers(1, 1000), min_size=channel.input_count, max_size=channel.input_count))
     total = sum(prior)
     worst = Fraction(1)
-    for y in range(channel.outputs):
-        column = [Fraction(channel.weight(x, y), 1 << channel.scale) for x in range(channel.inputs)]
+    for y in range(channel.output_count):
+        column = [Fraction(channel.weight(x, y), 1 << channel.scale) for x in range(channel.input_count)]
         marginal = sum((Fraction(p, total) * q for p, q in zip(prior, column, strict=True)), Fraction())
         worst = max(worst, max(column) / marginal, marginal / min(column))
     level = exact.level_of(worst.numerator, worst.denominator)
@@ -177,8 +177,8 @@ def test_lip_equals_brute_force(channel: Table, data: st.DataObject) -> None:
 def test_ldp_implies_lip_implies_twice_ldp(channel: Table, data: st.DataObject) -> None:
     """A channel of LDP level eps has LIP level at most eps under every prior, and one of LIP level eps has LDP level
     at most 2 eps (Jiang, Li, Tandon, Theorem 1; the two levels are each rounded up by less than a nanonat)."""
-    prior = data.draw(st.lists(st.integers(1, 10**6), min_size=channel.inputs, max_size=channel.inputs))
-    ldp = channel.loss(range(channel.inputs), range(channel.inputs)).level
+    prior = data.draw(st.lists(st.integers(1, 10**6), min_size=channel.input_count, max_size=channel.input_count))
+    ldp = channel.loss(range(channel.input_count), range(channel.input_count)).level
     lip = channel.loss_against_prior(prior).level
     assert ldp is not None
     assert lip is not None
@@ -306,10 +306,10 @@ def test_a_certificate_has_the_declared_and_audited_levels(name: str) -> None:
     """The audited level is not above the declared one, the LDP level is that of all inputs, and the cost of an answer
     is one of the certificate's levels."""
     notion, channel = GRID[name]
-    assert notion.inputs in (None, channel.inputs)
+    assert notion.input_count in (None, channel.input_count)
     certificate = certify(channel, notion)
     assert 0 < certificate.audited_level <= certificate.declared_level == notion.level
-    everything = range(channel.inputs)
+    everything = range(channel.input_count)
     # The notion of classes does not compare inputs of different classes.
     if notion.name != "classes":
         assert certificate.ldp_level == channel.loss(everything, everything).level
@@ -321,7 +321,7 @@ def test_the_identity_channel_keeps_no_notion(name: str) -> None:
     """The identity channel satisfies no notion; mutual information, which bounds a mean, refuses it at the lowest
     level."""
     notion, channel = GRID[name]
-    k = channel.inputs
+    k = channel.input_count
     identity = Table(tuple(tuple(1 << 62 if x == y else 0 for y in range(k)) for x in range(k)))
     lowest = replace(notion, level=exact.MIN_LEVEL) if notion.name == "mutual-information" else notion
     with pytest.raises(Uncertified):
@@ -332,7 +332,7 @@ def test_lip_below_ldp_is_refused_for_a_channel_too_large_to_audit() -> None:
     """A channel too large to be compared with a prior cell by cell has no LIP certificate below its LDP level."""
     channel = Hadamard(truth_of(NAT), 3000)
     with pytest.raises(Uncertified, match="would take 12,"):
-        certify(channel, Lip(9 * NAT // 10, tuple([1] * channel.inputs)))
+        certify(channel, Lip(9 * NAT // 10, tuple([1] * channel.input_count)))
 
 
 def test_a_notion_of_another_size_is_refused() -> None:

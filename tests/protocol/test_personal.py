@@ -93,10 +93,10 @@ def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
 
 def error(prior, channel: Channel) -> float:
     """Return 1 minus the mean squared length of the posterior, computed from the channel's integers."""
-    rows = [[channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)] for x in range(len(prior))]
+    rows = [[channel.weight(x, y) / 2**channel.scale for y in range(channel.output_count)] for x in range(len(prior))]
     whole = sum(prior)
     total = 0.0
-    for y in range(channel.outputs):
+    for y in range(channel.output_count):
         joint = [weight / whole * row[y] for weight, row in zip(prior, rows, strict=True)]
         total += sum(cell**2 for cell in joint) / sum(joint) if sum(joint) else 0.0
     return 1 - total

@@ -52,8 +52,8 @@ def test_a_channel_takes_few_bytes(channel: ProjectiveResponse) -> None:
 @grid
 def test_points_are_numbered_once(channel: ProjectiveResponse) -> None:
     """The points are all canonical vectors in order, and every multiple of a canonical vector has its number."""
-    vectors = [channel.geometry.coordinates(point) for point in range(channel.outputs)]
-    assert len(set(vectors)) == channel.outputs == (channel.order**channel.dimension - 1) // (channel.order - 1)
+    vectors = [channel.geometry.coordinates(point) for point in range(channel.output_count)]
+    assert len(set(vectors)) == channel.output_count == (channel.order**channel.dimension - 1) // (channel.order - 1)
     assert all(next(c for c in vector if c) == 1 and max(vector) < channel.order for vector in vectors)
     assert vectors == sorted(vectors)
     draw = random.Random(SEED)
@@ -75,7 +75,7 @@ def test_supports_are_a_design(channel: ProjectiveResponse) -> None:
 @grid
 def test_supported_points_are_in_the_order_of_their_draws(channel: ProjectiveResponse) -> None:
     """The comparison with a prior uses the same enumeration of points as draws."""
-    x = channel.inputs - 1
+    x = channel.input_count - 1
     drawn = [channel.sample(x, draw_of(place * channel.inside)) for place in range(channel.support)]
     assert list(channel.geometry.supported(x)) == drawn
 
@@ -101,8 +101,8 @@ def test_a_row_equals_the_one_computed_by_hand() -> None:
 def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveResponse) -> None:
     """The mass of an output is the sum over the inputs that prefer it, found by checking each input."""
     draw = random.Random(SEED)
-    masses = [draw.randrange(100) for _ in range(channel.inputs)]
-    expected = [0] * channel.outputs
+    masses = [draw.randrange(100) for _ in range(channel.input_count)]
+    expected = [0] * channel.output_count
     for x, mass in enumerate(masses):
         for y in channel.geometry.supported(x):
             expected[y] += mass
@@ -124,8 +124,8 @@ def test_the_outside_weight_is_the_least(channel: ProjectiveResponse) -> None:
     level = channel.loss([0], [1]).level
     assert level is not None
     fewer = channel.outside - channel.support
-    finer = ProjectiveResponse(channel.inputs, channel.order, channel.dimension, fewer)
-    assert finer.inside == channel.inside + channel.outputs - channel.support
+    finer = ProjectiveResponse(channel.input_count, channel.order, channel.dimension, fewer)
+    assert finer.inside == channel.inside + channel.output_count - channel.support
     assert exact.satisfies(channel.inside, channel.outside, level)
     assert not exact.satisfies(finer.inside, finer.outside, level)
 
@@ -172,6 +172,6 @@ def test_is_prime_agrees_with_a_sieve() -> None:
 
 def test_a_space_of_too_many_points_is_refused() -> None:
     """A space with 2^24 - 1 points is accepted; one with more than 2^24 is refused."""
-    assert geometry(2, 2, 24, NAT).outputs == MAX_POINTS - 1
+    assert geometry(2, 2, 24, NAT).output_count == MAX_POINTS - 1
     with pytest.raises(ChannelError):
         geometry(2, 3, 16, NAT)

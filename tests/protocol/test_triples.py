@@ -67,9 +67,9 @@ def test_any_two_points_are_in_one_triple(size: int) -> None:
     channel = triples(size, NAT)
     v = 3 * channel.ring_size
     assert v == next(v for v in range(max(size, 9), 100) if v % 6 == 3)
-    assert channel.outputs == v * (v - 1) // 6
+    assert channel.output_count == v * (v - 1) // 6
     assert channel.support == (v - 1) // 2
-    found = [channel.members(y) for y in range(channel.outputs)]
+    found = [channel.members(y) for y in range(channel.output_count)]
     assert [set(triple) for triple in found] == printed(channel)
     met = Counter(frozenset(two) for triple in found for two in combinations(triple, 2))
     assert met == Counter(frozenset(two) for two in combinations(range(v), 2))
@@ -79,7 +79,7 @@ def test_the_largest_triple_system_uses_all_its_points() -> None:
     """4095 inputs use all points of their system, and outputs have 22 bits."""
     channel = triples(MAX_INPUTS, NAT)
     assert 3 * channel.ring_size == MAX_INPUTS
-    assert channel.outputs == 2_794_155
+    assert channel.output_count == 2_794_155
     assert channel.output_bits == 22
     assert ring_size_for(MAX_INPUTS + 1) == channel.ring_size + 2
 

@@ -103,10 +103,10 @@ def check_domain(case: Case) -> None:
 
 def check_channel(case: Case) -> None:
     channel = channels.decode(wire(case["wire"]))
-    for name in ("inputs", "outputs", "output_bits", "features", "scale", "rand_bytes"):
+    for name in ("input_count", "output_count", "output_bits", "features", "scale", "rand_bytes"):
         assert getattr(channel, name) == int(case[name]), name
     for x, row in enumerate(case.get("weights", [])):
-        assert [str(channel.weight(x, y)) for y in range(channel.outputs)] == row
+        assert [str(channel.weight(x, y)) for y in range(channel.output_count)] == row
     for cell in case.get("some_weights", []):
         assert str(channel.weight(cell["input"], int(cell["output"]))) == cell["weight"]
     for draw in case["draws"]:
@@ -132,7 +132,7 @@ def check_campaign(case: Case) -> None:
     signed = open_campaign(data, [bytes.fromhex(public) for public in case["trusted"]])
     assert (signed.id.hex(), signed.data, signed.campaign.title) == (case["id"], data, case["title"])
     assert signed.campaign.periods == case["periods"]
-    assert [view.channel.inputs for view in signed.campaign.views] == case["inputs"]
+    assert [view.channel.input_count for view in signed.campaign.views] == case["input_counts"]
     assert signed.campaign.certificate.audited_level == case["audited"]
     assert list(signed.campaign.classes) == case["classes"]
     assert list(signed.campaign.addresses) == case["addresses"]
@@ -294,10 +294,10 @@ def test_a_second_decoder_agrees(name: str) -> None:
     case = CHANNELS[name]
     family, *fields = wire(case["wire"])
     decoded = SHAPES[family].second_decoder(*fields)
-    for size in ("inputs", "outputs", "scale", "rand_bytes"):
+    for size in ("input_count", "output_count", "scale", "rand_bytes"):
         assert getattr(decoded, size) == int(case[size]), size
     for x, row in enumerate(case.get("weights", [])):
-        assert [str(decoded.weight(x, y)) for y in range(decoded.outputs)] == row
+        assert [str(decoded.weight(x, y)) for y in range(decoded.output_count)] == row
     for cell in case.get("some_weights", []):
         assert str(decoded.weight(cell["input"], int(cell["output"]))) == cell["weight"]
     for draw in case["draws"]:

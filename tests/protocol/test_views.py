@@ -43,7 +43,7 @@ def response(k: int, level: int = NAT) -> RandomizedResponse:
 
 def campaign_of(*made: tuple[int, Map], over: domain.Domain = FIVE, **changes: Any) -> Campaign:
     """Return a campaign with the given weights and maps, each with randomised response at 1 nat."""
-    found = tuple(View(weight, one, response(one.inputs(over))) for weight, one in made)
+    found = tuple(View(weight, one, response(one.input_count(over))) for weight, one in made)
     return unsigned_campaign(domain=over, views=found, **changes)
 
 
@@ -70,10 +70,10 @@ def test_coarse_divides_a_grid_into_squares(rows: int, columns: int, factor: int
     made = Coarse(factor)
     if max(expected) == 0:
         with pytest.raises(CampaignError):
-            made.inputs(grid)
+            made.input_count(grid)
         return
     assert [made.input(grid, x) for x in range(grid.size)] == expected
-    assert made.inputs(grid) == 1 + max(expected)
+    assert made.input_count(grid) == 1 + max(expected)
 
 
 @given(st.integers(2, 60), st.integers(2, 70))
@@ -87,11 +87,11 @@ def test_coarse_divides_a_list_into_stretches(size: int, factor: int) -> None:
     ):
         if factor >= size:
             with pytest.raises(CampaignError):
-                Coarse(factor).inputs(one)
+                Coarse(factor).input_count(one)
             continue
         found = [Coarse(factor).input(one, x) for x in range(size)]
         assert found == [x // factor for x in range(size)]
-        assert Coarse(factor).inputs(one) == 1 + max(found)
+        assert Coarse(factor).input_count(one) == 1 + max(found)
 
 
 partitions = st.lists(st.integers(0, 5), min_size=3, max_size=20).filter(lambda cells: 1 < len(set(cells)) < len(cells))
@@ -106,17 +106,17 @@ def test_districts_are_their_partition(cells: list[int]) -> None:
     """Two inputs have the same district if and only if the partition says so, and every number below k_j is used."""
     made, one = districts_of(cells), domain.Values(tuple(map(str, range(len(cells)))))
     found = [made.input(one, x) for x in range(len(cells))]
-    assert set(found) == set(range(made.inputs(one)))
+    assert set(found) == set(range(made.input_count(one)))
     assert all((found[x] == found[y]) is (cells[x] == cells[y]) for x, y in product(range(len(cells)), repeat=2))
     with pytest.raises(CampaignError, match="districts have"):
-        made.inputs(domain.Values(tuple(map(str, range(len(cells) + 1)))))
+        made.input_count(domain.Values(tuple(map(str, range(len(cells) + 1)))))
 
 
 def test_labels_of_a_view_name_its_inputs() -> None:
     """Labels are different, and those of squares and stretches name the first and last value inside."""
     cases = ((GRID, Coarse(3)), (FIVE, Coarse(2)), (FIVE, districts_of([0, 0, 1, 1, 0])), (FIVE, Identity()))
     for one, made in cases:
-        labels = [made.label(one, z) for z in range(made.inputs(one))]
+        labels = [made.label(one, z) for z in range(made.input_count(one))]
         assert len(set(labels)) == len(labels)
     assert [Coarse(2).label(FIVE, z) for z in range(3)] == ["a .. b", "c .. d", "e"]
     assert Coarse(3).label(domain.Grid(0, 4_000_000, 0, 3_000_000, 1_000_000), 0) == "0.5,0.5 .. 2.5,2.5"
@@ -140,7 +140,7 @@ def campaigns(draw: st.DrawFn) -> Campaign:
     )
     found: dict[tuple[Map, int], View] = {}
     for weight, one, level in drawn:
-        found.setdefault((one, level), View(weight, one, response(one.inputs(FIVE), NAT // level)))
+        found.setdefault((one, level), View(weight, one, response(one.input_count(FIVE), NAT // level)))
     first, *rest = found.values()
     # Weights that differ by one have no common factor; a single view has the weight 1.
     first = View(rest[0].weight + 1 if rest else 1, first.map, first.channel)
@@ -283,23 +283,23 @@ def test_a_class_in_a_view_equals_a_campaign_of_that_class(made: tuple[Campaign,
     largest."""
     together = decode_campaign(encode_campaign(in_classes(*made)))
     for view, asked_ in enumerate(together.views):
-        inputs = asked_.map.inputs(together.domain)
+        inputs = asked_.map.input_count(together.domain)
         seen: set[int] = set()
         for place, alone in enumerate(made):
             assert together.channel_of(place, view) == alone.views[view].channel
             assert together.certificate_of(place, view) == alone.view_certificates[view]
-            first = sum(one.views[view].channel.outputs for one in made[:place])
+            first = sum(one.views[view].channel.output_count for one in made[:place])
             for x in (0, 1, together.domain.size - 1):
                 z = together.input_of(x, place, view)
                 assert z == place * inputs + alone.input_of(x, 0, view)
-                row = [asked_.channel.weight(z, y) for y in range(asked_.channel.outputs)]
+                row = [asked_.channel.weight(z, y) for y in range(asked_.channel.output_count)]
                 mine = alone.views[view].channel
-                weights = [mine.weight(alone.input_of(x, 0, view), y) for y in range(mine.outputs)]
+                weights = [mine.weight(alone.input_of(x, 0, view), y) for y in range(mine.output_count)]
                 scale = asked_.channel.scale - mine.scale
-                assert row[first : first + mine.outputs] == [weight << scale for weight in weights]
+                assert row[first : first + mine.output_count] == [weight << scale for weight in weights]
                 assert not any(row[:first])
-                assert not any(row[first + mine.outputs :])
-            outputs = set(range(first, first + alone.views[view].channel.outputs))
+                assert not any(row[first + mine.output_count :])
+            outputs = set(range(first, first + alone.views[view].channel.output_count))
             assert not seen & outputs
             seen |= outputs
     for place, alone in enumerate(made):
@@ -348,7 +348,7 @@ def pulled_back(view: View, over: domain.Domain) -> list[list[Fraction]]:
     """Return Q_j(y | f_j(x)) for all x and y."""
     channel = view.channel
     return [
-        [Fraction(channel.weight(view.map.input(over, x), y), 2**channel.scale) for y in range(channel.outputs)]
+        [Fraction(channel.weight(view.map.input(over, x), y), 2**channel.scale) for y in range(channel.output_count)]
         for x in range(over.size)
     ]
 
@@ -418,7 +418,7 @@ def test_the_bound_of_two_cells_is_the_least_of_their_pairs() -> None:
     ]
     for notion in cases:
         said = notion.coarsened(cells.__getitem__, 3)
-        assert said.inputs == 3
+        assert said.input_count == 3
         for z, other in product(range(3), repeat=2):
             if z != other:
                 expected = least(notion, cells, z, other)
@@ -486,7 +486,7 @@ def test_equal_views_are_audited_once_within_one_limit_of_steps() -> None:
             views=(
                 View(1, Districts(((0, 1), (1, 999))), table),
                 *views_,
-                *(View(1, view.map, response(view.channel.inputs, NAT // 3)) for view in views_),
+                *(View(1, view.map, response(view.channel.input_count, NAT // 3)) for view in views_),
             ),
         )
     assert len(audited) == 1

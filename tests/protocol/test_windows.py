@@ -65,7 +65,7 @@ def test_sample_has_the_weights(name: str) -> None:
     """The number of draws that give an output, found by bisection in both random numbers and for every order, equals
     its weight exactly."""
     channel = GRID[name]
-    for x in range(channel.inputs):
+    for x in range(channel.input_count):
         counts: Counter[int] = Counter()
         for order in range(channel.orders):
             borders = sorted({0, ONE, *(channel.circle.points_before(order, x, j) if channel.arcs[x] else 0
@@ -79,7 +79,9 @@ def test_sample_has_the_weights(name: str) -> None:
                     for draw in (start, start + count - 1):
                         assert channel.sample(x, draw.to_bytes(8, "big") + tails[1]) == y
                     start += count
-        assert [counts[y] for y in range(channel.outputs)] == [channel.weight(x, y) for y in range(channel.outputs)]
+        assert [counts[y] for y in range(channel.output_count)] == [
+            channel.weight(x, y) for y in range(channel.output_count)
+        ]
 
 
 @pytest.mark.parametrize("name", [name for name, channel in GRID.items() if channel.types])

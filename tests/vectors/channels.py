@@ -28,7 +28,9 @@ def channel_cases() -> Iterator[Case]:
         rands = SHAPES[channel.family].rands
         yield {
             **_described(name, channel),
-            "weights": [[str(channel.weight(x, y)) for y in range(channel.outputs)] for x in range(channel.inputs)],
+            "weights": [
+                [str(channel.weight(x, y)) for y in range(channel.output_count)] for x in range(channel.input_count)
+            ],
             "draws": _draws(channel, ((x, rand) for x in _some_inputs(channel, 7) for rand in rands(channel, x))),
         }
     for name, (channel, cells) in chain(*(shapes.large.items() for shapes in SHAPES.values())):
@@ -47,8 +49,8 @@ def _described(name: str, channel: Channel) -> Case:
     return {
         "name": name,
         "wire": codec.encode(channel.encode()).hex(),
-        "inputs": channel.inputs,
-        "outputs": number(channel.outputs),
+        "input_count": channel.input_count,
+        "output_count": number(channel.output_count),
         "output_bits": channel.output_bits,
         "features": channel.features,
         "scale": channel.scale,
@@ -62,4 +64,8 @@ def _draws(channel: Channel, draws: Iterable[tuple[int, bytes]]) -> list[Case]:
 
 def _some_inputs(channel: Channel, most: int) -> Sequence[int]:
     """Return all inputs, or three of them if there are more than ``most``."""
-    return range(channel.inputs) if channel.inputs <= most else (0, channel.inputs // 2, channel.inputs - 1)
+    return (
+        range(channel.input_count)
+        if channel.input_count <= most
+        else (0, channel.input_count // 2, channel.input_count - 1)
+    )

@@ -547,7 +547,7 @@ def certificate_cases() -> Iterator[Case]:
         ("subset", subset(30, 8, NAT)),
         ("triples", triples(400, NAT)),
     ):
-        notion = notions.Lip(NAT, tuple(1 + x % 3 for x in range(channel.inputs)))
+        notion = notions.Lip(NAT, tuple(1 + x % 3 for x in range(channel.input_count)))
         yield case(f"lip of {name} of more than 2^22 cells", notion, channel)
     large = Hadamard(truth_of(NAT), 2047)
     ldp_level = notions.certify(large, notions.Ldp(20 * NAT)).audited_level
@@ -870,7 +870,7 @@ def campaign_cases() -> Iterator[Case]:
             "id": campaign_id(data).hex(),
             "title": made.title,
             "periods": made.periods,
-            "inputs": [view.channel.inputs for view in made.views],
+            "input_counts": [view.channel.input_count for view in made.views],
             "audited": made.certificate.audited_level,
             "classes": list(made.classes),
             "addresses": list(made.addresses),
@@ -1307,7 +1307,7 @@ def in_classes(*made: Campaign) -> Campaign:
     listed = []
     for views in zip(*(one.views for one in made), strict=True):
         inner = tuple(view.channel for view in views)
-        runs = tuple((block, one.inputs) for block, one in enumerate(inner, 1))
+        runs = tuple((block, one.input_count) for block, one in enumerate(inner, 1))
         listed.append(View(views[0].weight, views[0].map, Blocks(0, runs, inner)))
     return replace(made[0], notion=notion, views=tuple(listed), classes=names)
 
@@ -1623,10 +1623,10 @@ def report_cases() -> Iterator[Case]:
         device = SigningKey(bytes([number_] * 32))
         devices.setdefault(views.view_of(device.public), device)
     for view, outputs in ((0, [15]), (1, [3]), (2, [2, 0])):
-        name = f"{len(outputs)} outputs of the view of {views.campaign.views[view].channel.inputs} inputs"
+        name = f"{len(outputs)} outputs of the view of {views.campaign.views[view].channel.input_count} inputs"
         yield sent(name, coarse, devices[view], Report.of(views.id, views.campaign, 0, 0, outputs, view), outputs)
     for view, output in ((1, 4), (2, 3)):
-        name = f"an output of a wider view than that of {views.campaign.views[view].channel.inputs} inputs"
+        name = f"an output of a wider view than that of {views.campaign.views[view].channel.input_count} inputs"
         yield refused(name, coarse, devices[view], codec.encode([views.id, 0, 0, 1, pack([output], 4)]))
     narrow = codec.encode([views.id, 0, 0, 3, pack([3, 3, 3], 2)])
     yield refused("an output in the width of its own view", coarse, devices[1], narrow)
@@ -1871,7 +1871,7 @@ def _life(
         if class_ is not None:
             cost = proved.class_certificates[class_].cost
         x = view.map.input(made.domain, view.map.index(made.domain, made.domain.parse(text), dither))
-        x += (class_ or 0) * view.map.inputs(made.domain)
+        x += (class_ or 0) * view.map.input_count(made.domain)
         output = channel.sample(x, rand[: channel.rand_bytes])
         earlier.append((period, output))
         before = number_ if made.transcript else sum(one["period"] == period for one in given)

@@ -33,7 +33,7 @@ export async function revelations(campaigns, trust, counts) {
     const campaign = await openCampaign(bytes(data), { trusted: trust.map(bytes) });
     const [{ ldp }, whole] = [campaign.certificateOf(0, 0), campaign.views[0].channel];
     const channel = campaign.classes.length ? whole.inner[0] : whole;
-    const inputs = [null, ...Array(Math.min(channel.inputs, 8)).keys()];
+    const inputs = [null, ...Array(Math.min(channel.inputCount, 8)).keys()];
     found.push(
       inputs.map((x) => {
         const bounds = revealed(channel, ldp, new Map(counts), x);

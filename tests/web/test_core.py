@@ -146,7 +146,7 @@ def test_draws_are_those_of_python() -> None:
         channel = channels.decode(codec.decode(bytes.fromhex(vector["wire"]), limit=2**22))
         draws = []
         for number in range(30):
-            x, rand = chance.randrange(channel.inputs), chance.randbytes(channel.rand_bytes)
+            x, rand = chance.randrange(channel.input_count), chance.randbytes(channel.rand_bytes)
             if number % 3 == 0:
                 at = chance.randrange(len(rand) + 1)
                 rand = chance.choice((b"\0", b"\xff")) * at + rand[at:]

@@ -79,8 +79,8 @@ const CHECKS = {
     equal([codec.hex(campaign.id), codec.hex(campaign.data)], [it.id, it.campaign]);
     equal([campaign.fields.title, campaign.periods, campaign.classes], [it.title, it.periods, it.classes]);
     equal(
-      campaign.views.map(({ channel }) => channel.inputs),
-      it.inputs,
+      campaign.views.map(({ channel }) => channel.inputCount),
+      it.input_counts,
     );
     equal([campaign.audited, campaign.addresses], [BigInt(it.audited), it.addresses]);
     for (const [language, shown] of Object.entries(it.shown))
@@ -212,9 +212,9 @@ const CHECKS = {
 
   channel(it) {
     const channel = channelFrom(wire(it.wire));
-    const found = [channel.inputs, channel.outputBits, channel.scale, channel.randomBytes];
-    equal(found, [it.inputs, it.output_bits, it.scale, it.rand_bytes]);
-    equal(BigInt(it.outputs), channel.unary ? 1n << BigInt(it.inputs) : BigInt(channel.outputs));
+    const found = [channel.inputCount, channel.outputBits, channel.scale, channel.randomBytes];
+    equal(found, [it.input_count, it.output_bits, it.scale, it.rand_bytes]);
+    equal(BigInt(it.output_count), channel.unary ? 1n << BigInt(it.input_count) : BigInt(channel.outputCount));
     const output = (y) => (channel.unary ? BigInt(y) : Number(y));
     for (const [x, row] of (it.weights ?? []).entries())
       equal(

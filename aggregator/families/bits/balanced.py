@@ -95,11 +95,11 @@ class BalancedDecoder(BitsDecoder):
         """Return 1 / skewness^2 of each value's contribution, the smaller of the numbers at share 0 and at share 1,
         (k,). The other bits are assumed to be independent, with the probabilities of the reference."""
         others = self._moments(self._distribution)
-        inverse_skewness = np.full(self.inputs, np.inf)
+        inverse_skewness = np.full(self.input_count, np.inf)
         for second, third in (self._moments(self._b), self._moments(self._a)):
             spread = self._part**2 * (others[0].sum() - others[0]) + (1 - self._part) ** 2 * second
             skew = -(self._part**3) * (others[1].sum() - others[1]) + (1 - self._part) ** 3 * third
-            ratio = np.divide(spread**3, skew**2, out=np.full(self.inputs, np.inf), where=skew != 0)
+            ratio = np.divide(spread**3, skew**2, out=np.full(self.input_count, np.inf), where=skew != 0)
             inverse_skewness = np.minimum(inverse_skewness, np.where(spread > 0, ratio, 0.0))
         return inverse_skewness
 

@@ -28,7 +28,7 @@ class BitsDecoder(Decoder):
     one_hot: ClassVar[bool] = False
 
     def __init__(self, channel: Bits) -> None:
-        self.inputs = self.features = channel.inputs
+        self.input_count = self.features = channel.input_count
         class_of = np.asarray(channel.class_of, dtype=np.int64)
         self._a: Floats = np.array([weight / S for weight in channel.own_weights])[class_of]
         self._b: Floats = np.array([weight / S for weight in channel.other_weights])[class_of]

@@ -33,7 +33,7 @@ NEGLIGIBLE = 1e-10
 class ConstantDecoder(Decoder):
     """Decoder of a block with one input, in which each report of the block counts for one person."""
 
-    inputs = features = 1
+    input_count = features = 1
 
     def forward(self, p: Floats) -> Floats:
         return p
@@ -106,7 +106,7 @@ class BlocksDecoder(Decoder):
 
     def __init__(self, channel: Blocks, decoder_of: Callable[[Channel], Decoder]) -> None:
         """Make the decoders of the blocks of ``channel`` with ``decoder_of``."""
-        self.inputs, self.features = channel.inputs, channel.outputs
+        self.input_count, self.features = channel.input_count, channel.output_count
         self._cover = channel.cover / ONE
         # These are tau and 1 - tau of the formulas above.
         self._hidden = channel.hidden / ONE
@@ -119,7 +119,7 @@ class BlocksDecoder(Decoder):
         self._groups = [
             _EqualBlocks(
                 ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner),
-                np.array([channel.offsets[block] for block in blocks])[:, np.newaxis] + np.arange(inner.outputs),
+                np.array([channel.offsets[block] for block in blocks])[:, np.newaxis] + np.arange(inner.output_count),
                 np.array([channel.inputs_by_block[block] for block in blocks], dtype=np.int64),
             )
             for inner, blocks in equal_blocks.items()
@@ -128,7 +128,7 @@ class BlocksDecoder(Decoder):
     @cached_property
     def _aside(self) -> Floats:
         """The contribution of an open input's own output to the estimate of each other input, shape (k,)."""
-        adds = np.zeros(self.inputs)
+        adds = np.zeros(self.input_count)
         if self._cover:
             # The hidden reports of open inputs are uniform over the outputs of block 1, so their mean is subtracted.
             first = self._groups[0]
@@ -155,7 +155,7 @@ class BlocksDecoder(Decoder):
         return distribution
 
     def backward(self, w: Floats) -> Floats:
-        mean = np.empty(self.inputs)
+        mean = np.empty(self.input_count)
         for group in self._groups:
             mean[group.members] = group.per_block(group.inner.backward, w[group.columns])
         mean[self._open] = self._shown * w[self._own]
@@ -164,7 +164,7 @@ class BlocksDecoder(Decoder):
         return mean
 
     def invert(self, mean_features: Floats) -> Floats:
-        raw = np.empty(self.inputs)
+        raw = np.empty(self.input_count)
         for group in self._groups:
             raw[group.members] = group.per_block(group.inner.invert, mean_features[group.columns])
         raw[self._open] = mean_features[self._own] / self._shown
@@ -179,7 +179,7 @@ class BlocksDecoder(Decoder):
         return adds
 
     def variances(self, mean_features: Floats) -> Floats:
-        moment: Floats = np.empty(self.inputs)
+        moment: Floats = np.empty(self.input_count)
         for group in self._groups:
             rows = mean_features[group.columns]
             # The inner decoder subtracts the square of an estimate that ignores the open inputs. This square is added
@@ -195,8 +195,8 @@ class BlocksDecoder(Decoder):
         """Return the steps of the inner channels; reports from outside the block divide each step in two."""
         pieces = [(self._open, *self._open_steps(counts))]
         pieces += [(group.members.ravel(), *self._steps(group, counts, reports)) for group in self._groups]
-        base, slack = np.zeros(self.inputs), np.zeros(self.inputs)
-        heights = np.zeros((max(len(rows) for _, _, rows, _ in pieces), self.inputs))
+        base, slack = np.zeros(self.input_count), np.zeros(self.input_count)
+        heights = np.zeros((max(len(rows) for _, _, rows, _ in pieces), self.input_count))
         reached = np.zeros(heights.shape, dtype=np.int64)
         for members, bottom, rows, times in pieces:
             base[members] = bottom

@@ -37,7 +37,7 @@ class GradedDecoder(Decoder):
     def __init__(self, channel: GradedProjective, *, balanced: bool = True) -> None:
         """Compute the coefficients of the estimate for ``channel``; if ``balanced``, the shares are corrected to sum to
         one."""
-        self.inputs, self.features = channel.inputs, channel.outputs
+        self.input_count, self.features = channel.input_count, channel.output_count
         self._channel, geometry, unit = channel, channel.geometry, 1 << channel.scale
         far = geometry.support - geometry.shared  # number of points in S_x and not in S_x'
         classes = np.asarray(channel.class_of, dtype=np.int64)
@@ -52,7 +52,7 @@ class GradedDecoder(Decoder):
         self._even = float(self._factor @ self._others / self._factor.sum())
         self._tilt: Floats = (self._others - self._even) * self._factor
         self._of_sum: Floats = self._factor - self._factor.sum() * self._tilt
-        self._part = self._balance() if balanced else np.zeros(self.inputs)
+        self._part = self._balance() if balanced else np.zeros(self.input_count)
         self._balanced = balanced
 
     def _balance(self) -> Floats:
@@ -66,13 +66,13 @@ class GradedDecoder(Decoder):
         variance = covariance.sum()
         # If all points are inputs, the shares sum to 1 without a correction.
         if variance <= CONSTANT_SUM * np.abs(covariance).sum():
-            return np.zeros(self.inputs)
+            return np.zeros(self.input_count)
         part: Floats = covariance / variance
         return part
 
     @cached_property
     def _cycle(self) -> Cycle:
-        return Cycle(self._channel.geometry, self.inputs)
+        return Cycle(self._channel.geometry, self.input_count)
 
     @property
     def uncorrected(self) -> Decoder:
@@ -148,12 +148,12 @@ class GradedDecoder(Decoder):
     def _inverse_skewness(self, x: int, common: Floats) -> float:
         """Return 1 / skewness^2 of a report's contribution to ``x``, the smaller of the numbers at a share of 1, and at
         a share of 0 with all other values equally common."""
-        alone = np.zeros(self.inputs)
+        alone = np.zeros(self.input_count)
         alone[x] = 1
         inside = np.rint(self._cycle.over_inputs(alone))
         adds = self._factor[x] * inside - common
         inverse_skewness = np.inf
-        for distribution in (self.forward(alone), self.forward((1 - alone) / (self.inputs - 1))):
+        for distribution in (self.forward(alone), self.forward((1 - alone) / (self.input_count - 1))):
             away = adds - distribution @ adds
             skew = float(distribution @ away**3)
             if skew:

@@ -30,10 +30,10 @@ class HadamardDecoder(Decoder):
     """Decoder of Hadamard response, in which each multiplication takes one Walsh-Hadamard transform."""
 
     def __init__(self, channel: Hadamard) -> None:
-        self.inputs, self.features = channel.inputs, channel.outputs
+        self.input_count, self.features = channel.input_count, channel.output_count
         # This is 2 pi - 1 of the formula above.
         self._contrast = (2 * channel.truth - ONE) / ONE
-        self._rows = slice(1, channel.inputs + 1)
+        self._rows = slice(1, channel.input_count + 1)
 
     def forward(self, p: Floats) -> Floats:
         # The probability of a column is (sum of p + (2 pi - 1) sum of +-p) / K.

@@ -24,16 +24,16 @@ class NoiseDecoder(TableDecoder):
 
     def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
         # ``reference`` is not used, because the square matrix has only one left inverse.
-        self.inputs, self.features = channel.inputs, channel.outputs
+        self.input_count, self.features = channel.input_count, channel.output_count
         unit = 1 << channel.scale
-        columns = [[weight / unit for weight in channel.column(y)] for y in range(channel.outputs)]
+        columns = [[weight / unit for weight in channel.column(y)] for y in range(channel.output_count)]
         self._distribution: Floats = np.ascontiguousarray(np.array(columns).T)
 
     @cached_property
     def _inverse(self) -> Floats:
-        if self.inputs > MAX_INVERTED:
+        if self.input_count > MAX_INVERTED:
             raise NotInvertible(
-                f"no unbiased estimate is computed for noise over {self.inputs} points, only for at most "
+                f"no unbiased estimate is computed for noise over {self.input_count} points, only for at most "
                 f"{MAX_INVERTED}. Use method 'em'"
             )
         try:
@@ -43,7 +43,8 @@ class NoiseDecoder(TableDecoder):
         # The product of the two norms is the condition number in the 1-norm.
         if not np.abs(self._distribution).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1 / SINGULAR:
             raise NotInvertible(
-                f"the noise is too smooth for its {self.inputs} points, so there is no unbiased estimate: use method "
-                "'em'. A new campaign with fewer points, or with discrete Laplace noise, may have an unbiased estimate"
+                f"the noise is too smooth for its {self.input_count} points, so there is no unbiased estimate: use "
+                "method 'em'. A new campaign with fewer points, or with discrete Laplace noise, may have an "
+                "unbiased estimate"
             )
         return inverse

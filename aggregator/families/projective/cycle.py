@@ -33,8 +33,8 @@ LIMB = 2**16
 class Cycle:
     """Sums over the orthogonal points of a geometry whose first points are inputs."""
 
-    def __init__(self, geometry: ProjectiveGeometry, inputs: int) -> None:
-        self._points, self._inputs = geometry.point_count, inputs
+    def __init__(self, geometry: ProjectiveGeometry, input_count: int) -> None:
+        self._points, self._inputs = geometry.point_count, input_count
         vectors = _Vectors(geometry)
         step = vectors.singer_step()
         # Both orbits begin at the first unit vector: once as a point, and once as a functional.
@@ -42,7 +42,7 @@ class Cycle:
         functional_at = vectors.orbit(step)
         self._place_of = np.empty(self._points, dtype=np.int64)
         self._place_of[functional_at] = np.arange(self._points)
-        self._place_of = self._place_of[:inputs].copy()
+        self._place_of = self._place_of[:input_count].copy()
         # Points whose first coordinate is 0 have the lowest numbers. With two rounds of the cycle, no index wraps
         # around.
         orthogonal = np.tile(self._point_at < geometry.support, 2)

@@ -22,7 +22,7 @@ class ProjectiveDecoder(SupportDecoder):
 
     @cached_property
     def _cycle(self) -> Cycle:
-        return Cycle(self._channel.geometry, self.inputs)
+        return Cycle(self._channel.geometry, self.input_count)
 
     def _over_outputs(self, w: Floats) -> Floats:
         return self._cycle.over_outputs(w)

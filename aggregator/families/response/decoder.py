@@ -15,10 +15,10 @@ class ResponseDecoder(Decoder):
     """Decoder of randomised response, with L[y, x] = ([y = x] - c[x]) / t and Q(y|x) = c[y] + t [y = x]."""
 
     def __init__(self, channel: RandomizedResponse) -> None:
-        self.inputs = self.features = channel.inputs
+        self.input_count = self.features = channel.input_count
         unit = 1 << channel.scale
         cover = np.array([weight / unit for weight in channel.cover])
-        self._cover: Floats = np.broadcast_to(cover, channel.inputs)
+        self._cover: Floats = np.broadcast_to(cover, channel.input_count)
         self._truth = channel.truth / unit
 
     def forward(self, p: Floats) -> Floats:
@@ -48,7 +48,7 @@ class ResponseDecoder(Decoder):
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # The outputs S_x of the step are {x}, with p* = c[x] + t and q* = c[x].
-        height = np.full((1, self.inputs), 1 / self._checked_truth)
+        height = np.full((1, self.input_count), 1 / self._checked_truth)
         return BinomialSteps(-self._cover / self._checked_truth, height, counts[np.newaxis], reports)
 
     @property

@@ -21,8 +21,8 @@ class SubsetDecoder(Decoder):
     one_hot = False
 
     def __init__(self, channel: SubsetSelection) -> None:
-        self.inputs = self.features = channel.inputs
-        k, d = channel.inputs, channel.ones
+        self.input_count = self.features = channel.input_count
+        k, d = channel.input_count, channel.ones
         self._ones = d
         unit = 1 << channel.scale
         mine = channel.support * channel.inside  # 2^128 p*
@@ -80,8 +80,8 @@ class SubsetDecoder(Decoder):
         return float(max(phi[-self._ones :].sum() - mean, mean - phi[: self._ones].sum()))
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
-        base = np.full(self.inputs, -self._outside / self._gap)
-        return BinomialSteps(base, np.full((1, self.inputs), 1 / self._gap), counts[np.newaxis], reports)
+        base = np.full(self.input_count, -self._outside / self._gap)
+        return BinomialSteps(base, np.full((1, self.input_count), 1 / self._gap), counts[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:

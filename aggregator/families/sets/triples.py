@@ -49,11 +49,11 @@ class TriplesDecoder(SupportDecoder):
             row = rings[:, distance - 1]
             sums += np.roll(row, -distance, axis=1)
             sums += np.roll(row, distance, axis=1)
-        return sums.ravel()[: self.inputs]
+        return sums.ravel()[: self.input_count]
 
     def _over_inputs(self, v: Floats) -> Floats:
         points = np.zeros((3, self._ring))
-        points.ravel()[: self.inputs] = v
+        points.ravel()[: self.input_count] = v
         sums: Floats = np.empty(self.features)
         sums[: self._ring] = points.sum(axis=0)
         rings = sums[self._ring :].reshape(3, self._largest_distance, self._ring)

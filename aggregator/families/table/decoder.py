@@ -27,9 +27,11 @@ class TableDecoder(Decoder):
     """Decoder that stores Q and L; a table has at most 2^20 cells."""
 
     def __init__(self, channel: Table, reference: Sequence[float] | Floats | None = None) -> None:
-        self.inputs, self.features = channel.inputs, channel.outputs
+        self.input_count, self.features = channel.input_count, channel.output_count
         self._distribution = np.array([[weight / (1 << channel.scale) for weight in row] for row in channel.rows])
-        self._reference = np.full(self.inputs, 1 / self.inputs) if reference is None else np.asarray(reference)
+        self._reference = (
+            np.full(self.input_count, 1 / self.input_count) if reference is None else np.asarray(reference)
+        )
 
     @cached_property
     def _inverse(self) -> Floats:
@@ -38,10 +40,10 @@ class TableDecoder(Decoder):
         root = np.sqrt(np.where(possible, marginal, 1.0))
         left, singular, right = np.linalg.svd(self._distribution / root, full_matrices=False)
         rank = int(np.count_nonzero(singular > SINGULAR * singular[0]))
-        if rank < self.inputs:
+        if rank < self.input_count:
             raise NotInvertible(
-                f"the channel's table has {self.inputs} inputs and rank {rank}: shares that differ can give the same "
-                "reports, so there is no unbiased estimate: use method 'em', or with a prior 'mmse' or 'map'. A "
+                f"the channel's table has {self.input_count} inputs and rank {rank}: shares that differ can give the "
+                "same reports, so there is no unbiased estimate: use method 'em', or with a prior 'mmse' or 'map'. A "
                 "new campaign whose channel has more outputs may have an unbiased estimate"
             )
         inverse: Floats = (right.T / singular) @ left.T / root[:, np.newaxis]

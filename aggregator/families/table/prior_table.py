@@ -135,7 +135,7 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     part = Fraction(min(max(more, MIN_PART), 0.5)).limit_denominator(10**6)
     rows = [
         [(1 - part) * Fraction(cell, 1 << TABLE_SCALE) for cell in row]
-        + [part * Fraction(other.weight(x, y), 1 << RESPONSE_SCALE) for y in range(other.outputs)]
+        + [part * Fraction(other.weight(x, y), 1 << RESPONSE_SCALE) for y in range(other.output_count)]
         for x, row in enumerate(best.rows)
     ]
     table = Table.rounded(rows)

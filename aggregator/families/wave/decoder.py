@@ -29,14 +29,14 @@ class WaveDecoder(Decoder):
     by_value = False
 
     def __init__(self, channel: Wave) -> None:
-        self.inputs, self.features = channel.inputs, channel.outputs
+        self.input_count, self.features = channel.input_count, channel.output_count
         unit = 1 << channel.scale
         self._half, self._span = channel.half_width, channel.span
         self._inside, self._outside = channel.inside / unit, channel.outside / unit
         self._gap = (channel.inside - channel.outside) / unit
         outputs = np.arange(self.features)
         self._first = np.maximum(outputs - 2 * channel.half_width, 0)
-        self._stop = np.minimum(outputs, self.inputs - 1) + 1
+        self._stop = np.minimum(outputs, self.input_count - 1) + 1
 
     def _near(self, p: Floats) -> Floats:
         """Return the mass of the inputs whose window contains each output, shape (m,)."""
@@ -54,12 +54,12 @@ class WaveDecoder(Decoder):
 
     def backward(self, w: Floats) -> Floats:
         ends = np.concatenate([[0.0], np.cumsum(w)])
-        mean: Floats = self._outside * ends[-1] + self._gap * (ends[self._span :] - ends[: self.inputs])
+        mean: Floats = self._outside * ends[-1] + self._gap * (ends[self._span :] - ends[: self.input_count])
         return mean
 
     def adjoint(self, v: Floats) -> Floats:
-        slope = float(v[-1] - v[0]) / (self.inputs - 1)
-        if np.abs(v - (v[0] + slope * np.arange(self.inputs))).max() > EQUAL_STEPS * np.abs(v).max():
+        slope = float(v[-1] - v[0]) / (self.input_count - 1)
+        if np.abs(v - (v[0] + slope * np.arange(self.input_count))).max() > EQUAL_STEPS * np.abs(v).max():
             raise NotInvertible(
                 "with the wave mechanism, the mean has an unbiased estimate only if the numbers are evenly spaced: use "
                 "--quantiles, --bins or --cdf, or the smoothed shares of method 'smooth'"

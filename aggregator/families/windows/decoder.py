@@ -90,15 +90,17 @@ class WindowsDecoder(Decoder):
     """Decoder of windows, in which each multiplication takes one running sum for each type and order."""
 
     def __init__(self, channel: Windows, reference: Sequence[float] | Floats | None = None) -> None:
-        self.inputs, self.features = channel.inputs, channel.outputs
+        self.input_count, self.features = channel.input_count, channel.output_count
         self._channel = channel
-        self._reference = np.full(self.inputs, 1 / self.inputs) if reference is None else np.asarray(reference)
+        self._reference = (
+            np.full(self.input_count, 1 / self.input_count) if reference is None else np.asarray(reference)
+        )
         self._rare = np.flatnonzero(np.array([arc > 0 for arc in channel.arcs]))
         self._heavy = np.array(channel.heavies, dtype=np.int64)
         self._single = np.array([single.x for single in channel.singles], dtype=np.int64)
         self._own = np.array([single.own_weight / ONE for single in channel.singles])
         self._other = np.array([single.other_weight / ONE for single in channel.singles])
-        self._rest = np.empty(self.inputs)
+        self._rest = np.empty(self.input_count)
         if len(self._rare):
             self._rest[self._rare] = channel.rest(int(self._rare[0])) / ONE
         for x in (*channel.heavies, *self._single.tolist()):
@@ -198,8 +200,8 @@ class WindowsDecoder(Decoder):
     def _chunks(self) -> Iterator[slice]:
         """Yield all inputs in chunks, so that an array (inputs of a chunk, outputs) fits into memory."""
         step = max(_HELD_CELLS // self.features, 1)
-        for start in range(0, self.inputs, step):
-            yield slice(start, min(start + step, self.inputs))
+        for start in range(0, self.input_count, step):
+            yield slice(start, min(start + step, self.input_count))
 
     @cached_property
     def _per_marginal(self) -> Floats:
@@ -210,23 +212,23 @@ class WindowsDecoder(Decoder):
     @cached_property
     def _solved(self) -> Floats:
         """The inverse of Q D^-1 Q', computed by running sums, shape (k, k). L is D^-1 Q' times this inverse."""
-        if self.inputs > MAX_INPUTS or self.inputs * self.features > MAX_CELLS:
+        if self.input_count > MAX_INPUTS or self.input_count * self.features > MAX_CELLS:
             raise NotInvertible(
-                f"an unbiased estimate of {self.inputs} values from {self.features} outputs is not computed for "
+                f"an unbiased estimate of {self.input_count} values from {self.features} outputs is not computed for "
                 "windows of this size; use method 'mmse' if the prior is right, otherwise 'map'"
             )
-        information = np.empty((self.inputs, self.inputs))
+        information = np.empty((self.input_count, self.input_count))
         for chunk in self._chunks():
-            alone = np.zeros((chunk.stop - chunk.start, self.inputs))
-            alone[np.arange(len(alone)), np.arange(self.inputs)[chunk]] = 1
+            alone = np.zeros((chunk.stop - chunk.start, self.input_count))
+            alone[np.arange(len(alone)), np.arange(self.input_count)[chunk]] = 1
             information[chunk] = self.backward(self.forward(alone) * self._per_marginal)
         values, vectors = np.linalg.eigh((information + information.T) / 2)
         rank = int(np.count_nonzero(values > SINGULAR * values[-1]))
-        if rank < self.inputs:
+        if rank < self.input_count:
             raise NotInvertible(
-                f"the windows have {self.inputs} inputs and rank {rank}: shares that differ can give the same reports, "
-                "so there is no unbiased estimate: use method 'mmse' or 'map'. A new campaign with windows of more "
-                "orders may have an unbiased estimate"
+                f"the windows have {self.input_count} inputs and rank {rank}: shares that differ can give the same "
+                "reports, so there is no unbiased estimate: use method 'mmse' or 'map'. A new campaign with windows of "
+                "more orders may have an unbiased estimate"
             )
         solved: Floats = (vectors / values) @ vectors.T
         return solved
@@ -254,8 +256,8 @@ class WindowsDecoder(Decoder):
         groups = np.array_split(np.arange(self.features), min(MAX_STEPS + 1, self.features))
         starts = np.array([group[0] for group in groups])
         lengths = np.array([len(group) for group in groups])
-        parts = np.empty((len(groups), self.inputs))
-        reached = np.empty((len(groups), self.inputs), dtype=np.int64)
+        parts = np.empty((len(groups), self.input_count))
+        reached = np.empty((len(groups), self.input_count), dtype=np.int64)
         for chunk in self._chunks():
             columns = self._columns(chunk).T
             order = np.argsort(-columns, axis=0, kind="stable")

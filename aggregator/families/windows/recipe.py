@@ -163,7 +163,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
             designs.append(
                 (
                     _error(channel, distribution),
-                    replace(channel, orders=_orders(channel, notion)).outputs,
+                    replace(channel, orders=_orders(channel, notion)).output_count,
                     heavies,
                     cells,
                     part,
@@ -325,7 +325,7 @@ def _orders(channel: Windows, notion: Lip) -> int:
     if rare < 3 or channel.cells == 1:
         return 1
     # Domains too large for an unbiased estimate need fewer orders, which also shortens the device's audit.
-    per_input = _ORDERS_PER_NEEDED if channel.inputs <= MAX_INPUTS else _ORDERS_OF_MANY
+    per_input = _ORDERS_PER_NEEDED if channel.input_count <= MAX_INPUTS else _ORDERS_OF_MANY
     sufficient = max(-(-per_input * rare // (channel.cells - 1)), _MIN_ORDERS)
     orders = min(1 << (sufficient - 1).bit_length(), MAX_ORDERS)
     while orders > 1 and not _affordable(replace(channel, orders=orders), notion):

@@ -88,7 +88,7 @@ class CampaignReader:
     def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_STEPS) -> Floats:
         """Return the distribution that one of ``METHODS`` estimates from a tally."""
         if method == "map":
-            even = np.full(self.decoder.inputs, 1 / self.decoder.inputs)
+            even = np.full(self.decoder.input_count, 1 / self.decoder.input_count)
             share = tally.counts / tally.reports
             return likelihood.posterior_mode(self.decoder, share, tally.reports, even, steps=steps).share
         linear = solve(self.decoder, tally)

@@ -223,9 +223,9 @@ def _outputs(channel: Bits, distribution: dict[int, int]) -> list[float]:
     """Return the probability of every bit vector for a set whose sampled item has this ``distribution``."""
     weight_sum = sum(distribution.values())
     probabilities = []
-    for word in range(1 << channel.inputs):
+    for word in range(1 << channel.input_count):
         probability = sum(Fraction(weight, weight_sum) * channel.weight(x, word) for x, weight in distribution.items())
-        probabilities.append(float(Fraction(probability) / S**channel.inputs))
+        probabilities.append(float(Fraction(probability) / S**channel.input_count))
     return probabilities
 
 

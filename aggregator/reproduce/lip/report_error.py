@@ -37,7 +37,7 @@ def _mae(channel: Channel, prior: Sequence[int]) -> float:
     if error is None:
         raise ValueError(
             "the mean absolute error needs a channel of two values and two outputs, "
-            f"not {channel.inputs} and {channel.outputs}"
+            f"not {channel.input_count} and {channel.output_count}"
         )
     return error
 

@@ -30,8 +30,10 @@ def relations(setting: Setting) -> ExperimentResult:
     near = dict.fromkeys(RELATIONS, 0.0)
     odds_excess, pufferfish_difference, ball_difference, sampling_difference = 0.0, 0.0, 0.0, 0.0
     for _ in setting.track(range(setting.repeats)):
-        size, outputs = (int(n) for n in setting.generator.integers(2, 6, 2))
-        rows = setting.generator.dirichlet(np.full(outputs, setting.generator.choice([0.7, 5.0, 50.0])), size) + 1e-4
+        size, output_count = (int(n) for n in setting.generator.integers(2, 6, 2))
+        rows = (
+            setting.generator.dirichlet(np.full(output_count, setting.generator.choice([0.7, 5.0, 50.0])), size) + 1e-4
+        )
         table = Table.rounded([[Fraction(cell) / sum(map(Fraction, row)) for cell in row] for row in rows.tolist()])
         prior = tuple((1 + 10**6 * setting.generator.dirichlet(np.ones(size))).astype(int).tolist())
         structure = levels.structure_of(table)

@@ -133,14 +133,14 @@ def joint(channel: Channel) -> Channel:
     if not channel.unary:
         return channel
     rows = [
-        [Fraction(channel.weight(x, y), 2**channel.scale) for y in range(channel.outputs)]
-        for x in range(channel.inputs)
+        [Fraction(channel.weight(x, y), 2**channel.scale) for y in range(channel.output_count)]
+        for x in range(channel.input_count)
     ]
     return Table.rounded(rows)
 
 
 def _never(channel: Channel) -> int:
-    return sum(not any(channel.weight(x, y) for x in range(channel.inputs)) for y in range(channel.outputs))
+    return sum(not any(channel.weight(x, y) for x in range(channel.input_count)) for y in range(channel.output_count))
 
 
 def _between(points: Sequence[_MeasuredCampaign], leak: float) -> float:

@@ -53,9 +53,9 @@ export class Bits extends Channel {
   /** @param {number} x @param {bigint} y */
   weight(x, y) {
     let total = 1n;
-    for (let z = 0; z < this.inputs; z++) {
+    for (let z = 0; z < this.inputCount; z++) {
       const f = (z === x ? this.own : this.other)[this.classOf[z]];
-      total *= (BigInt(y) >> BigInt(this.inputs - 1 - z)) & 1n ? f : S - f;
+      total *= (BigInt(y) >> BigInt(this.inputCount - 1 - z)) & 1n ? f : S - f;
     }
     return total;
   }
@@ -64,7 +64,7 @@ export class Bits extends Channel {
   sample(x, rand) {
     const view = new DataView(rand.buffer, rand.byteOffset);
     let word = "0b";
-    for (let z = 0; z < this.inputs; z++)
+    for (let z = 0; z < this.inputCount; z++)
       word += Number(BigInt(view.getUint32(4 * z)) < (z === x ? this.own : this.other)[this.classOf[z]]);
     return BigInt(word);
   }
@@ -146,7 +146,7 @@ export class Bits extends Channel {
   }
 
   get ballSteps() {
-    return 4 * this.inputs + 24 * this.own.length ** 2;
+    return 4 * this.inputCount + 24 * this.own.length ** 2;
   }
 
   /** @param {number[]} prior @returns {Iterable<import("./channel.js").Column>} */

@@ -52,8 +52,8 @@ function largestWeight(inner, inputs) {
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0);
   if (inner instanceof ProjectiveResponse || inner instanceof Wave) return inner.inside;
   if (inner instanceof GradedProjective) return largest(inputs.map((x) => inner.inside[inner.classOf[x]]));
-  if (inner instanceof RandomizedResponse) return largest([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
-  return largest(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
+  if (inner instanceof RandomizedResponse) return largest([...inner.cover, ...inputCount.map((x) => inner.weight(x, x))]) << 64n;
+  return largest(inputs.flatMap((x) => Array.from({ length: inner.outputCount }, (_, y) => lifted(inner, x, y))));
 }
 
 /** A channel in blocks: its outputs are those of the blocks, one after another, then one for each open input. */
@@ -81,7 +81,7 @@ export class Blocks extends Channel {
       throw new ChannelError("the only block has all inputs: write its inner channel alone");
     if (inner.length !== members.length - 1)
       throw new ChannelError(`each block must have one inner channel: ${members.length - 1}, not ${inner.length}`);
-    const blocks = sum(inner.map(({ outputs }) => outputs));
+    const blocks = sum(inner.map(({ outputCount }) => outputCount));
     super(
       wire,
       blockOf.length,
@@ -90,25 +90,25 @@ export class Blocks extends Channel {
       16 + inner.reduce((most, one) => Math.max(most, one.randomBytes), 0),
     );
     inner.forEach((one, j) => {
-      if (one.inputs !== members[j + 1].length)
-        throw new ChannelError(`block ${j + 1} must have as many inputs as its channel: ${one.inputs}, not ${members[j + 1].length}`);
-      if (one.inputs === 1 && !cover) throw new ChannelError(`block ${j + 1} has one value, and no other value has its outputs: leave the value open`);
+      if (one.inputCount !== members[j + 1].length)
+        throw new ChannelError(`block ${j + 1} must have as many inputs as its channel: ${one.inputCount}, not ${members[j + 1].length}`);
+      if (one.inputCount === 1 && !cover) throw new ChannelError(`block ${j + 1} has one value, and no other value has its outputs: leave the value open`);
     });
     if (cover && inner[0] instanceof GradedProjective) throw new ChannelError("open inputs give outputs of block 1, so its channel must not be graded: choose another");
     if (cover && members.length !== 2) throw new ChannelError(`open inputs give outputs of block 1, so the channel must have exactly 1 block, not ${members.length - 1}`);
-    this.hidden = cover * BigInt(inner[0].outputs);
+    this.hidden = cover * BigInt(inner[0].outputCount);
     if (this.hidden >= ONE) throw new ChannelError(`the probability that an open input gives an output of block 1 must be at least 0 and below 1, not ${this.hidden} / 2^128`);
-    if (this.outputs > 2 ** 24) throw new ChannelError(`a channel of blocks must have at most 2^24 outputs, not ${this.outputs}`);
+    if (this.outputCount > 2 ** 24) throw new ChannelError(`a channel of blocks must have at most 2^24 outputs, not ${this.outputCount}`);
     this.cover = cover;
     this.runs = runs;
     this.members = members;
     this.blockOf = blockOf;
     this.inner = inner;
-    this.placeOf = Array(this.inputs);
+    this.placeOf = Array(this.inputCount);
     for (const block of members) block.forEach((x, place) => (this.placeOf[x] = place));
     let at = 0;
     /** The first output of each block, by its number; block 0 has the outputs of the open inputs. */
-    this.offsets = [blocks, ...inner.map(({ outputs }) => (at += outputs) - outputs)];
+    this.offsets = [blocks, ...inner.map(({ outputCount }) => (at += outputCount) - outputCount)];
     this.priorSteps = 64;
   }
 
@@ -120,7 +120,7 @@ export class Blocks extends Channel {
       return y < this.offsets[0] ? this.cover : 0n;
     }
     const [inner, output] = [this.inner[block - 1], y - this.offsets[block]];
-    return output >= 0 && output < inner.outputs ? lifted(inner, place, output) : 0n;
+    return output >= 0 && output < inner.outputCount ? lifted(inner, place, output) : 0n;
   }
 
   /** @param {number} x @param {Uint8Array} rand */

@@ -32,13 +32,13 @@ export class Channel {
   priorSteps = 0;
 
   /**
-   * @param {any[]} wire the wire form @param {number} inputs @param {number} outputs @param {number} scale
+   * @param {any[]} wire the wire form @param {number} inputCount @param {number} outputCount @param {number} scale
    * @param {number} randomBytes
    */
-  constructor(wire, inputs, outputs, scale, randomBytes) {
+  constructor(wire, inputCount, outputCount, scale, randomBytes) {
     this.wire = wire;
-    this.inputs = inputs;
-    this.outputs = outputs;
+    this.inputCount = inputCount;
+    this.outputCount = outputCount;
     this.scale = scale;
     this.randomBytes = randomBytes;
   }
@@ -50,15 +50,15 @@ export class Channel {
 
   /** Bits of one output on the wire. @returns {number} */
   get outputBits() {
-    return this.unary ? this.inputs : 32 - Math.clz32(this.outputs - 1);
+    return this.unary ? this.inputCount : 32 - Math.clz32(this.outputCount - 1);
   }
 
   /** True if the channel has this output. @param {number | bigint} y @returns {boolean} */
   emits(y) {
     if (y < 0) return false;
-    if (!this.unary) return y < this.outputs;
+    if (!this.unary) return y < this.outputCount;
     const bits = BigInt(y).toString(2);
-    return bits.length <= this.inputs && (this.ones === null || bits.replaceAll("0", "").length === this.ones);
+    return bits.length <= this.inputCount && (this.ones === null || bits.replaceAll("0", "").length === this.ones);
   }
 
   /**
@@ -67,8 +67,8 @@ export class Channel {
    * @returns {number | bigint}
    */
   draw(x, rand) {
-    if (!(x >= 0 && x < this.inputs && Number.isInteger(x)))
-      throw new RangeError(`the input is not in 0 .. ${this.inputs - 1}`);
+    if (!(x >= 0 && x < this.inputCount && Number.isInteger(x)))
+      throw new RangeError(`the input is not in 0 .. ${this.inputCount - 1}`);
     if (rand.length !== this.randomBytes) throw new RangeError(`a draw must get ${this.randomBytes} random bytes, not ${rand.length}`);
     return this.sample(x, rand);
   }
@@ -89,9 +89,9 @@ export class Channel {
    * @param {number} x @returns {[bigint, bigint, bigint]}
    */
   fits(x) {
-    const row = Array.from({ length: this.outputs }, (_, y) => this.weight(x, y));
+    const row = Array.from({ length: this.outputCount }, (_, y) => this.weight(x, y));
     const most = largest(row);
-    const often = Array.from({ length: this.inputs }, (_, input) =>
+    const often = Array.from({ length: this.inputCount }, (_, input) =>
       row.reduce((one, weight, y) => (weight < most ? one : one + this.weight(input, y)), 0n),
     );
     const [truth] = often.splice(x, 1);
@@ -136,12 +136,12 @@ export class Channel {
    * @returns {Iterable<Column>}
    */
   outputsUnder(prior) {
-    return cells(this, prior, Array(this.outputs).keys());
+    return cells(this, prior, Array(this.outputCount).keys());
   }
 
   /** Number of audit steps of `worstLift` with a radius (SPEC 6.11). @returns {number} */
   get ballSteps() {
-    return 2 * this.outputs * (this.inputs + 8);
+    return 2 * this.outputCount * (this.inputCount + 8);
   }
 }
 
@@ -231,7 +231,8 @@ export function cumulative(numbers) {
 
 /**
  * The index of the first end above a number; the number of ends if none is.
- * @param {bigint[]} ends in increasing order @param {bigint} number
+ * @template {number | bigint} T
+ * @param {T[]} ends in increasing order @param {T} number
  */
 export function firstAbove(ends, number) {
   let [low, high] = [0, ends.length];
@@ -292,12 +293,12 @@ export function insideOf(outside, having, lacking, even) {
 /** A channel whose inputs each prefer a set of outputs; two weights over 2^128. */
 export class SupportChannel extends Channel {
   /**
-   * @param {any[]} wire @param {number} inputs @param {number} outputs
+   * @param {any[]} wire @param {number} inputCount @param {number} outputCount
    * @param {bigint} having number of outputs that an input prefers
    * @param {bigint} lacking number of outputs that it does not prefer @param {boolean} even whether the remainder is 0
    */
-  constructor(wire, inputs, outputs, having, lacking, even) {
-    super(wire, inputs, outputs, 128, 16);
+  constructor(wire, inputCount, outputCount, having, lacking, even) {
+    super(wire, inputCount, outputCount, 128, 16);
     this.outside = weightFrom(wire.at(-1), "the outside weight");
     this.having = having;
     const { inside, remainder } = insideOf(this.outside, having, lacking, even);

@@ -52,7 +52,7 @@ export class ProjectiveGeometry {
     }
     const [support, points] = firsts.slice(-2);
     if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need a geometry of ${k} to 2^24 points, not ${points}`);
-    this.inputs = k;
+    this.inputCount = k;
     this.q = q;
     this.t = t;
     this.powers = powers;
@@ -69,7 +69,7 @@ export class ProjectiveGeometry {
 
   /** Pairs of f and the number of inputs with f coordinates after their leading 1. @returns {[number, number][]} */
   used() {
-    const used = this.powers.slice(0, this.t).map((power, f) => [f, Math.min(power, this.inputs - this.firsts[f])]);
+    const used = this.powers.slice(0, this.t).map((power, f) => [f, Math.min(power, this.inputCount - this.firsts[f])]);
     return /** @type {[number, number][]} */ (used.filter(([, count]) => count > 0));
   }
 

@@ -35,7 +35,7 @@ export class Hadamard extends Channel {
     const log = 32 - Math.clz32(k);
     super(wire, k, 2 ** log, 63 + log, 8 + Math.ceil(log / 8));
     this.truth = big(parts[2], "the truth weight", ChannelError, 2n ** 63n + 1n, WHOLE - 1n);
-    this.priorSteps = k * this.outputs;
+    this.priorSteps = k * this.outputCount;
   }
 
   /** @param {number} x @param {number} y */
@@ -46,7 +46,7 @@ export class Hadamard extends Channel {
   /** @param {number} x @param {Uint8Array} rand */
   sample(x, rand) {
     const row = x + 1;
-    const y = Number(toBig(rand.subarray(8)) & BigInt(this.outputs - 1));
+    const y = Number(toBig(rand.subarray(8)) & BigInt(this.outputCount - 1));
     return agree(row, y) === toBig(rand.subarray(0, 8)) < this.truth ? y : y ^ (row & -row);
   }
 
@@ -63,7 +63,7 @@ export class Hadamard extends Channel {
   /** The mass of the inputs whose row agrees with each output. @param {number[]} prior @returns {number[]} */
   masses(prior) {
     const total = sum(prior);
-    const rows = [0, ...prior, ...Array(this.outputs - prior.length - 1).fill(0)];
+    const rows = [0, ...prior, ...Array(this.outputCount - prior.length - 1).fill(0)];
     // Halves of numbers up to 2^53 are exact.
     return walsh(rows).map((signed) => total / 2 + signed / 2);
   }
@@ -74,6 +74,6 @@ export class Hadamard extends Channel {
   }
 
   get ballSteps() {
-    return 32 * this.outputs;
+    return 32 * this.outputCount;
   }
 }

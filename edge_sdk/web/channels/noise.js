@@ -106,7 +106,7 @@ export class Noise extends Channel {
 
   /** @param {number[]} first @param {number[]} second */
   pairSteps(first, second) {
-    return 64 + Math.floor((this.outputs * (64 + this.inputs + first.length + second.length)) / 8);
+    return 64 + Math.floor((this.outputCount * (64 + this.inputCount + first.length + second.length)) / 8);
   }
 
   /** The tables with ranks in place of weights, because numbers are compared many times faster than bigints. */
@@ -122,7 +122,7 @@ export class Noise extends Channel {
     const { weights, of } = (this.known ??= this.ranks());
     const [some, others] = [first, second].map((inputs) => Int32Array.from(inputs, (x) => this.back(x)));
     const worst = new Worst();
-    for (let y = 0; y < this.outputs; y++) {
+    for (let y = 0; y < this.outputCount; y++) {
       const { table, at } = this.ending(y);
       const ranks = /** @type {Int32Array} */ (of.get(table));
       let [most, least] = [0, weights.length - 1];

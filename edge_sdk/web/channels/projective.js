@@ -40,7 +40,7 @@ export class ProjectiveResponse extends SupportChannel {
   }
 
   get ballSteps() {
-    return this.priorSteps + 24 * this.outputs;
+    return this.priorSteps + 24 * this.outputCount;
   }
 }
 
@@ -64,7 +64,7 @@ export class GradedProjective extends Channel {
     this.classOf = classOf;
     this.outside = outside;
     this.inside = outside.map((one) => insideOf(one, BigInt(support), BigInt(points - support), true).inside);
-    this.priorSteps = (classes + 1) * (this.inputs + geometry.massSteps) + 2 * classes * points;
+    this.priorSteps = (classes + 1) * (this.inputCount + geometry.massSteps) + 2 * classes * points;
   }
 
   /** @param {number} x @param {number} y */
@@ -104,7 +104,7 @@ export class GradedProjective extends Channel {
   }
 
   get ballSteps() {
-    return this.priorSteps + 24 * this.outside.length * this.outputs;
+    return this.priorSteps + 24 * this.outside.length * this.outputCount;
   }
 
   /** @param {number[]} prior @returns {Generator<import("./channel.js").Column>} */
@@ -112,7 +112,7 @@ export class GradedProjective extends Channel {
     const priors = this.outside.map((_, c) => prior.map((mass, x) => (this.classOf[x] === c ? mass : 0)));
     const wholes = priors.map(sum);
     const masses = priors.map((prior) => this.geometry.masses(prior));
-    for (let y = 0; y < this.outputs; y++) {
+    for (let y = 0; y < this.outputCount; y++) {
       /** @type {import("./channel.js").Column} */
       const parts = [];
       masses.forEach((of, c) => {

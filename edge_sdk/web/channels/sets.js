@@ -29,14 +29,14 @@ export class SubsetSelection extends SupportChannel {
 
   /** The word with the bits of these inputs. @param {number[]} members @returns {bigint} */
   word(members) {
-    return members.reduce((word, x) => word | (1n << BigInt(this.inputs - 1 - x)), 0n);
+    return members.reduce((word, x) => word | (1n << BigInt(this.inputCount - 1 - x)), 0n);
   }
 
   /** @param {number} x @param {bigint} y */
   weight(x, y) {
     if (!this.emits(y)) return 0n;
     if (BigInt(y) & this.word([x])) return this.inside;
-    const others = [...Array(this.inputs).keys()].filter((other) => other !== x);
+    const others = [...Array(this.inputCount).keys()].filter((other) => other !== x);
     return this.outside + (BigInt(y) === this.word(others.slice(0, this.ones ?? 0)) ? this.remainder : 0n);
   }
 
@@ -46,7 +46,7 @@ export class SubsetSelection extends SupportChannel {
     if (!own) place = place / this.outside < this.lacking ? place / this.outside : this.lacking - 1n;
     let ones = (this.ones ?? 0) - Number(own);
     let word = 0n;
-    for (let e = this.inputs - 2; e >= 0; e--) {
+    for (let e = this.inputCount - 2; e >= 0; e--) {
       const below = choose(e, ones);
       word <<= 1n;
       if (place >= below) {
@@ -55,14 +55,14 @@ export class SubsetSelection extends SupportChannel {
         word |= 1n;
       }
     }
-    const after = BigInt(this.inputs - 1 - x);
+    const after = BigInt(this.inputCount - 1 - x);
     return ((((word >> after) << 1n) | BigInt(own)) << after) | (word & ((1n << after) - 1n));
   }
 
   /** @param {number} x @returns {[bigint, bigint, bigint]} */
   fits(x) {
     const d = this.ones ?? 0;
-    const shared = choose(this.inputs - 2, d - 2);
+    const shared = choose(this.inputCount - 2, d - 2);
     // Another input has its remainder at the set of the first d inputs without it. If x is among the first d, this set
     // contains x whatever the other input is. Otherwise some of these sets lacks x, or there is no remainder.
     const wrong = shared * this.inside + (this.having - shared) * this.outside + (x < d ? this.remainder : 0n);
@@ -108,7 +108,7 @@ export class Triples extends SupportChannel {
     super(wire, k, n * cs, BigInt(cs), BigInt((n - 1) * cs), false);
     this.ring = n;
     this.largestDistance = t;
-    this.priorSteps = this.outputs + 64 * k;
+    this.priorSteps = this.outputCount + 64 * k;
   }
 
   /** The points of a triple. @param {number} y @returns {number[]} */
@@ -162,7 +162,7 @@ export class Triples extends SupportChannel {
   extremeOutputs(prior) {
     const total = sum(prior);
     let [rarest, mostFrequent, least, most] = [0, 0, total, 0];
-    for (let y = 2; y < this.outputs; y++) {
+    for (let y = 2; y < this.outputCount; y++) {
       const mass = this.members(y).reduce((before, x) => before + (prior[x] ?? 0), 0);
       if (mass > 0 && mass < least) [least, rarest] = [mass, y];
       if (mass < total && mass > most) [most, mostFrequent] = [mass, y];

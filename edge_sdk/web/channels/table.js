@@ -21,7 +21,7 @@ export class Table extends Channel {
       const total = cumulative(row).at(-1);
       if (total !== 2n ** 62n) throw new ChannelError(`the weights of row ${x} must sum to 2^62, not to ${total}`);
     });
-    this.priorSteps = this.inputs * outputs;
+    this.priorSteps = this.inputCount * outputs;
   }
 
   /** @param {number} x @param {number} y */
@@ -36,13 +36,13 @@ export class Table extends Channel {
 
   /** @param {number[]} first @param {number[]} second */
   pairSteps(first, second) {
-    return 64 + this.outputs * (first.length + second.length);
+    return 64 + this.outputCount * (first.length + second.length);
   }
 
   /** @param {number[]} first @param {number[]} second */
   loss(first, second) {
     const worst = new Worst();
-    for (let y = 0; y < this.outputs; y++) {
+    for (let y = 0; y < this.outputCount; y++) {
       let [most, least] = [0n, 2n ** 62n];
       for (const x of first) if (this.rows[x][y] > most) most = this.rows[x][y];
       for (const x of second) if (this.rows[x][y] < least) least = this.rows[x][y];

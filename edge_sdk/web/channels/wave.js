@@ -14,7 +14,7 @@ export class Wave extends SupportChannel {
     const b = integer(parts[2], "the half width of a window", ChannelError, 1, k - 1);
     super(wire, k, k + 2 * b, BigInt(2 * b + 1), BigInt(k - 1), true);
     this.span = 2 * b + 1;
-    this.priorSteps = 4 * this.outputs;
+    this.priorSteps = 4 * this.outputCount;
   }
 
   /** @param {number} x @param {number} y */
@@ -33,7 +33,7 @@ export class Wave extends SupportChannel {
   /** The mass of the inputs whose window contains each output. @param {number[]} prior @returns {number[]} */
   masses(prior) {
     let mass = 0;
-    return Array.from({ length: this.outputs }, (_, y) => (mass += (prior[y] ?? 0) - (prior[y - this.span] ?? 0)));
+    return Array.from({ length: this.outputCount }, (_, y) => (mass += (prior[y] ?? 0) - (prior[y - this.span] ?? 0)));
   }
 
   /** @param {number[]} prior */
@@ -42,6 +42,6 @@ export class Wave extends SupportChannel {
   }
 
   get ballSteps() {
-    return 16 * this.outputs;
+    return 16 * this.outputCount;
   }
 }

@@ -287,7 +287,7 @@ export class Windows extends Channel {
   }
 
   get ballSteps() {
-    return this.outputs * (96 + 32 * (this.heavies.length + this.singles.length));
+    return this.outputCount * (96 + 32 * (this.heavies.length + this.singles.length));
   }
 
   /**

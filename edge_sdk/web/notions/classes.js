@@ -29,7 +29,7 @@ const largestLevel = (notions) => largest(notions.map(({ level }) => level));
 export class Classes extends Notion {
   /** @param {any[]} wire @param {Notion[]} notions of the classes, in their order */
   constructor(wire, notions) {
-    const sizes = new Set(notions.map(({ inputs }) => inputs).filter((inputs) => inputs !== null));
+    const sizes = new Set(notions.map(({ inputCount }) => inputCount).filter((count) => count !== null));
     if (sizes.size > 1) throw new NotionError("the notions of the classes have different numbers of values");
     const [size] = sizes;
     super(wire, largestLevel(notions), size === undefined ? null : size * notions.length);
@@ -41,7 +41,7 @@ export class Classes extends Notion {
   /** The channel and the notion of each class. @param {Channel} channel @returns {[Channel, Notion][]} */
   pairs(channel) {
     const count = this.notions.length;
-    const size = Math.floor(channel.inputs / count);
+    const size = Math.floor(channel.inputCount / count);
     if (
       !(channel instanceof Blocks) ||
       channel.runs.length !== count ||

@@ -74,16 +74,16 @@ export class Geo extends Notion {
 
   /** @param {Channel} channel */
   auditSteps(channel) {
-    const all = channel.selected(upTo(channel.inputs));
-    const steps = 2 * channel.inputs + channel.pairSteps(all, all);
+    const all = channel.selected(upTo(channel.inputCount));
+    const steps = 2 * channel.inputCount + channel.pairSteps(all, all);
     if (this.onLattice(channel)) return steps + channel.shiftSteps;
-    const [pairs, weights] = [channel.inputs ** 2, channel.inputs * channel.outputs];
-    return steps + (pairs * channel.outputs <= 2 ** 21 ? pairs * (channel.outputs + 16) + 32 * weights : 0);
+    const [pairs, weights] = [channel.inputCount ** 2, channel.inputCount * channel.outputCount];
+    return steps + (pairs * channel.outputCount <= 2 ** 21 ? pairs * (channel.outputCount + 16) + 32 * weights : 0);
   }
 
   /** @param {Channel} channel */
   audit(channel) {
-    const all = channel.selected(upTo(channel.inputs));
+    const all = channel.selected(upTo(channel.inputCount));
     const worst = channel.loss(all, all);
     if (!worst.d) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
     let audited = 0n;
@@ -111,18 +111,18 @@ export class Geo extends Notion {
         yield [loss, down[Math.abs(rows)] ** 2n + across[Math.abs(columns)] ** 2n];
       return;
     }
-    if (channel.inputs ** 2 * channel.outputs > 2 ** 21) {
+    if (channel.inputCount ** 2 * channel.outputCount > 2 ** 21) {
       yield [worst, this.smallestGap ** 2n];
       return;
     }
-    const rows = upTo(channel.inputs).map((x) => upTo(channel.outputs).map((y) => channel.weight(x, y)));
+    const rows = upTo(channel.inputCount).map((x) => upTo(channel.outputCount).map((y) => channel.weight(x, y)));
     const rough = rows.map((row) => Float64Array.from(row, Number));
     for (let x = 0; x < rows.length; x++)
       for (let other = 0; other < rows.length; other++) {
         if (x === other) continue;
         // Compare as floats first, and skip ratios that cannot be the worst; compare the others exactly, as bigints.
         let [n, d, best] = [0n, 1n, 0];
-        for (let y = 0; y < channel.outputs; y++) {
+        for (let y = 0; y < channel.outputCount; y++) {
           const ratio = rough[x][y] / rough[other][y];
           if (!(ratio >= best) || rows[x][y] * d <= n * rows[other][y]) continue;
           [n, d] = [rows[x][y], rows[other][y]];

@@ -145,7 +145,7 @@ export function declaredFrom(wire) {
 function squaredPosterior(prior, channel) {
   const unit = BigInt(sum(prior)) << BigInt(channel.scale);
   let total = 0n;
-  for (let y = 0; y < channel.outputs; y++) {
+  for (let y = 0; y < channel.outputCount; y++) {
     const joint = prior.map((weight, x) => BigInt(weight) * channel.weight(x, y));
     const marginal = joint.reduce((one, other) => one + other);
     const squares = joint.reduce((before, cell) => before + cell * cell, 0n);
@@ -201,13 +201,13 @@ export class DeclaredPrior extends Notion {
 
   /** @param {Channel} channel */
   auditSteps(channel) {
-    return 32 * channel.inputs;
+    return 32 * channel.inputCount;
   }
 
   /** @param {Channel} channel */
   audit(channel) {
     if (this.isRule(channel)) return provedLevel(channel.lossAgainstPrior(this.uniform), this.level);
-    if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
+    if (channel.unary || channel.outputCount < this.size || channel.outputCount > 4 * this.size)
       throw new Uncertified("the channel for declared priors must be the rule's response for the uniform prior, or an LDP channel of k to 4k outputs that are not bit vectors");
     return ldp(["ldp", this.level]).audit(channel);
   }
@@ -285,7 +285,7 @@ export class TranscriptPrior extends Notion {
 
   /** @param {Channel} channel */
   auditSteps(channel) {
-    return 32 * channel.inputs;
+    return 32 * channel.inputCount;
   }
 
   /** @param {Channel} channel */
@@ -308,14 +308,14 @@ export class MutualInformation extends Notion {
 
   /** @param {Channel} channel */
   auditSteps(channel) {
-    return 128 * channel.inputs * channel.outputs;
+    return 128 * channel.inputCount * channel.outputCount;
   }
 
   /** @param {Channel} channel */
   audit(channel) {
     const whole = BigInt(sum(this.prior));
     let total = 0n;
-    for (const y of upTo(channel.outputs)) {
+    for (const y of upTo(channel.outputCount)) {
       /** The mass of the inputs of each weight, which have the same logarithm. @type {Map<bigint, bigint>} */
       const alike = new Map();
       this.prior.forEach((p, x) => {

@@ -34,12 +34,12 @@ export class Notion {
 
   /**
    * @param {any[]} wire @param {bigint} level
-   * @param {number | null} inputs number of inputs; null if the notion fits any number
+   * @param {number | null} inputCount number of inputs; null if the notion fits any number
    */
-  constructor(wire, level, inputs) {
+  constructor(wire, level, inputCount) {
     this.wire = wire;
     this.level = level;
-    this.inputs = inputs;
+    this.inputCount = inputCount;
   }
 
   /** @returns {string} */
@@ -107,14 +107,14 @@ export class Notion {
 
 /** The largest ratio of the probabilities of one output under two inputs. @param {Channel} channel @returns {Worst} */
 export function worstPair(channel) {
-  const all = channel.selected(upTo(channel.inputs));
+  const all = channel.selected(upTo(channel.inputCount));
   return channel.loss(all, all);
 }
 
 /** Steps of `worstPair`. @param {Channel} channel @returns {number} */
 export function ldpSteps(channel) {
-  const all = channel.selected(upTo(channel.inputs));
-  return 2 * channel.inputs + channel.pairSteps(all, all);
+  const all = channel.selected(upTo(channel.inputCount));
+  return 2 * channel.inputCount + channel.pairSteps(all, all);
 }
 
 /** The LDP level of a channel. @param {Channel} channel @returns {bigint | null} */
@@ -150,6 +150,6 @@ export function certify(channel, notion) {
 
 /** Refuse a notion with another number of inputs than the channel. @param {Notion} notion @param {Channel} channel */
 export function requireInputs(notion, channel) {
-  if (notion.inputs !== null && notion.inputs !== channel.inputs)
-    throw new NotionError(`the notion has ${notion.inputs} values, but the channel has ${channel.inputs} inputs`);
+  if (notion.inputCount !== null && notion.inputCount !== channel.inputCount)
+    throw new NotionError(`the notion has ${notion.inputCount} values, but the channel has ${channel.inputCount} inputs`);
 }

@@ -25,13 +25,13 @@ class Pairwise extends Notion {
 
   /** The inputs of each class that decide its worst ratios. @param {Channel} channel */
   selected(channel) {
-    return (this.classes ?? [upTo(channel.inputs)]).map((members) => channel.selected(members));
+    return (this.classes ?? [upTo(channel.inputCount)]).map((members) => channel.selected(members));
   }
 
   /** @param {Channel} channel */
   auditSteps(channel) {
     const selected = this.selected(channel);
-    const listed = (this.classes ?? [{ length: channel.inputs }]).reduce((total, { length }) => total + length, 0);
+    const listed = (this.classes ?? [{ length: channel.inputCount }]).reduce((total, { length }) => total + length, 0);
     return this.bounds.reduce((steps, [c, d]) => steps + channel.pairSteps(selected[c], selected[d]), 2 * listed);
   }
 
@@ -193,7 +193,7 @@ function gradedOf(wire, level, budgets, classes, open) {
   if (level !== null && level !== found) throw new NotionError(`the declared level must be the largest bound of a pair, ${found} nanonats, not ${level}`);
   const notion = new Pairwise(wire, found, classes, bounds);
   notion.carriesViews = !open.size;
-  notion.coarseningSteps = 4 * (notion.inputs ?? 0);
+  notion.coarseningSteps = 4 * (notion.inputCount ?? 0);
   notion.coarsened = (inputOf, size) => {
     const least = Array(size).fill(MAX_LEVEL);
     classes.forEach((members, c) => {

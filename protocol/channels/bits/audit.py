@@ -58,7 +58,7 @@ class BitsStructure(Structure):
         return 2 * BIT_SCALE
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        k = self.channel.inputs
+        k = self.channel.input_count
         if len(self.channel.own_weights) > 1 or len(set(prior)) > 1:
             yield from super().columns(prior)
             return
@@ -79,7 +79,7 @@ class BitsStructure(Structure):
 
     @property
     def worst_column_steps(self) -> int:
-        return 4 * self.channel.inputs + 24 * len(self.channel.own_weights) ** 2
+        return 4 * self.channel.input_count + 24 * len(self.channel.own_weights) ** 2
 
     def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         # Only these outputs can be the worst, as in Bits.loss_against_prior: a single bit is set, or a single bit is
@@ -108,14 +108,14 @@ class BitsStructure(Structure):
             yield _relative(only, [(ratio, prior[x]), *zip(missing, others, strict=True)])
             if all(ratio is not None for ratio in having):
                 rest = [(ratio, mass) for ratio, mass in zip(having, others, strict=True) if ratio is not None]
-                yield _relative(self.channel.outputs - 1 - only, [(missing[number], prior[x]), *rest])
+                yield _relative(self.channel.output_count - 1 - only, [(missing[number], prior[x]), *rest])
 
     def fits(self, x: int) -> tuple[int, int, int]:
         return *self._chances(x), S
 
     def fitting(self, y: int) -> Sequence[int]:
         # A test of each bit of the integer would copy it once for each input.
-        return [x for x, bit in enumerate(f"{y:0{self.channel.inputs}b}") if bit == "1"]
+        return [x for x, bit in enumerate(f"{y:0{self.channel.input_count}b}") if bit == "1"]
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         self._require_few_classes()

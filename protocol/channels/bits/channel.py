@@ -52,17 +52,17 @@ class Bits(Channel):
     own_weights: tuple[int, ...]
     other_weights: tuple[int, ...]
     runs: Runs
-    inputs: int = field(init=False, repr=False, compare=False)
-    outputs: int = field(init=False, repr=False, compare=False)
+    input_count: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     class_of: Sequence[int] = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "bits"
     unary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_runs(self.runs, 0, ChannelError)
-        inputs = sum(length for _, length in self.runs)
-        if not 2 <= inputs <= MAX_BITS:
-            raise ChannelError(f"a bits channel must have 2 to {MAX_BITS} inputs, not {inputs}")
+        input_count = sum(length for _, length in self.runs)
+        if not 2 <= input_count <= MAX_BITS:
+            raise ChannelError(f"a bits channel must have 2 to {MAX_BITS} inputs, not {input_count}")
         classes = 1 + max(number for number, _ in self.runs)
         if len(self.own_weights) != classes or len(self.other_weights) != classes:
             raise ChannelError(
@@ -76,7 +76,11 @@ class Bits(Channel):
                 )
         if len(set(zip(self.own_weights, self.other_weights, strict=True))) != classes:
             raise ChannelError("two classes have equal probabilities: write them as one class")
-        for name, value in {"inputs": inputs, "outputs": 1 << inputs, "class_of": blocks_of(self.runs)}.items():
+        for name, value in {
+            "input_count": input_count,
+            "output_count": 1 << input_count,
+            "class_of": blocks_of(self.runs),
+        }.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
     @classmethod
@@ -88,20 +92,20 @@ class Bits(Channel):
 
     @property
     def scale(self) -> int:
-        return BIT_SCALE * self.inputs
+        return BIT_SCALE * self.input_count
 
     @property
     def rand_bytes(self) -> int:
-        return 4 * self.inputs
+        return 4 * self.input_count
 
     @property
     def output_bits(self) -> int:
-        return self.inputs
+        return self.input_count
 
     def weight(self, x: int, y: int) -> int:
-        if not 0 <= y < self.outputs:
+        if not 0 <= y < self.output_count:
             return 0
-        ones, set_bits = [0] * len(self.own_weights), f"{y:0{self.inputs}b}"
+        ones, set_bits = [0] * len(self.own_weights), f"{y:0{self.input_count}b}"
         zeros = list(ones)
         for place, number in enumerate(self.class_of):
             if place != x:
@@ -121,10 +125,10 @@ class Bits(Channel):
 
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
-        draws = struct.unpack(f">{self.inputs}I", rand)
+        draws = struct.unpack(f">{self.input_count}I", rand)
         # For constant time, every bit is drawn as for another input first; then the bit of the true input is replaced.
         hidden = "".join("01"[u < b] for u, b in zip(draws, self._thresholds, strict=True))
-        place = self.inputs - 1 - x
+        place = self.input_count - 1 - x
         word = int(hidden, 2)
         bit = int(draws[x] < self.own_weights[self.class_of[x]])
         return word ^ (((word >> place & 1) ^ bit) << place)
@@ -145,7 +149,7 @@ class Bits(Channel):
     @property
     def prior_steps(self) -> int:
         # Exact sums grow by 32 bits with each class, so their cost is quadratic in the number of classes.
-        return 4 * self.inputs + 6 * len(self.own_weights) ** 2
+        return 4 * self.input_count + 6 * len(self.own_weights) ** 2
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         by_one, by_zero = self._ranks
@@ -168,7 +172,7 @@ class Bits(Channel):
 
     def single_bit(self, x: int) -> int:
         """Return the output in which only bit ``x`` is set."""
-        return 1 << (self.inputs - 1 - x)
+        return 1 << (self.input_count - 1 - x)
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         # Q(y|x) / P(y) = r_x / sum over x' of P_x' r_x', where r is a / b for a set bit and (1 - a) / (1 - b) for an
@@ -208,7 +212,7 @@ class Bits(Channel):
                 Loss(
                     rest * down.denominator,
                     total * set_over * gap.denominator * down.numerator,
-                    x, None, self.outputs - 1 - self.single_bit(x),
+                    x, None, self.output_count - 1 - self.single_bit(x),
                 ),
             ):  # fmt: skip
                 if candidate.worse_than(worst):

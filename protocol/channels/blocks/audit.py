@@ -45,18 +45,18 @@ class BlocksStructure(Structure):
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         block, place = self.channel.block_of[x], self.channel.place_of[x]
         if block == OPEN:
-            return [(self._own_weight, 1), (self.channel.cover, self.channel.channels[0].outputs)]
+            return [(self._own_weight, 1), (self.channel.cover, self.channel.channels[0].output_count)]
         return [(weight << self._shift(block), count) for weight, count in self.inner[block - 1].row(place)]
 
     def fits(self, x: int) -> tuple[int, int, int]:
         block, place = self.channel.block_of[x], self.channel.place_of[x]
         row = list(self.row(x))
         largest = max(weight for weight, count in row if count)
-        outputs = sum(count for weight, count in row if weight == largest)
+        output_count = sum(count for weight, count in row if weight == largest)
         # Blocks share no output. An open input gives its own output, and each output of block 1 with the cover weight.
         wrong = []
         if block == OPEN:
-            hides = self.channel.channels[0].outputs if largest == self.channel.cover else 0
+            hides = self.channel.channels[0].output_count if largest == self.channel.cover else 0
             wrong = [self.channel.cover * hides if len(self.inner) == 1 else 0]
         else:
             if len(self.channel.inputs_by_block[block]) > 1:
@@ -64,8 +64,8 @@ class BlocksStructure(Structure):
             if len(self.inner) > 1:
                 wrong.append(0)
             if self.channel.inputs_by_block[OPEN]:
-                wrong.append(self.channel.cover * outputs if block == 1 else 0)
-        return largest * outputs, min(wrong), ONE
+                wrong.append(self.channel.cover * output_count if block == 1 else 0)
+        return largest * output_count, min(wrong), ONE
 
     def profile(self, x: int, other: int) -> PairProfile:
         block, other_block = self.channel.block_of[x], self.channel.block_of[other]
@@ -111,15 +111,17 @@ class BlocksStructure(Structure):
 
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         nothing = [term(0, marginal) for marginal in marginals]
-        totals = [sum(nothing)] * self.channel.inputs
+        totals = [sum(nothing)] * self.channel.input_count
         for block, inner in enumerate(self.inner, 1):
             start, shift = self.channel.offsets[block], self._shift(block)
-            stop = start + inner.channel.outputs
+            stop = start + inner.channel.output_count
             without = sum(nothing[start:stop])
             sums = inner.row_sums(marginals[start:stop], partial(_shifted_term, term, shift))
             for x, inside in zip(self.channel.inputs_by_block[block], sums, strict=True):
                 totals[x] += inside - without
-        hiding = sum(term(self.channel.cover, marginals[y]) - nothing[y] for y in range(self.inner[0].channel.outputs))
+        hiding = sum(
+            term(self.channel.cover, marginals[y]) - nothing[y] for y in range(self.inner[0].channel.output_count)
+        )
         for place, x in enumerate(self.channel.inputs_by_block[OPEN]):
             y = self.channel.offsets[OPEN] + place
             totals[x] += hiding + term(self._own_weight, marginals[y]) - nothing[y]
@@ -150,12 +152,12 @@ class BlocksStructure(Structure):
         is_open = next((x for x in inputs if self.channel.block_of[x] == OPEN), None)
         if is_open is not None:
             return 1, 1, is_open  # only one input gives the output of an open input
-        outputs = self.inner[0].channel.outputs
-        self.require_steps(len(inputs) * outputs, "listing the outputs of a block")
+        output_count = self.inner[0].channel.output_count
+        self.require_steps(len(inputs) * output_count, "listing the outputs of a block")
         marginals = self.marginals(prior)
         best = (0, 1, inputs[0])
         for x in inputs:
-            for y, marginal in enumerate(marginals[:outputs]):
+            for y, marginal in enumerate(marginals[:output_count]):
                 joint = prior[x] * self.channel.weight(x, y)
                 if joint * best[1] > best[0] * marginal:
                     best = (joint, marginal, x)

@@ -48,8 +48,8 @@ OPEN = 0
 class Constant(Channel):
     """The channel of a block with one input: it always gives its one output. It occurs only inside ``Blocks``."""
 
-    inputs: int = field(init=False, repr=False, default=1)
-    outputs: int = field(init=False, repr=False, default=1)
+    input_count: int = field(init=False, repr=False, default=1)
+    output_count: int = field(init=False, repr=False, default=1)
     family: ClassVar[str] = "constant"
 
     @property
@@ -110,8 +110,8 @@ class Blocks(Channel):
     cover: int
     runs: Runs
     channels: tuple[Channel, ...]
-    inputs: int = field(init=False, repr=False, compare=False)
-    outputs: int = field(init=False, repr=False, compare=False)
+    input_count: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     offsets: tuple[int, ...] = field(init=False, repr=False, compare=False)
     inputs_by_block: tuple[Sequence[int], ...] = field(init=False, repr=False, compare=False)
     block_of: Sequence[int] = field(init=False, repr=False, compare=False)
@@ -123,9 +123,9 @@ class Blocks(Channel):
         require_runs(self.runs, OPEN + 1, ChannelError)
         if all(block == OPEN for block, _ in self.runs):
             raise ChannelError("a channel of blocks must have at least one block, and all inputs of this one are open")
-        inputs = sum(length for _, length in self.runs)
-        if not 2 <= inputs <= MAX_VALUES:
-            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {inputs}")
+        input_count = sum(length for _, length in self.runs)
+        if not 2 <= input_count <= MAX_VALUES:
+            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {input_count}")
         members = [array("L") for _ in range(1 + max(block for block, _ in self.runs))]
         block_of, place_of = array("L"), array("L")
         for block, length in self.runs:
@@ -141,11 +141,12 @@ class Blocks(Channel):
         for block, inner in enumerate(self.channels, 1):
             if not isinstance(inner, tuple(INNER.values())):
                 raise ChannelError(f"a block's inner channel must be one of {', '.join(INNER)}, not {inner.family}")
-            if inner.inputs != len(members[block]):
+            if inner.input_count != len(members[block]):
                 raise ChannelError(
-                    f"block {block} must have as many inputs as its channel: {inner.inputs}, not {len(members[block])}"
+                    f"block {block} must have as many inputs as its channel: {inner.input_count}, "
+                    f"not {len(members[block])}"
                 )
-            if inner.inputs == 1 and not self.cover:
+            if inner.input_count == 1 and not self.cover:
                 raise ChannelError(
                     f"block {block} has one value, and no other value has its outputs: leave the value open"
                 )
@@ -155,20 +156,20 @@ class Blocks(Channel):
             raise ChannelError(
                 f"open inputs give outputs of block 1, so the channel must have exactly 1 block, not {len(members) - 1}"
             )
-        hidden = self.cover * self.channels[0].outputs
+        hidden = self.cover * self.channels[0].output_count
         if not 0 <= hidden < ONE:
             raise ChannelError(
                 "the probability that an open input gives an output of block 1 must be at least 0 and below 1, not "
                 f"{hidden} / 2^128"
             )
-        ends = tuple(accumulate(inner.outputs for inner in self.channels))
+        ends = tuple(accumulate(inner.output_count for inner in self.channels))
         if ends[-1] + len(members[OPEN]) > MAX_OUTPUTS:
             raise ChannelError(
                 f"a channel of blocks must have at most {MAX_OUTPUTS} outputs, not {ends[-1] + len(members[OPEN])}"
             )
         derived = {
-            "inputs": inputs,
-            "outputs": ends[-1] + len(members[OPEN]),
+            "input_count": input_count,
+            "output_count": ends[-1] + len(members[OPEN]),
             "offsets": (ends[-1], 0, *ends[:-1]),
             "inputs_by_block": tuple(members),
             "block_of": block_of,
@@ -210,7 +211,7 @@ class Blocks(Channel):
             return self.cover if y < self.offsets[OPEN] else 0
         inner = self.channels[block - 1]
         output = y - self.offsets[block]
-        return _weight(inner, place, output) if 0 <= output < inner.outputs else 0
+        return _weight(inner, place, output) if 0 <= output < inner.output_count else 0
 
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
@@ -324,7 +325,7 @@ class Blocks(Channel):
 
 def largest_weight(inner: Channel) -> int:
     """Return 2^128 times the largest probability with which any input of ``inner`` gives any output."""
-    return _weight(inner, *_largest_cell(inner, range(inner.inputs)))
+    return _weight(inner, *_largest_cell(inner, range(inner.input_count)))
 
 
 def _weight(inner: Channel, x: int, y: int) -> int:
@@ -344,10 +345,10 @@ def _largest_cell(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
     if isinstance(inner, Wave):
         return inputs[0], inputs[0]  # the first output of its window
     if isinstance(inner, RandomizedResponse):
-        y = 0 if len(inner.cover) == 1 else max(range(inner.outputs), key=inner.cover_of)
+        y = 0 if len(inner.cover) == 1 else max(range(inner.output_count), key=inner.cover_of)
         x = max(inputs, key=inner.cover_of)
         return max(((x, x), (x, y)), key=lambda cell: inner.weight(*cell))
-    return max(((x, y) for x in inputs for y in range(inner.outputs)), key=lambda cell: inner.weight(*cell))
+    return max(((x, y) for x in inputs for y in range(inner.output_count)), key=lambda cell: inner.weight(*cell))
 
 
 def _inner(value: codec.Value) -> Channel:

@@ -27,13 +27,13 @@ class GradedStructure(Structure):
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         (inside, outside), support = self._weights(x), self.channel.geometry.support
-        return [(inside, support), (outside, self.channel.outputs - support)]
+        return [(inside, support), (outside, self.channel.output_count - support)]
 
     def profile(self, x: int, other: int) -> PairProfile:
         (inside, outside), (others_inside, others_outside) = self._weights(x), self._weights(other)
         shared = self.channel.geometry.shared
         alone = self.channel.geometry.support - shared
-        rest = self.channel.outputs - shared - 2 * alone
+        rest = self.channel.output_count - shared - 2 * alone
         return [
             (inside, others_inside, shared),
             (inside, others_outside, alone),
@@ -46,12 +46,12 @@ class GradedStructure(Structure):
         return 4
 
     def fitting(self, y: int) -> Sequence[int]:
-        self.require_steps(self.channel.inputs, "listing the inputs that prefer an output")
-        return self.channel.geometry.orthogonal_inputs(y, self.channel.inputs)
+        self.require_steps(self.channel.input_count, "listing the inputs that prefer an output")
+        return self.channel.geometry.orthogonal_inputs(y, self.channel.input_count)
 
     @property
     def worst_column_steps(self) -> int:
-        return self.channel.prior_steps + 24 * len(self.channel.outside) * self.channel.outputs
+        return self.channel.prior_steps + 24 * len(self.channel.outside) * self.channel.output_count
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         channel = self.channel
@@ -75,7 +75,7 @@ class GradedStructure(Structure):
 
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         self._require_supports()
-        totals = [0] * self.channel.inputs
+        totals = [0] * self.channel.input_count
         for number, members in enumerate(self.channel.inputs_by_class):
             inside, outside = self.channel.inside[number], self.channel.outside[number]
             without = [term(outside, marginal) for marginal in marginals]
@@ -101,5 +101,5 @@ class GradedStructure(Structure):
         return best
 
     def _require_supports(self) -> None:
-        steps = 2 * len(self.channel.outside) * self.channel.inputs * self.channel.geometry.support
+        steps = 2 * len(self.channel.outside) * self.channel.input_count * self.channel.geometry.support
         self.require_steps(steps, "listing the outputs that its inputs prefer")

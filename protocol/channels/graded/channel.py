@@ -61,8 +61,8 @@ class GradedProjective(Channel):
     runs: Runs
     inside: tuple[int, ...] = field(init=False, repr=False, compare=False)
     geometry: ProjectiveGeometry = field(init=False, repr=False, compare=False)
-    inputs: int = field(init=False, repr=False, compare=False)
-    outputs: int = field(init=False, repr=False, compare=False)
+    input_count: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     class_of: Sequence[int] = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "graded"
 
@@ -76,11 +76,11 @@ class GradedProjective(Channel):
             )
         if len(set(self.outside)) != classes:
             raise ChannelError("two classes have equal outside weights: write them as one class")
-        inputs = sum(length for _, length in self.runs)
-        geometry = geometry_for(inputs, self.order, self.dimension)
+        input_count = sum(length for _, length in self.runs)
+        geometry = geometry_for(input_count, self.order, self.dimension)
         points, support = geometry.point_count, geometry.support
         inside = [evenly_shared(outside, support, points - support) for outside in self.outside]
-        derived = {"inputs": inputs, "outputs": points, "class_of": blocks_of(self.runs)}
+        derived = {"input_count": input_count, "output_count": points, "class_of": blocks_of(self.runs)}
         for name, value in {**derived, "inside": tuple(inside), "geometry": geometry}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
@@ -133,7 +133,9 @@ class GradedProjective(Channel):
     @property
     def prior_steps(self) -> int:
         classes = len(self.outside)
-        return (classes + 1) * (self.inputs + self.geometry.mass_steps(self.inputs)) + 2 * classes * self.outputs
+        return (classes + 1) * (
+            self.input_count + self.geometry.mass_steps(self.input_count)
+        ) + 2 * classes * self.output_count
 
     def masses_of(self, prior: Sequence[int], number: int) -> list[int]:
         """Return, for each output, the prior mass of the inputs of class ``number`` that are orthogonal to it."""
@@ -143,7 +145,7 @@ class GradedProjective(Channel):
         """Return 2^128 times the sum over inputs of prior[x] Q(y|x), for each output.
 
         Args:
-            prior: the weight of each input: ``inputs`` integers.
+            prior: the weight of each input: ``input_count`` integers.
         """
         gaps = [inside - outside for inside, outside in zip(self.inside, self.outside, strict=True)]
         base = sum(mass * self.outside[c] for mass, c in zip(prior, self.class_of, strict=True))

@@ -25,13 +25,13 @@ class HadamardStructure(Structure):
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        return [range(self.channel.inputs)]
+        return [range(self.channel.input_count)]
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
-        return [(weight, self.channel.outputs // 2) for weight in self._weights]
+        return [(weight, self.channel.output_count // 2) for weight in self._weights]
 
     def profile(self, x: int, other: int) -> PairProfile:
-        quarter = self.channel.outputs // 4
+        quarter = self.channel.output_count // 4
         return [(mine, theirs, quarter) for mine in self._weights for theirs in self._weights]
 
     @property
@@ -40,14 +40,14 @@ class HadamardStructure(Structure):
 
     def _agreeing(self, prior: Sequence[int]) -> list[int]:
         """Return, for each column, the prior mass of the inputs whose row is +1 there."""
-        self.require_steps(self.channel.outputs * self.channel.output_bits, "its Hadamard transform")
+        self.require_steps(self.channel.output_count * self.channel.output_bits, "its Hadamard transform")
         total = sum(prior)
-        rows = [0, *prior] + [0] * (self.channel.outputs - len(prior) - 1)
+        rows = [0, *prior] + [0] * (self.channel.output_count - len(prior) - 1)
         return [(total + signed) // 2 for signed in walsh(rows)]
 
     @property
     def worst_column_steps(self) -> int:
-        return 32 * self.channel.outputs
+        return 32 * self.channel.output_count
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         high, low = self._weights
@@ -61,7 +61,7 @@ class HadamardStructure(Structure):
         return [base + (high - low) * mass for mass in self._agreeing(prior)]
 
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
-        self.require_steps(self.channel.outputs * self.channel.output_bits, "its Hadamard transform")
+        self.require_steps(self.channel.output_count * self.channel.output_bits, "its Hadamard transform")
         high, low = self._weights
         agreed = [term(high, marginal) for marginal in marginals]
         other = [term(low, marginal) for marginal in marginals]
@@ -69,7 +69,7 @@ class HadamardStructure(Structure):
         # This is half of the sum of both, plus half of the transform of their difference.
         both = sum(agreed) + sum(other)
         signed = walsh([mine - theirs for mine, theirs in zip(agreed, other, strict=True)])
-        return [(both + signed[x + 1]) // 2 for x in range(self.channel.inputs)]
+        return [(both + signed[x + 1]) // 2 for x in range(self.channel.input_count)]
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         high, low = self._weights

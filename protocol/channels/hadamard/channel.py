@@ -28,23 +28,23 @@ class Hadamard(Channel):
 
     Attributes:
         truth: 2^64 times the probability of an output where the input's row is +1; above 2^63.
-        inputs: k, the number of inputs; the row of input x is x + 1.
-        outputs: K, the number of columns.
+        input_count: k, the number of inputs; the row of input x is x + 1.
+        output_count: K, the number of columns.
     """
 
     truth: int
-    inputs: int
-    outputs: int = field(init=False, repr=False, compare=False)
+    input_count: int
+    output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "hadamard"
 
     def __post_init__(self) -> None:
-        if not 2 <= self.inputs <= MAX_VALUES:
-            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
+        if not 2 <= self.input_count <= MAX_VALUES:
+            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.input_count}")
         if not ONE // 2 < self.truth < ONE:
             raise ChannelError(
                 f"the truth probability of a Hadamard channel must be above 1/2 and below 1, not {self.truth} / 2^64"
             )
-        object.__setattr__(self, "outputs", 1 << self.inputs.bit_length())  # the dataclass is frozen
+        object.__setattr__(self, "output_count", 1 << self.input_count.bit_length())  # the dataclass is frozen
 
     @property
     def scale(self) -> int:
@@ -63,7 +63,7 @@ class Hadamard(Channel):
         self._require_draw(x, rand)
         draw = int.from_bytes(rand[:8], "big")
         row = x + 1
-        column = int.from_bytes(rand[8:], "big") & (self.outputs - 1)
+        column = int.from_bytes(rand[8:], "big") & (self.output_count - 1)
         # Flipping the column's bit at the lowest set bit of the row changes the sign; a uniform column stays uniform.
         wrong = ((row & column).bit_count() & 1) ^ (draw >= self.truth)
         return column ^ (row & -row) * wrong
@@ -73,7 +73,7 @@ class Hadamard(Channel):
 
     @property
     def prior_steps(self) -> int:
-        return self.inputs * self.outputs
+        return self.input_count * self.output_count
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         pair = different(first, second)
@@ -83,7 +83,7 @@ class Hadamard(Channel):
         return Loss(self.truth, ONE - self.truth, x, other, _distinguishing_column(x + 1, other + 1))
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, self.truth]
+        return [self.family, self.input_count, self.truth]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Hadamard:

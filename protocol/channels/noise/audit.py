@@ -23,16 +23,16 @@ class NoiseStructure(Structure):
     @cached_property
     def _columns(self) -> list[list[int]]:
         self.require_cells()
-        return [self.channel.column(y) for y in range(self.channel.outputs)]
+        return [self.channel.column(y) for y in range(self.channel.output_count)]
 
     def column(self, y: int) -> Sequence[int]:
         return self._columns[y]
 
     def fits(self, x: int) -> tuple[int, int, int]:
-        row = [self.channel.weight(x, y) for y in range(self.channel.outputs)]
+        row = [self.channel.weight(x, y) for y in range(self.channel.output_count)]
         largest = max(row)
         columns = [self.channel.column(y) for y, weight in enumerate(row) if weight == largest]
-        others = (sum(column[other] for column in columns) for other in range(self.channel.inputs) if other != x)
+        others = (sum(column[other] for column in columns) for other in range(self.channel.input_count) if other != x)
         return largest * len(columns), min(others), 1 << self.channel.scale
 
     def profile(self, x: int, other: int) -> PairProfile:
@@ -40,13 +40,13 @@ class NoiseStructure(Structure):
 
     @property
     def loss_steps(self) -> int:
-        return self.channel.inputs * self.channel.outputs
+        return self.channel.input_count * self.channel.output_count
 
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         return [sum(map(mul, column, prior)) for column in self._columns]
 
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
-        totals = [0] * self.channel.inputs
+        totals = [0] * self.channel.input_count
         for column, marginal in zip(self._columns, marginals, strict=True):
             for x, weight in enumerate(column):
                 totals[x] += term(weight, marginal)
@@ -61,7 +61,7 @@ class NoiseStructure(Structure):
             ValueError: a ratio is infinite.
         """
         rows, columns = self.channel.rows, self.channel.columns
-        self.require_steps(self.channel.inputs**2, "comparing all pairs of its inputs")
+        self.require_steps(self.channel.input_count**2, "comparing all pairs of its inputs")
         for down, across, loss in self.channel.losses_by_shift():
             # A symmetric distribution has the same loss for a shift to the left and to the right.
             yield (

@@ -69,8 +69,8 @@ class Noise(Channel):
     rows: int
     columns: int
     step_weights: tuple[int, ...]
-    inputs: int = field(init=False, repr=False, compare=False)
-    outputs: int = field(init=False, repr=False, compare=False)
+    input_count: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "noise"
 
     def __post_init__(self) -> None:
@@ -94,8 +94,8 @@ class Noise(Channel):
                 "all weights are given for a distribution of steps that is symmetric in both axes: give only its "
                 "distinct weights"
             )
-        object.__setattr__(self, "inputs", self.rows * self.columns)  # the dataclass is frozen
-        object.__setattr__(self, "outputs", self.rows * self.columns)
+        object.__setattr__(self, "input_count", self.rows * self.columns)  # the dataclass is frozen
+        object.__setattr__(self, "output_count", self.rows * self.columns)
 
     @property
     def mirrored(self) -> bool:
@@ -170,15 +170,15 @@ class Noise(Channel):
         return self.columns * _stopped(row, self.rows) + _stopped(column, self.columns)
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
-        return PAIR_STEPS + self.outputs * (64 + self.inputs + len(first) + len(second)) // 8
+        return PAIR_STEPS + self.output_count * (64 + self.input_count + len(first) + len(second)) // 8
 
     @property
     def prior_steps(self) -> int:
-        return self.inputs * self.outputs
+        return self.input_count * self.output_count
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         worst = Loss(1, 1, first[0], second[0], 0)
-        for y in range(self.outputs):
+        for y in range(self.output_count):
             column = self.column(y)
             largest = max(map(column.__getitem__, first))
             smallest = min(map(column.__getitem__, second))
@@ -191,8 +191,8 @@ class Noise(Channel):
     @property
     def shift_steps(self) -> int:
         """Number of audit steps of ``losses_by_shift`` (SPEC 6.11)."""
-        shifts = self.inputs if self.mirrored else self._height * self._width
-        return shifts * (3 * self.inputs + 96 * self.rows)
+        shifts = self.input_count if self.mirrored else self._height * self._width
+        return shifts * (3 * self.input_count + 96 * self.rows)
 
     def losses_by_shift(self) -> Iterator[tuple[int, int, Loss]]:
         """Yield (r, c, ratio): the worst Q(y given x) / Q(y given x') over all y and all pairs with x' = x + (r, c).

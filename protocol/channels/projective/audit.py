@@ -20,16 +20,16 @@ class ProjectiveStructure(Structure):
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        return [range(self.channel.inputs)]
+        return [range(self.channel.input_count)]
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         channel = self.channel
-        return [(channel.inside, channel.support), (channel.outside, channel.outputs - channel.support)]
+        return [(channel.inside, channel.support), (channel.outside, channel.output_count - channel.support)]
 
     def profile(self, x: int, other: int) -> PairProfile:
         inside, outside = self.channel.inside, self.channel.outside
         shared, alone = self.channel.shared, self.channel.support - self.channel.shared
-        rest = self.channel.outputs - shared - 2 * alone
+        rest = self.channel.output_count - shared - 2 * alone
         return [(inside, inside, shared), (inside, outside, alone), (outside, inside, alone), (outside, outside, rest)]
 
     @property
@@ -42,12 +42,12 @@ class ProjectiveStructure(Structure):
         return self.channel.geometry.masses(prior)
 
     def fitting(self, y: int) -> Sequence[int]:
-        self.require_steps(self.channel.inputs, "listing the inputs that prefer an output")
-        return self.channel.geometry.orthogonal_inputs(y, self.channel.inputs)
+        self.require_steps(self.channel.input_count, "listing the inputs that prefer an output")
+        return self.channel.geometry.orthogonal_inputs(y, self.channel.input_count)
 
     @property
     def worst_column_steps(self) -> int:
-        return self.channel.prior_steps + 24 * self.channel.outputs
+        return self.channel.prior_steps + 24 * self.channel.output_count
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         inside, outside, total = self.channel.inside, self.channel.outside, sum(prior)
@@ -67,7 +67,7 @@ class ProjectiveStructure(Structure):
         ]
         base = sum(without)
         # Orthogonality is symmetric, so ``masses`` sums over the outputs that are orthogonal to each input.
-        return [base + more for more in self.channel.geometry.masses(gained)[: self.channel.inputs]]
+        return [base + more for more in self.channel.geometry.masses(gained)[: self.channel.input_count]]
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         self._require_supports()
@@ -81,5 +81,5 @@ class ProjectiveStructure(Structure):
         return best
 
     def _require_supports(self) -> None:
-        steps = 2 * self.channel.inputs * self.channel.support
+        steps = 2 * self.channel.input_count * self.channel.support
         self.require_steps(steps, "listing the outputs that its inputs prefer")

@@ -33,34 +33,34 @@ class ProjectiveResponse(SupportChannel):
     """Projective response: Q(y given x) = inside / 2^128 where <x, y> = 0, outside / 2^128 elsewhere.
 
     Attributes:
-        inputs: k, the number of inputs.
+        input_count: k, the number of inputs.
         order: q, the order of the field: a prime below 2^20, or 4, 8 or 9.
         dimension: t, the number of coordinates, at least 2.
         outside: the weight of one output that is not orthogonal to the input; positive, below ``inside``, and congruent
             to 2^128 modulo cs.
         geometry: the projective geometry, whose points are the inputs and the outputs.
-        outputs: K, the number of points; at least k, at most 2^24.
+        output_count: K, the number of points; at least k, at most 2^24.
         support: cs, the number of outputs that an input prefers.
         shared: ci, the number of outputs that two inputs both prefer.
         inside: the weight of one output that is orthogonal to the input.
     """
 
-    inputs: int
+    input_count: int
     order: int
     dimension: int
     outside: int
     geometry: ProjectiveGeometry = field(init=False, repr=False, compare=False)
-    outputs: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     support: int = field(init=False, repr=False, compare=False)
     shared: int = field(init=False, repr=False, compare=False)
     inside: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "projective"
 
     def __post_init__(self) -> None:
-        geometry = geometry_for(self.inputs, self.order, self.dimension)
+        geometry = geometry_for(self.input_count, self.order, self.dimension)
         points, support = geometry.point_count, geometry.support
         inside = evenly_shared(self.outside, support, points - support)
-        self._derive(outputs=points, support=support, shared=geometry.shared, inside=inside)
+        self._derive(output_count=points, support=support, shared=geometry.shared, inside=inside)
         object.__setattr__(self, "geometry", geometry)
 
     def weight(self, x: int, y: int) -> int:
@@ -79,7 +79,7 @@ class ProjectiveResponse(SupportChannel):
 
     @property
     def prior_steps(self) -> int:
-        return self.geometry.mass_steps(self.inputs)
+        return self.geometry.mass_steps(self.input_count)
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
         return 2 * PAIR_STEPS  # finding the witness computes up to 24 coordinates
@@ -96,11 +96,11 @@ class ProjectiveResponse(SupportChannel):
         total = sum(prior)
         # Prior weights are positive, so an output with mass 0 is preferred by no input, and one with the total mass by
         # all.
-        rarest = min((y for y in range(self.outputs) if mass[y]), key=mass.__getitem__)
-        most_frequent = max((y for y in range(self.outputs) if mass[y] < total), key=mass.__getitem__)
+        rarest = min((y for y in range(self.output_count) if mass[y]), key=mass.__getitem__)
+        most_frequent = max((y for y in range(self.output_count) if mass[y] < total), key=mass.__getitem__)
         gap = self.inside - self.outside
-        preferring = next(x for x in range(self.inputs) if self.geometry.orthogonal(x, rarest))
-        avoiding = next(x for x in range(self.inputs) if not self.geometry.orthogonal(x, most_frequent))
+        preferring = next(x for x in range(self.input_count) if self.geometry.orthogonal(x, rarest))
+        avoiding = next(x for x in range(self.input_count) if not self.geometry.orthogonal(x, most_frequent))
         up = Loss(self.inside * total, self.outside * total + gap * mass[rarest], preferring, None, rarest)
         down = Loss(
             self.outside * total + gap * mass[most_frequent], self.outside * total, avoiding, None, most_frequent
@@ -108,7 +108,7 @@ class ProjectiveResponse(SupportChannel):
         return down if down.worse_than(up) else up
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, self.order, self.dimension, self._outside_on_wire()]
+        return [self.family, self.input_count, self.order, self.dimension, self._outside_on_wire()]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> ProjectiveResponse:
@@ -121,17 +121,17 @@ class ProjectiveResponse(SupportChannel):
         )
 
 
-def geometry_for(inputs: int, order: int, dimension: int) -> ProjectiveGeometry:
-    """Return the geometry of a channel: its points are the outputs, and its first ``inputs`` points are the inputs.
+def geometry_for(input_count: int, order: int, dimension: int) -> ProjectiveGeometry:
+    """Return the geometry of a channel: the points are the outputs, the first ``input_count`` points the inputs.
 
     Raises:
         ChannelError: too few or too many inputs, an invalid order or dimension, or fewer points than inputs.
     """
-    if not 2 <= inputs <= MAX_VALUES:
-        raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {inputs}")
+    if not 2 <= input_count <= MAX_VALUES:
+        raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {input_count}")
     geometry = ProjectiveGeometry(order, dimension)
-    if inputs > geometry.point_count:
+    if input_count > geometry.point_count:
         raise ChannelError(
-            f"{inputs} inputs need a geometry of {inputs} to {MAX_POINTS} points, not {geometry.point_count}"
+            f"{input_count} inputs need a geometry of {input_count} to {MAX_POINTS} points, not {geometry.point_count}"
         )
     return geometry

@@ -153,13 +153,13 @@ class ProjectiveGeometry:
         )  # at the pivot this difference is 0, so c is another coordinate
         return self.point(vector)
 
-    def orthogonal_inputs(self, y: int, inputs: int) -> list[int]:
-        """Return the points below ``inputs`` that are orthogonal to point ``y``, increasing; about two sums a point.
+    def orthogonal_inputs(self, y: int, input_count: int) -> list[int]:
+        """Return the points below ``input_count`` orthogonal to point ``y``, increasing; about two sums a point.
 
         Points with the same first coordinates share the sum of their products.
         """
         coordinates, points = self.coordinates(y), []
-        for free, used in self._used(inputs):
+        for free, used in self._used(input_count):
             products = [coordinates[self.dimension - 1 - free]]
             for later, coordinate in zip(reversed(range(free)), coordinates[self.dimension - free :], strict=True):
                 multiples = [self.arithmetic.times(coordinate, digit) for digit in range(self.order)]
@@ -184,15 +184,15 @@ class ProjectiveGeometry:
                 del left[x]
         return minima
 
-    def mass_steps(self, inputs: int) -> int:
+    def mass_steps(self, input_count: int) -> int:
         """Return the number of audit steps of ``masses`` for this number of inputs (SPEC 6.11)."""
-        entries = sum(used * self.firsts[free] for free, used in self._used(inputs))
-        return 3 * entries // 4 + 4 * self.point_count * len(list(self._used(inputs)))
+        entries = sum(used * self.firsts[free] for free, used in self._used(input_count))
+        return 3 * entries // 4 + 4 * self.point_count * len(list(self._used(input_count)))
 
-    def _used(self, inputs: int) -> Iterator[tuple[int, int]]:
+    def _used(self, input_count: int) -> Iterator[tuple[int, int]]:
         """Yield (f, number of inputs with f coordinates after the first nonzero one)."""
         for free in range(self.dimension):
-            used = min(self.powers[free], inputs - self.firsts[free])
+            used = min(self.powers[free], input_count - self.firsts[free])
             if used <= 0:
                 break
             yield free, used

@@ -20,7 +20,7 @@ class ResponseStructure(Structure):
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
         if len(self.channel.cover) == 1:
-            return [range(self.channel.inputs)]
+            return [range(self.channel.input_count)]
         kinds: dict[int, list[int]] = {}
         for x, weight in enumerate(self.channel.cover):
             kinds.setdefault(weight, []).append(x)
@@ -28,14 +28,14 @@ class ResponseStructure(Structure):
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         # An input raises only the weight of its own output, most in proportion where the cover weight is smallest.
-        x = min(range(self.channel.inputs), key=self.channel.cover_of) if len(self.channel.cover) > 1 else 0
+        x = min(range(self.channel.input_count), key=self.channel.cover_of) if len(self.channel.cover) > 1 else 0
         yield x, 1 if x == 0 else 0
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         channel = self.channel
         own_part = (channel.cover_of(x) + channel.truth, 1)
         if len(channel.cover) == 1:
-            return [own_part, (channel.cover[0], channel.inputs - 1)]
+            return [own_part, (channel.cover[0], channel.input_count - 1)]
         return [own_part, *((weight, 1) for y, weight in enumerate(channel.cover) if y != x)]
 
     def profile(self, x: int, other: int) -> PairProfile:
@@ -43,7 +43,7 @@ class ResponseStructure(Structure):
         mine, theirs = channel.cover_of(x), channel.cover_of(other)
         own_parts = [(mine + channel.truth, mine, 1), (theirs, theirs + channel.truth, 1)]
         if len(channel.cover) == 1:
-            return [*own_parts, (mine, mine, channel.inputs - 2)]
+            return [*own_parts, (mine, mine, channel.input_count - 2)]
         return [*own_parts, *((weight, weight, 1) for y, weight in enumerate(channel.cover) if y not in (x, other))]
 
     def fits(self, x: int) -> tuple[int, int, int]:
@@ -56,11 +56,11 @@ class ResponseStructure(Structure):
         # Other inputs give output x with its cover weight only. An input in ``outputs`` gives its own output with more.
         truth = largest * (len(outputs) + (own_weight == largest))
         wrong = truth - (channel.truth if own_weight == largest else 0)
-        return truth, wrong + (channel.truth if len(outputs) == channel.inputs - 1 else 0), total
+        return truth, wrong + (channel.truth if len(outputs) == channel.input_count - 1 else 0), total
 
     @property
     def profile_steps(self) -> int:
-        return 3 if len(self.channel.cover) == 1 else self.channel.inputs
+        return 3 if len(self.channel.cover) == 1 else self.channel.input_count
 
     @property
     def loss_steps(self) -> int:
@@ -91,7 +91,9 @@ class ResponseStructure(Structure):
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         channel, total = self.channel, sum(prior)
-        self.require_steps(2 * channel.inputs + COLUMN_STEPS * len(inputs), "comparing the posteriors of its inputs")
+        self.require_steps(
+            2 * channel.input_count + COLUMN_STEPS * len(inputs), "comparing the posteriors of its inputs"
+        )
         best = (0, 1, inputs[0])
 
         def look(x: int, y: int) -> None:
@@ -102,7 +104,7 @@ class ResponseStructure(Structure):
                 best = (joint, marginal, x)
 
         # Among the outputs y of other inputs, the posterior of x is largest where c[y] / P[y] is largest.
-        hidden = nlargest(3, range(channel.inputs), key=lambda y: (channel.cover_of(y) << 128) // prior[y])
+        hidden = nlargest(3, range(channel.input_count), key=lambda y: (channel.cover_of(y) << 128) // prior[y])
         for x in inputs:
             for y in (x, *hidden):
                 look(x, y)

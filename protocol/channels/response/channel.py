@@ -33,28 +33,28 @@ class RandomizedResponse(Channel):
     """Randomised response: Q(y given x) = cover[y] + truth [y = x], in integers over 2^64; outputs are the inputs.
 
     Attributes:
-        inputs: k, the number of inputs.
+        input_count: k, the number of inputs.
         cover: k integers that are not all equal, or a single integer if all k are equal, so that a channel has one wire
             form.
     """
 
-    inputs: int
+    input_count: int
     cover: tuple[int, ...]
-    outputs: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "response"
 
     def __post_init__(self) -> None:
-        if not 2 <= self.inputs <= MAX_VALUES:
-            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
-        if len(self.cover) not in (1, self.inputs):
-            raise ChannelError(f"a cover must have 1 or {self.inputs} weights, not {len(self.cover)}")
+        if not 2 <= self.input_count <= MAX_VALUES:
+            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.input_count}")
+        if len(self.cover) not in (1, self.input_count):
+            raise ChannelError(f"a cover must have 1 or {self.input_count} weights, not {len(self.cover)}")
         if len(self.cover) > 1 and len(set(self.cover)) == 1:
             raise ChannelError("the weights of this cover are equal: write them as one weight")
         if min(self.cover) < 0:
             raise ChannelError(f"a cover weight must be at least 0, not {min(self.cover)}")
         if self.truth < 0:
             raise ChannelError(f"the cover weights must sum to at most 2^{RESPONSE_SCALE}, not to {self.covered}")
-        object.__setattr__(self, "outputs", self.inputs)  # the dataclass is frozen
+        object.__setattr__(self, "output_count", self.input_count)  # the dataclass is frozen
 
     @property
     def scale(self) -> int:
@@ -67,7 +67,7 @@ class RandomizedResponse(Channel):
     @cached_property
     def covered(self) -> int:
         """The sum of the cover weights: C * 2^64."""
-        return self.cover[0] * self.inputs if len(self.cover) == 1 else sum(self.cover)
+        return self.cover[0] * self.input_count if len(self.cover) == 1 else sum(self.cover)
 
     @property
     def truth(self) -> int:
@@ -101,7 +101,7 @@ class RandomizedResponse(Channel):
 
     @property
     def prior_steps(self) -> int:
-        return RESPONSE_STEPS * self.inputs
+        return RESPONSE_STEPS * self.input_count
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         # For input x, only output x has a ratio above 1: 1 + truth / cover[x]. It is largest for the smallest cover
@@ -130,7 +130,7 @@ class RandomizedResponse(Channel):
         return worst
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, list(self.cover)]
+        return [self.family, self.input_count, list(self.cover)]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> RandomizedResponse:

@@ -52,7 +52,7 @@ class SetsStructure(Structure):
     def _raised_by(self) -> dict[int, list[int]]:
         """The inputs that give each output the remainder of their row."""
         inputs_by_output: dict[int, list[int]] = {}
-        for x in range(self.channel.inputs):
+        for x in range(self.channel.input_count):
             inputs_by_output.setdefault(self.raised(x), []).append(x)
         return inputs_by_output
 
@@ -104,9 +104,9 @@ class SetsStructure(Structure):
                 yield OutputClass(y, 1, tuple(part for part in parts if part[1]))
 
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
-        self.require_steps(self.channel.outputs, "listing its outputs")
+        self.require_steps(self.channel.output_count, "listing its outputs")
         base, gap = self.channel.outside * sum(prior), self.channel.inside - self.channel.outside
-        marginals = [0] * self.channel.outputs
+        marginals = [0] * self.channel.output_count
         for y, mass in self.masses(prior):
             marginals[y] = base + gap * mass
         for y, inputs in self._raised_by.items():
@@ -115,8 +115,8 @@ class SetsStructure(Structure):
 
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         channel = self.channel
-        no_mass = [0] * channel.inputs
-        gained = [0] * channel.inputs
+        no_mass = [0] * channel.input_count
+        gained = [0] * channel.input_count
         base = 0
         for y, _ in self.masses(no_mass):
             without = term(channel.outside, marginals[y])
@@ -157,12 +157,12 @@ class SubsetStructure(SetsStructure):
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        k, d = self.channel.inputs, self.channel.ones
+        k, d = self.channel.input_count, self.channel.ones
         return comb(k, d), comb(k - 1, d - 1), comb(k - 2, d - 2)
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        k, d = self.channel.inputs, self.channel.ones
+        k, d = self.channel.input_count, self.channel.ones
         # Input d has its remainder at the same output as all later inputs. It is a kind of its own, because it is also
         # a member of the outputs with the remainders of earlier inputs.
         return [kind for kind in (range(d), range(d, d + 1), range(d + 1, k)) if kind]
@@ -172,15 +172,15 @@ class SubsetStructure(SetsStructure):
         return self._vector([other for other in range(d + 1) if other != x][:d])
 
     def _vector(self, members: Iterable[int]) -> int:
-        return sum(1 << (self.channel.inputs - 1 - x) for x in members)
+        return sum(1 << (self.channel.input_count - 1 - x) for x in members)
 
     def members(self, y: int) -> Sequence[int]:
-        return [x for x in range(self.channel.inputs) if y >> (self.channel.inputs - 1 - x) & 1]
+        return [x for x in range(self.channel.input_count) if y >> (self.channel.input_count - 1 - x) & 1]
 
     def masses(self, prior: Sequence[int]) -> Iterator[tuple[int, int]]:
         size = self.channel.ones
         self.require_steps(self.counts[0] * (size + 2), "listing its sets")
-        for members in combinations(range(self.channel.inputs), size):
+        for members in combinations(range(self.channel.input_count), size):
             yield self._vector(members), sum(map(prior.__getitem__, members))
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
@@ -188,7 +188,7 @@ class SubsetStructure(SetsStructure):
             yield from super().columns(prior)
             return
         yield from (self.of_set(y, prior) for y in self._raised_by)
-        others = self._beyond(range(self.channel.inputs))
+        others = self._beyond(range(self.channel.input_count))
         if others is not None:
             yield self.of_set(others, prior, self.counts[0] - len(self._raised_by))
 
@@ -198,13 +198,13 @@ class SubsetStructure(SetsStructure):
 
     def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         yield from (self.of_set(y, prior) for y in self._raised_by)
-        ranked = sorted(range(self.channel.inputs), key=prior.__getitem__)
+        ranked = sorted(range(self.channel.input_count), key=prior.__getitem__)
         for y in (self._beyond(ranked), self._beyond(ranked[::-1])):
             if y is not None:
                 yield self.of_set(y, prior)
 
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
-        ranked = sorted(range(self.channel.inputs), key=prior.__getitem__)
+        ranked = sorted(range(self.channel.input_count), key=prior.__getitem__)
         for x in inputs:
             y = self._beyond(ranked, x)
             if y is not None:
@@ -230,13 +230,13 @@ class TriplesStructure(SetsStructure):
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        return self.channel.outputs, self.channel.support, 1
+        return self.channel.output_count, self.channel.support, 1
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
         # The profile of an input depends on whether its place on its ring is 0, 1 or any other.
         kinds: list[list[int]] = [[], [], []]
-        for x in range(self.channel.inputs):
+        for x in range(self.channel.input_count):
             kinds[min(x % self.channel.ring_size, 2)].append(x)
         return [kind for kind in kinds if kind]
 
@@ -244,10 +244,10 @@ class TriplesStructure(SetsStructure):
         return int(x % self.channel.ring_size == 0)
 
     def members(self, y: int) -> Sequence[int]:
-        return [x for x in self.channel.members(y) if x < self.channel.inputs]
+        return [x for x in self.channel.members(y) if x < self.channel.input_count]
 
     def masses(self, prior: Sequence[int]) -> Iterator[tuple[int, int]]:
-        self.require_steps(self.channel.outputs, "listing its outputs")
+        self.require_steps(self.channel.output_count, "listing its outputs")
         return enumerate(self.channel._masses(prior))
 
     @property
@@ -258,7 +258,7 @@ class TriplesStructure(SetsStructure):
         yield from (self.of_set(y, prior) for y in sorted({0, 1, *self.channel.extremes(prior)}))
 
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
-        self.require_steps(len(inputs) * self.channel.support + self.channel.outputs, "listing its triples")
+        self.require_steps(len(inputs) * self.channel.support + self.channel.output_count, "listing its triples")
         masses = list(self.channel._masses(prior))
         for x in inputs:
             having = (self.channel._nth_with(x, place) for place in range(self.channel.support))

@@ -34,7 +34,7 @@ class SubsetSelection(SupportChannel):
     The last vector of d ones without bit x has the weight outside + remainder.
 
     Attributes:
-        inputs: k, at most 62. Bit x of an output is counted from the most significant.
+        input_count: k, at most 62. Bit x of an output is counted from the most significant.
         ones: d, the number of inputs in a set; above 1 and below k.
         outside: the weight of a set without the true input; positive and below ``inside``.
         inside: the weight of a set with the true input: the largest that the outside weights allow.
@@ -43,11 +43,11 @@ class SubsetSelection(SupportChannel):
         support, complement: the number of sets with and without a given input.
     """
 
-    inputs: int
+    input_count: int
     # Without ``field()``, the dataclass would take the base class's None as the default.
     ones: int = field()
     outside: int
-    outputs: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     inside: int = field(init=False, repr=False, compare=False)
     remainder: int = field(init=False, repr=False, compare=False)
     support: int = field(init=False, repr=False, compare=False)
@@ -56,13 +56,14 @@ class SubsetSelection(SupportChannel):
     unary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 3 <= self.inputs <= MAX_INPUTS:
-            raise ChannelError(f"subset selection must have 3 to {MAX_INPUTS} inputs, not {self.inputs}")
-        if not 1 < self.ones < self.inputs:
+        if not 3 <= self.input_count <= MAX_INPUTS:
+            raise ChannelError(f"subset selection must have 3 to {MAX_INPUTS} inputs, not {self.input_count}")
+        if not 1 < self.ones < self.input_count:
             raise ChannelError(
-                f"an output must be a set of 2 to {self.inputs - 1} of the {self.inputs} inputs, not of {self.ones}"
+                f"an output must be a set of 2 to {self.input_count - 1} of the {self.input_count} inputs, not of "
+                f"{self.ones}"
             )
-        support, complement = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
+        support, complement = comb(self.input_count - 1, self.ones - 1), comb(self.input_count - 1, self.ones)
         inside, remainder = shared_out(self.outside, support, complement, "set")
         if complement == 1 and remainder:
             raise ChannelError(
@@ -70,7 +71,11 @@ class SubsetSelection(SupportChannel):
                 "without a remainder"
             )
         self._derive(
-            outputs=1 << self.inputs, inside=inside, remainder=remainder, support=support, complement=complement
+            output_count=1 << self.input_count,
+            inside=inside,
+            remainder=remainder,
+            support=support,
+            complement=complement,
         )
 
     def weight(self, x: int, y: int) -> int:
@@ -81,7 +86,7 @@ class SubsetSelection(SupportChannel):
         return self.outside + (self.remainder if y == self._last(x) else 0)
 
     def _bit(self, x: int) -> int:
-        return 1 << (self.inputs - 1 - x)
+        return 1 << (self.input_count - 1 - x)
 
     def _vector(self, members: Iterable[int]) -> int:
         return sum(self._bit(x) for x in members)
@@ -95,7 +100,7 @@ class SubsetSelection(SupportChannel):
         system).
         """
         word = 0
-        for position in reversed(range(self.inputs - 1)):
+        for position in reversed(range(self.input_count - 1)):
             below = comb(position, ones)  # number of vectors with all ones below this position
             is_set = place >= below
             place -= below * is_set
@@ -105,7 +110,7 @@ class SubsetSelection(SupportChannel):
 
     def _with_bit(self, word: int, x: int, bit: int) -> int:
         """Return a bit vector of the other inputs with the bit of ``x`` inserted."""
-        position = self.inputs - 1 - x
+        position = self.input_count - 1 - x
         return (word >> position) << (position + 1) | bit << position | word & ((1 << position) - 1)
 
     def sample(self, x: int, rand: bytes) -> int:
@@ -122,12 +127,12 @@ class SubsetSelection(SupportChannel):
         # The set contains x and not x'. It is not the last set without x', which may have a remainder: sets of late
         # inputs come first in the order of sets. For d = k - 1 there is only one set without x', and the remainder
         # is 0.
-        rest = [member for member in reversed(range(self.inputs)) if member not in (x, other)]
+        rest = [member for member in reversed(range(self.input_count)) if member not in (x, other)]
         return self._vector([x, *rest[: self.ones - 1]])
 
     @property
     def prior_steps(self) -> int:
-        return 16 * self.inputs**2
+        return 16 * self.input_count**2
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         """Return the worst lift, without visiting all sets.
@@ -140,7 +145,7 @@ class SubsetSelection(SupportChannel):
         """
         first = range(self.ones + 1)
         sets = [tuple(x for x in first if x != left_out) for left_out in first]
-        rarest_first = sorted(range(self.inputs), key=prior.__getitem__)
+        rarest_first = sorted(range(self.input_count), key=prior.__getitem__)
         for ranked in (rarest_first, rarest_first[::-1]):
             beyond = next((x for x in ranked if x not in first), None)
             # The sets within the first d + 1 inputs are listed above; every other set contains a later input.
@@ -149,7 +154,7 @@ class SubsetSelection(SupportChannel):
         return self._worst_lift(prior, map(self._vector, sets))
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, self.ones, self._outside_on_wire()]
+        return [self.family, self.input_count, self.ones, self._outside_on_wire()]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> SubsetSelection:

@@ -31,9 +31,9 @@ MAX_INPUTS = 4095
 """Maximum number of inputs, below 2^12; the aggregator keeps one count for each triple."""
 
 
-def ring_size_for(inputs: int) -> int:
+def ring_size_for(input_count: int) -> int:
     """Return n, the number of places of a ring: the least odd number with n >= 3 and 3 n >= k."""
-    return max(-(-inputs // 3) | 1, 3)
+    return max(-(-input_count // 3) | 1, 3)
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Triples(SupportChannel):
     The first triple without x has the weight outside + remainder.
 
     Attributes:
-        inputs: k, 2 .. 4095. Input x is point x; the system has up to seven more points.
+        input_count: k, 2 .. 4095. Input x is point x; the system has up to seven more points.
         outside: the weight of a triple without the true input; positive and below ``inside``.
-        outputs: K = n cs, the number of triples.
+        output_count: K = n cs, the number of triples.
         ring_size: n, the number of places of a ring.
         largest_distance: t, the largest distance of two places of a ring.
         support: cs, the number of triples that contain an input.
@@ -54,9 +54,9 @@ class Triples(SupportChannel):
             outside.
     """
 
-    inputs: int
+    input_count: int
     outside: int
-    outputs: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     ring_size: int = field(init=False, repr=False, compare=False)
     largest_distance: int = field(init=False, repr=False, compare=False)
     support: int = field(init=False, repr=False, compare=False)
@@ -65,14 +65,14 @@ class Triples(SupportChannel):
     family: ClassVar[str] = "triples"
 
     def __post_init__(self) -> None:
-        if not 2 <= self.inputs <= MAX_INPUTS:
-            raise ChannelError(f"a triples channel must have 2 to {MAX_INPUTS} inputs, not {self.inputs}")
-        ring_size = ring_size_for(self.inputs)
+        if not 2 <= self.input_count <= MAX_INPUTS:
+            raise ChannelError(f"a triples channel must have 2 to {MAX_INPUTS} inputs, not {self.input_count}")
+        ring_size = ring_size_for(self.input_count)
         largest_distance = ring_size // 2
         support = 3 * largest_distance + 1
         inside, remainder = shared_out(self.outside, support, (ring_size - 1) * support, "triple")
         self._derive(
-            outputs=ring_size * support,
+            output_count=ring_size * support,
             ring_size=ring_size,
             largest_distance=largest_distance,
             support=support,
@@ -143,7 +143,7 @@ class Triples(SupportChannel):
 
     @property
     def prior_steps(self) -> int:
-        return self.outputs + 64 * self.inputs
+        return self.output_count + 64 * self.input_count
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         """Return the worst lift, from the prior mass of the three points of each triple, in K steps.
@@ -175,7 +175,7 @@ class Triples(SupportChannel):
     def _masses(self, prior: Sequence[int]) -> Iterator[int]:
         """Yield the prior mass of each triple, in order."""
         n = self.ring_size
-        points = [*prior, *[0] * (3 * n - self.inputs)]
+        points = [*prior, *[0] * (3 * n - self.input_count)]
         rings = [points[start : start + n] for start in (0, n, 2 * n)]
         yield from map(sum, zip(*rings, strict=True))
         for ring, after in zip(rings, [*rings[1:], rings[0]], strict=True):
@@ -184,7 +184,7 @@ class Triples(SupportChannel):
                 yield from map(sum, zip(around[n - d : 2 * n - d], around[d : d + n], after, strict=True))
 
     def encode(self) -> codec.Value:
-        return [self.family, self.inputs, self._outside_on_wire()]
+        return [self.family, self.input_count, self._outside_on_wire()]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Triples:

@@ -30,8 +30,8 @@ class Table(Channel):
     """
 
     rows: tuple[tuple[int, ...], ...]
-    inputs: int = field(init=False, repr=False, compare=False)
-    outputs: int = field(init=False, repr=False, compare=False)
+    input_count: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
@@ -51,8 +51,8 @@ class Table(Channel):
                 raise ChannelError(f"a weight in row {x} must be at least 0, not {min(row)}")
             if sum(row) != 1 << TABLE_SCALE:
                 raise ChannelError(f"the weights of row {x} must sum to 2^{TABLE_SCALE}, not to {sum(row)}")
-        object.__setattr__(self, "inputs", len(self.rows))  # the dataclass is frozen
-        object.__setattr__(self, "outputs", len(self.rows[0]))
+        object.__setattr__(self, "input_count", len(self.rows))  # the dataclass is frozen
+        object.__setattr__(self, "output_count", len(self.rows[0]))
 
     @classmethod
     def rounded(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
@@ -100,11 +100,11 @@ class Table(Channel):
         return bisect_right(self._cumulative[x], int.from_bytes(rand, "big") >> (64 - TABLE_SCALE))
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
-        return PAIR_STEPS + self.outputs * (len(first) + len(second))
+        return PAIR_STEPS + self.output_count * (len(first) + len(second))
 
     @property
     def prior_steps(self) -> int:
-        return self.inputs * self.outputs
+        return self.input_count * self.output_count
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         worst, output = (1, 1), None

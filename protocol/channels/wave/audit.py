@@ -16,16 +16,16 @@ class WaveStructure(Structure):
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         # The farther two inputs are apart, the more outputs are in only one of their windows, so the two ends decide.
-        yield 0, self.channel.inputs - 1
+        yield 0, self.channel.input_count - 1
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
-        return [(self.channel.inside, self.channel.span), (self.channel.outside, self.channel.inputs - 1)]
+        return [(self.channel.inside, self.channel.span), (self.channel.outside, self.channel.input_count - 1)]
 
     def profile(self, x: int, other: int) -> PairProfile:
         channel = self.channel
         inside, outside = channel.inside, channel.outside
         alone = min(abs(x - other), channel.span)
-        neither = channel.outputs - channel.span - alone
+        neither = channel.output_count - channel.span - alone
         return [
             (inside, outside, alone),
             (outside, inside, alone),
@@ -43,7 +43,7 @@ class WaveStructure(Structure):
 
     def fits(self, x: int) -> tuple[int, int, int]:
         channel = self.channel
-        farthest = max(x, channel.inputs - 1 - x)
+        farthest = max(x, channel.input_count - 1 - x)
         shared = max(channel.span - farthest, 0)
         wrong = shared * channel.inside + (channel.span - shared) * channel.outside
         return channel.span * channel.inside, wrong, 1 << channel.scale
@@ -53,7 +53,7 @@ class WaveStructure(Structure):
 
     @property
     def worst_column_steps(self) -> int:
-        return 16 * self.channel.outputs
+        return 16 * self.channel.output_count
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         total, inside, outside = sum(prior), self.channel.inside, self.channel.outside
@@ -76,7 +76,7 @@ class WaveStructure(Structure):
             for marginal, outside_term in zip(marginals, without, strict=True)
         )
         base, ends = sum(without), list(accumulate(more, initial=0))
-        return [base + ends[x + channel.span] - ends[x] for x in range(channel.inputs)]
+        return [base + ends[x + channel.span] - ends[x] for x in range(channel.input_count)]
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         channel, marginals = self.channel, self.marginals(prior)

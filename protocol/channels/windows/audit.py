@@ -43,7 +43,7 @@ class WindowsStructure(Structure):
 
     @property
     def worst_column_steps(self) -> int:
-        return self.channel.outputs * (96 + 32 * (len(self.channel.heavies) + len(self.channel.singles)))
+        return self.channel.output_count * (96 + 32 * (len(self.channel.heavies) + len(self.channel.singles)))
 
     def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield all columns, without a limit on their number, because the certificate needs them."""
@@ -75,7 +75,7 @@ class WindowsStructure(Structure):
         return self.worst_columns(prior)
 
     def _require_columns(self) -> None:
-        self.require_steps(self.channel.outputs * (len(self.channel.heavies) + 4), "listing its windows")
+        self.require_steps(self.channel.output_count * (len(self.channel.heavies) + 4), "listing its windows")
 
     def _laps(self, order: int, prior: Sequence[int]) -> list[int]:
         """Return the prior mass before each arc of an order, twice around the circle."""
@@ -238,11 +238,11 @@ class WindowsStructure(Structure):
 
     def row_sums(self, marginals: Sequence[int], term: Callable[[int, int], int]) -> Iterable[int]:
         channel, shift_bits = self.channel, self._shift_bits
-        steps = channel.inputs * channel.orders * len(channel.types) + 4 * channel.outputs
+        steps = channel.input_count * channel.orders * len(channel.types) + 4 * channel.output_count
         self.require_steps(steps, "summing its rows over all windows")
         others = [term(single.other_weight << shift_bits, marginals[y]) for y, single in enumerate(channel.singles)]
         at_rest = marginals[len(channel.singles)]
-        totals = [sum(others) + term(channel.rest(x) << shift_bits, at_rest) for x in range(channel.inputs)]
+        totals = [sum(others) + term(channel.rest(x) << shift_bits, at_rest) for x in range(channel.input_count)]
         for y, single in enumerate(channel.singles):
             totals[single.x] += term(single.own_weight << shift_bits, marginals[y]) - others[y]
         for order in range(channel.orders if channel.types else 0):

@@ -72,15 +72,15 @@ class Windows(Arrangement):
     heavies: tuple[int, ...]
     singles: tuple[Single, ...]
     types: tuple[WindowType, ...]
-    inputs: int = field(init=False, repr=False, compare=False)
-    outputs: int = field(init=False, repr=False, compare=False)
+    input_count: int = field(init=False, repr=False, compare=False)
+    output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "windows"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", len(self.arcs))  # the dataclass is frozen
-        object.__setattr__(self, "outputs", len(self.singles) + 1 + len(self.types) * self.orders * self.cells)
-        if not 2 <= self.inputs <= MAX_VALUES:
-            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
+        object.__setattr__(self, "input_count", len(self.arcs))  # the dataclass is frozen
+        object.__setattr__(self, "output_count", len(self.singles) + 1 + len(self.types) * self.orders * self.cells)
+        if not 2 <= self.input_count <= MAX_VALUES:
+            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.input_count}")
         if min(self.arcs) < 0:
             raise ChannelError(f"the length of an arc must be at least 0, not {min(self.arcs)}")
         if sum(self.arcs) > MAX_CIRCLE:
@@ -92,17 +92,18 @@ class Windows(Arrangement):
                 f"the number of orders of a windows channel must be a power of two, at most {MAX_ORDERS}, not "
                 f"{self.orders}"
             )
-        if not 2 <= self.outputs <= MAX_OUTPUTS:
-            raise ChannelError(f"a windows channel must have 2 to {MAX_OUTPUTS} outputs, not {self.outputs}")
+        if not 2 <= self.output_count <= MAX_OUTPUTS:
+            raise ChannelError(f"a windows channel must have 2 to {MAX_OUTPUTS} outputs, not {self.output_count}")
         named = [single.x for single in self.singles]
         codec.require_increasing(self.heavies, "heavy inputs", ChannelError)
         codec.require_increasing(named, "singles", ChannelError)
         self._require_kinds([*self.heavies, *named])
         if self.types and not self.circle.rare:
             raise ChannelError("a windows channel with types must have an input with an arc")
-        if not self.types and len(named) < self.inputs:
+        if not self.types and len(named) < self.input_count:
             raise ChannelError(
-                f"a windows channel without types must have a single for each of {self.inputs} inputs, not {len(named)}"
+                f"a windows channel without types must have a single for each of {self.input_count} inputs, "
+                f"not {len(named)}"
             )
         if not self.types and (self.cells, self.orders) != (1, 1):
             raise ChannelError(
@@ -128,8 +129,8 @@ class Windows(Arrangement):
             return
         counts = Counter(listed)
         for x in sorted({*listed, *bare}):
-            if not 0 <= x < self.inputs:
-                raise ChannelError(f"a heavy input or a single must lie in 0 .. {self.inputs - 1}, not {x}")
+            if not 0 <= x < self.input_count:
+                raise ChannelError(f"a heavy input or a single must lie in 0 .. {self.input_count - 1}, not {x}")
             if (kinds := bool(self.arcs[x]) + counts[x]) != 1:
                 raise ChannelError(
                     f"each input must be exactly one of rare (with an arc), heavy and single; input {x} is in {kinds} "
@@ -233,7 +234,7 @@ class Windows(Arrangement):
     @property
     def _laid_out(self) -> int:
         """Number of audit steps for the worst ratios over all windows and over all other outputs."""
-        beside = 2 * self.inputs + 8 * len(self.singles)
+        beside = 2 * self.input_count + 8 * len(self.singles)
         if not self.types:
             return beside
         # A window more than twice as wide as the longest arc covers a whole arc wherever it begins. If the rest of the

@@ -61,7 +61,7 @@ def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> L
 def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     """Return the worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior)."""
     total = sum(prior)
-    everything = InputGroups.of(channel, range(channel.inputs))
+    everything = InputGroups.of(channel, range(channel.input_count))
     numerator, denominator, output, is_above = 1, 1, 0, True
 
     # Both functions keep the largest ratio; all weights have the scale of marginal / total.
