@@ -53,7 +53,7 @@ class Session:
     def _now(self) -> int:
         return int(self._clock())
 
-    def _open_now(self, campaign_id: bytes) -> tuple[Joined, int]:
+    def _not_over(self, campaign_id: bytes) -> tuple[Joined, int]:
         """Return a joined campaign that is not over, and the current time in UTC seconds.
 
         Raises:
@@ -61,5 +61,5 @@ class Session:
             OutsideSchedule: the campaign is over.
         """
         joined, now = self.records.campaigns.find(campaign_id), self._now()
-        self.records.campaigns.require_open(joined, now)
+        self.records.campaigns.require_not_over(joined, now)
         return joined, now

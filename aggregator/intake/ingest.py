@@ -159,7 +159,7 @@ def ingest(
 
 
 def _finished(
-    pending: Iterator[PendingChunk], slots: Slots, most_outputs: int
+    pending: Iterator[PendingChunk], slots: Slots, max_outputs: int
 ) -> Iterator[tuple[ValidationOutcome, int]]:
     """Finish each chunk; yield its outcome and its number of bytes.
 
@@ -168,7 +168,7 @@ def _finished(
     current = next(pending, None)
     while current is not None:
         following = next(pending, None)
-        yield current.finish(slots, most_outputs), len(current.chunk.data)
+        yield current.finish(slots, max_outputs), len(current.chunk.data)
         current = following
 
 

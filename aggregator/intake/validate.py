@@ -65,17 +65,17 @@ class PendingChunk:
     chunk: Chunk
     verdicts: _Verdicts | None
 
-    def finish(self, slots: Slots, most_outputs: int) -> ValidationOutcome:
+    def finish(self, slots: Slots, max_outputs: int) -> ValidationOutcome:
         """Commit the valid reports.
 
         Args:
             slots: the filled slots of the study.
-            most_outputs: approximate maximum number of outputs in a commit.
+            max_outputs: approximate maximum number of outputs in a commit.
         Raises:
             StudyError
         """
         if self.verdicts is not None:
-            for part in self.verdicts.parts(most_outputs):
+            for part in self.verdicts.parts(max_outputs):
                 self.verdicts.commit(part, slots)
         return _outcome(self.verdicts, self.chunk)
 
@@ -92,13 +92,13 @@ def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> PendingCh
 
 
 def examine(
-    study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs: int
+    study: Study, chunk: Chunk, verifier: Verifier, now: int, max_outputs: int
 ) -> tuple[ValidationOutcome, list[Candidates]]:
     """Validate the reports of a chunk, and return the valid ones; nothing is committed.
 
     Args:
         now: the current time, UTC seconds.
-        most_outputs: approximate maximum number of outputs in one ``Candidates``.
+        max_outputs: approximate maximum number of outputs in one ``Candidates``.
     Returns:
         Counts of the refused reports, and the valid reports in order.
     Raises:
@@ -107,7 +107,7 @@ def examine(
     verdicts = _Verdicts.of(study, chunk, verifier, now)
     candidates: list[Candidates] = []
     if verdicts is not None:
-        candidates = [verdicts.candidates(part)[1] for part in verdicts.parts(most_outputs)]
+        candidates = [verdicts.candidates(part)[1] for part in verdicts.parts(max_outputs)]
     return _outcome(verdicts, chunk), candidates
 
 
@@ -208,15 +208,15 @@ class _Verdicts:
         rows = self.undecided()
         self.pending.append(verifier.start(self.sealed.rows(rows), np.take(public, rows, axis=0)))
 
-    def parts(self, most_outputs: int) -> Iterator[Integers]:
+    def parts(self, max_outputs: int) -> Iterator[Integers]:
         """Refuse bad signatures, wrong periods and exceeded quotas; yield the remaining rows in parts of about
-        ``most_outputs`` outputs.
+        ``max_outputs`` outputs.
 
         While one part is unpacked and committed, threads verify the signatures of the next part.
         """
         signatures, everyone = self.pending.pop(), self.undecided()
         upto = np.cumsum(self.reports.count[everyone])
-        cuts = np.flatnonzero(np.diff(upto // most_outputs)) + 1
+        cuts = np.flatnonzero(np.diff(upto // max_outputs)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(everyone)]):
             rows = everyone[start:stop]
             self.refuse(rows, ~signatures.verdicts(start, stop), RefusalReason.BAD_SIGNATURE)

@@ -94,7 +94,7 @@ class Statement:
             None if declaration.declared_before else prior or uniform_prior(device, campaign_id),
             declaration.declared_before,
             declaration.level,
-            declaration.own_level,
+            declaration.personal,
             declaration.worst_case,
             device.consented(campaign_id) or declaration.worst_case <= remaining,
         )

@@ -116,7 +116,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
     sealed = 0
     with records.store.transaction():
         number = records.campaigns.require_joined(campaign_id)
-        for run in records.slots.waiting_runs(number, joined.most_outputs):
+        for run in records.slots.waiting_runs(number, joined.max_outputs):
             envelope = joined.report(run.period, run.slot, *run.packed)
             try:
                 records.outbox.require_room(len(envelope))

@@ -65,7 +65,7 @@ class Agreements(Session):
             OutboxFull: the outbox has no room for the enrolment.
             OutsideSchedule: the campaign is over.
         """
-        joined, now = self._open_now(campaign_id)
+        joined, now = self._not_over(campaign_id)
         agree(self.records, joined, now, self._urandom, as_class, prior, level)
 
     def choose_class(self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None) -> str:
@@ -96,7 +96,7 @@ class Agreements(Session):
             OutboxFull: the outbox has no room for the enrolment.
             OutsideSchedule: the campaign is over.
         """
-        joined, now = self._open_now(campaign_id)
+        joined, now = self._not_over(campaign_id)
         return choose(self.records, joined, now, self._urandom, level, history)
 
     def declaration(
@@ -151,7 +151,7 @@ class Agreements(Session):
             OutboxFull: the outbox has no room for the enrolment.
             OutsideSchedule: the campaign is over.
         """
-        joined, now = self._open_now(campaign_id)
+        joined, now = self._not_over(campaign_id)
         prior = choose_prior(self.records, joined, now, self._urandom, level, history)
         return {joined.campaign.domain.label(x): weight for x, weight in enumerate(prior)}
 

@@ -116,7 +116,7 @@ def choose_prior(
     listed = candidates_of(joined.campaign)
     nanonats = exact.level_from(level)
     require_level(nanonats)
-    channel, highest_commitment = personal.choice_channel(len(listed), nanonats), joined.most_commitment(listed)
+    channel, highest_commitment = personal.choice_channel(len(listed), nanonats), joined.max_commitment(listed)
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():

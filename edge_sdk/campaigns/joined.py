@@ -198,7 +198,7 @@ class Joined:
         commitments = [self._commitment(self.campaign.certificate_of(class_index, view).cost, view) for view in views]
         return sorted(set(commitments), key=lambda commitment: (-commitment.worst_case, -commitment.cost))
 
-    def most_commitment(self, priors: Iterable[tuple[int, ...]]) -> Commitment:
+    def max_commitment(self, priors: Iterable[tuple[int, ...]]) -> Commitment:
         """Return an upper bound of the commitments over ``priors``.
 
         Raises:
@@ -245,7 +245,7 @@ class Joined:
         return report.seal(self.key)
 
     @property
-    def most_outputs(self) -> int:
+    def max_outputs(self) -> int:
         """The maximum number of outputs in one report."""
         emptiest = len(Report(self.signed.id, MAX_PERIOD, MAX_SLOT, MAX_ANSWERS_PER_PERIOD, b"").encode())
         # The length of fewer than 2^16 bytes takes at most one byte more than that of an empty byte string.

@@ -25,7 +25,7 @@ class Campaigns:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._opened: dict[bytes, Joined] = {}
+        self._verified: dict[bytes, Joined] = {}
 
     def ids(self) -> list[bytes]:
         """Return the ids of the joined campaigns, in the order in which they were first joined."""
@@ -82,7 +82,7 @@ class Campaigns:
             NotJoined
             StoreError: the store's copy of the campaign is damaged.
         """
-        joined = self._opened.get(require_id(campaign_id))
+        joined = self._verified.get(require_id(campaign_id))
         if joined is None:
             from edge_sdk.campaigns.joined import Joined
 
@@ -99,7 +99,7 @@ class Campaigns:
                     f"the store's copy of campaign {campaign_id.hex()} is damaged ({error}): forget the campaign, and "
                     "join it again"
                 ) from None
-            self._opened[campaign_id] = joined
+            self._verified[campaign_id] = joined
         return joined
 
     def numbered(self, campaign_id: bytes) -> int:
@@ -148,7 +148,7 @@ class Campaigns:
         """Store permanently that a campaign is closed from ``closes`` on."""
         self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", number, closes)
 
-    def require_open(self, joined: Joined, now: int) -> None:
+    def require_not_over(self, joined: Joined, now: int) -> None:
         """Refuse a campaign that is over, either by its schedule or by its author's early closing.
 
         Raises:
@@ -159,14 +159,14 @@ class Campaigns:
             joined.campaign.period_at(now)
         require_not_closed(joined, self.closed_early(joined.signed.id), now)
 
-    def keep_open(self, joined: Joined) -> None:
+    def keep_verified(self, joined: Joined) -> None:
         """Keep a verified and audited campaign in memory for the rest of the process."""
-        self._opened[joined.signed.id] = joined
+        self._verified[joined.signed.id] = joined
 
     def forget(self, campaign_id: bytes) -> None:
         """Delete a joined campaign; its number and its closing notice stay."""
         self.store.execute("DELETE FROM joined WHERE campaign = ?", self.number(campaign_id))
-        self._opened.pop(campaign_id, None)
+        self._verified.pop(campaign_id, None)
 
 
 def require_id(campaign_id: object) -> bytes:

@@ -214,14 +214,14 @@ class Membership(Trust, Agreements):
                 "ask the person who gave you the link for a new one"
             )
         with self._store.transaction():
-            campaigns.require_open(joined, now)
+            campaigns.require_not_over(joined, now)
             number = campaigns.numbered(joined.signed.id)
             if not campaigns.is_joined(number):
                 self.records.caps.require_room(number, joined.commitments, now)
                 campaigns.add(number, joined, address)
             elif address and not campaigns.signs_addresses(number):
                 self._keep_address(number, address)
-        campaigns.keep_open(joined)
+        campaigns.keep_verified(joined)
         return self._terms_now(joined)
 
     def _verified(self, data: bytes, invited_by: bytes | None) -> Joined:

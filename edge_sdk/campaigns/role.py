@@ -66,7 +66,7 @@ def declared_prior(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, .
     """
     from protocol import personal
 
-    _own_of(campaign)
+    _declared_prior_notion(campaign)
     return personal.canonical_prior(counts_of(campaign, prior))
 
 
@@ -83,7 +83,7 @@ def personal_level(campaign: Campaign, level: float | None) -> int:
 
     if level is None:
         return 0
-    notion, nanonats = _own_of(campaign), exact.level_from(level)
+    notion, nanonats = _declared_prior_notion(campaign), exact.level_from(level)
     require_level(nanonats)
     if nanonats > notion.level:
         raise CampaignError(
@@ -100,10 +100,10 @@ def candidates_of(campaign: Campaign) -> tuple[tuple[int, ...], ...]:
     """
     from protocol import personal
 
-    return personal.candidate_priors(_own_of(campaign).size)
+    return personal.candidate_priors(_declared_prior_notion(campaign).size)
 
 
-def _own_of(campaign: Campaign) -> DeclaredPrior:
+def _declared_prior_notion(campaign: Campaign) -> DeclaredPrior:
     from protocol.notions.declared_prior import DeclaredPrior
 
     if not isinstance(campaign.notion, DeclaredPrior):

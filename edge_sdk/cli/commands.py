@@ -238,7 +238,7 @@ def audit(options: argparse.Namespace) -> Printed:
             own_audit = campaign_audit.audit(device.campaign(campaign_id), device.history(campaign_id), view)
     views = own_audit.campaign.views
     certificate = own_audit.campaign.certificate
-    surveyed: Printed = {
+    audited: Printed = {
         "title": own_audit.campaign.title,
         "notion": own_audit.campaign.notion.name,
         "declared": exact.nats(certificate.declared_level),
@@ -249,12 +249,12 @@ def audit(options: argparse.Namespace) -> Printed:
         **as_json(own_audit.table, [views[own_audit.view].channel]),
     }
     if options.json:
-        return surveyed
-    posterior = surveyed.pop("posterior")
-    del surveyed["witnesses"]
+        return audited
+    posterior = audited.pop("posterior")
+    del audited["witnesses"]
     if isinstance(posterior, dict):
-        surveyed |= {"probability_before": posterior["before"], "probability_after": posterior["after"]}
-    return surveyed
+        audited |= {"probability_before": posterior["before"], "probability_after": posterior["after"]}
+    return audited
 
 
 def forget(options: argparse.Namespace) -> Printed:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def join(options: argparse.Namespace) -> Printed:
     """``join FILE|LINK``: join a campaign; return its terms."""
     if "://" in options.campaign:
-        return _follow_link(options)
+        return _join_by_link(options)
     file = Path(options.campaign)
     data = campaign_file(file)
     with Device.open(options.store, map(key_file, options.trust)) as device, naming(file):
@@ -38,7 +38,7 @@ def join(options: argparse.Namespace) -> Printed:
         return _terms(device, terms.campaign_id, options)
 
 
-def _follow_link(options: argparse.Namespace) -> Printed:
+def _join_by_link(options: argparse.Namespace) -> Printed:
     """Join the campaign of a link, after the person agreed to contact its host."""
     from edge_sdk.transport.download import fetch_invited
     from protocol.link import Link

@@ -140,8 +140,8 @@ def _sent(sent: UploadResults, queued: int, named: bool, complete: bool) -> Prin
     text = f"{sent.envelopes} sent, {queued} queued"
     if sent.next_attempt is not None:
         text += f", the next attempt not before {moment(sent.next_attempt)}"
-    lost = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
-    wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.UNKNOWN_CAMPAIGN), *lost]
+    failed_elsewhere = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
+    wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.UNKNOWN_CAMPAIGN), *failed_elsewhere]
     if wrong:
         several = len({attempt.campaign_id for attempt in sent.attempts}) > 1
         why = "; ".join(

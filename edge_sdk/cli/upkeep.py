@@ -60,12 +60,12 @@ def adopt(options: argparse.Namespace) -> Printed:
     from edge_sdk.errors import StoreDamaged, StoreRestored
     from edge_sdk.store.sqlite import DATABASE_FILE
 
-    place, named_key_store = store(options), key_store(options)
-    existed = (Path(place) / DATABASE_FILE).exists()
+    folder, named_key_store = store(options), key_store(options)
+    existed = (Path(folder) / DATABASE_FILE).exists()
     try:
-        device, adopted = Device.open(place, key_store=named_key_store), False
+        device, adopted = Device.open(folder, key_store=named_key_store), False
     except (StoreRestored, StoreDamaged):
-        device, adopted = Device.adopt(place, key_store=named_key_store), True
+        device, adopted = Device.adopt(folder, key_store=named_key_store), True
     with device:
         printed: Printed = {"adopted": adopted, "spent": device.budget.spent, "remaining": device.budget.remaining}
         if not adopted:

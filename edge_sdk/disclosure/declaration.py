@@ -44,7 +44,7 @@ class Declaration:
         values: the campaign's values, in its order.
         declared_before: whether this prior was declared before; a declared prior is permanent and cannot be replaced.
         level_nanonats: the level of protection.
-        own_level: whether this is a personal level, and not the campaign's.
+        personal: whether this is a personal level, and not the campaign's.
         cost_nanonats: the cost of one fresh output under this prior.
         worst_case_nanonats: the cost of all answers together.
         candidates: number of priors in the public list from which ``Device.choose_prior`` chooses.
@@ -55,7 +55,7 @@ class Declaration:
     values: tuple[DeclaredValue, ...]
     declared_before: bool
     level_nanonats: int
-    own_level: bool
+    personal: bool
     cost_nanonats: int
     worst_case_nanonats: int
     candidates: int
@@ -105,7 +105,7 @@ def declaration(
         known.certificate.cost,
         known.commitment.worst_case,
         len(listed),
-        joined.most_commitment(listed).worst_case,
+        joined.max_commitment(listed).worst_case,
     )
 
 

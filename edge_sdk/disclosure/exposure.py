@@ -189,11 +189,11 @@ class Exposure:
             return {}
         everything = range(self.domain.size)
         levels = {}
-        for name, place in self.domain.positions.items():
+        for name, position in self.domain.positions.items():
             asking = {
                 view: n
                 for view, n in self._draws.items()
-                if isinstance(view.map, QuestionsMap) and place in view.map.positions
+                if isinstance(view.map, QuestionsMap) and position in view.map.positions
             }
             levels[name] = Level(_sum([self._extra, *_losses(self.domain, asking, everything, everything)]))
         return levels

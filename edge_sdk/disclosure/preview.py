@@ -85,7 +85,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         is_repeat = memo_row is not None and memo_row.period == period
         cost = 0 if memo_row is not None and (joined.campaign.transcript is None or is_repeat) else certificate.cost
     # With one answer per period, the same answer in this period gives the same report and adds nothing to the outbox.
-    waits = is_repeat and joined.campaign.answers_per_period == 1
+    adds_nothing = is_repeat and joined.campaign.answers_per_period == 1
     waiting_bytes = sum(map(len, records.outbox.envelopes(number)))
     sends_enrolment = enrols(records, joined, number)
     if sends_enrolment and records.consents.find(number) is None:
@@ -94,7 +94,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     return Preview(
         joined.longest_report,
         waiting_bytes,
-        waiting_bytes + (0 if waits else joined.longest_report),
+        waiting_bytes + (0 if adds_nothing else joined.longest_report),
         *fits(channel, posterior.x),
         posterior,
         certificate.cost if cost is None else cost,

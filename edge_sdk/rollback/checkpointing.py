@@ -47,7 +47,7 @@ class CheckpointWriter:
         self._added: list[CheckpointRow] = []
         self._folded: set[int] = set()
         self._capped: set[str] = set()
-        self._moved: Checkpoint | None = None
+        self._changed: Checkpoint | None = None
         store.on_change("ledger", "INSERT", "NEW.time, NEW.campaign, NEW.kind, NEW.nanonats", self._add)
         store.on_change("cap", "INSERT", "NEW.kind", self._capped.add)
         for event in ("UPDATE", "DELETE"):
@@ -79,7 +79,7 @@ class CheckpointWriter:
         if self._capped and (caps := _caps(self._store)) != checkpoint.caps:
             checkpoint = replace(checkpoint, sequence=checkpoint.sequence + 1, caps=caps)
         if checkpoint != before:
-            self._moved = checkpoint
+            self._changed = checkpoint
             self._store.set(CHECKPOINT, checkpoint.record)
             cache[CheckpointWriter] = checkpoint
 
@@ -88,7 +88,7 @@ class CheckpointWriter:
         self._added.clear()
         self._folded.clear()
         self._capped.clear()
-        self._moved = None
+        self._changed = None
 
     def after_commit(self) -> None:
         """Update the key store's checkpoint if the transaction changed the checkpoint in the store.
@@ -96,10 +96,10 @@ class CheckpointWriter:
         Raises:
             StoreRestored
         """
-        moved = self._moved
+        changed = self._changed
         self.after_rollback()
-        if moved is not None:
-            self.move(moved)
+        if changed is not None:
+            self.write(changed)
 
     def after_compaction(self) -> None:
         """Erase all earlier checkpoints.
@@ -108,11 +108,11 @@ class CheckpointWriter:
             StoreRestored
             StoreError: an earlier checkpoint may still exist.
         """
-        self.move(erase_earlier=True)
+        self.write(erase_earlier=True)
         if self.trouble:
             raise StoreError(self.trouble)
 
-    def move(self, latest: Checkpoint | None = None, erase_earlier: bool = False) -> None:
+    def write(self, latest: Checkpoint | None = None, erase_earlier: bool = False) -> None:
         """Write the committed checkpoint to the key store, under the write lock, so that an older checkpoint never
         replaces a newer one. If it cannot be written, ``trouble`` says why.
 

@@ -33,7 +33,7 @@ def key_store_of(location: str, folder: Path) -> KeyStore:
     raise StoreError(f"the secret of the store in {folder} is kept by {name!r}: open it with that key store")
 
 
-def usual_key_store(folder: Path) -> KeyStore:
+def default_key_store(folder: Path) -> KeyStore:
     """Return the key store whose files are in the folder; for a new store, the Keystore on Android and files elsewhere.
 
     A keyring is used only if it is named. It is locked until somebody logs in, and a cron job has no keyring. The place

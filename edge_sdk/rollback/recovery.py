@@ -23,7 +23,7 @@ from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest
 from edge_sdk.rollback.checkpointing import computed_checkpoint
 from edge_sdk.rollback.key_store import KeyStore
-from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
+from edge_sdk.rollback.known_key_stores import default_key_store, key_store_of
 from edge_sdk.rollback.store_identity import checked_checkpoint, host_identity_of, key_store_to_use, settle, store_id
 from edge_sdk.store.files import sync
 from edge_sdk.store.sqlite import DATABASE_FILE, DEVICE_SECRET_BYTES, QUARANTINE, UNATTRIBUTED, Store
@@ -54,7 +54,7 @@ def adopt(
         _adopt(path, urandom, now, key_store)
     except StoreDamaged:
         with explained(path):
-            _set_aside(path, key_store)
+            _quarantine(path, key_store)
         _adopt(path, urandom, now, key_store)
 
 
@@ -153,7 +153,7 @@ def _secret_left(key_store: KeyStore, folder: Path, recorded_id: bytes | None) -
     return secret
 
 
-def _set_aside(folder: Path, named_key_store: KeyStore | None) -> None:
+def _quarantine(folder: Path, named_key_store: KeyStore | None) -> None:
     """Write the largest committed amount of all readable checkpoints into the key store's checkpoint, as spent, then
     move the damaged database away.
 
@@ -162,13 +162,13 @@ def _set_aside(folder: Path, named_key_store: KeyStore | None) -> None:
     Raises:
         StoreError: the amount spent cannot be read anywhere; nothing was moved.
     """
-    read, location = _salvaged(folder)
-    key_store = named_key_store or (key_store_of(location, folder) if location else usual_key_store(folder))
+    salvaged, location = _salvaged(folder)
+    key_store = named_key_store or (key_store_of(location, folder) if location else default_key_store(folder))
     secret = _secret_left(key_store, folder, None)
     expected_id = None if secret is None else store_id(secret)
     checkpoints = [
         checkpoint
-        for checkpoint in (read, *key_store.checkpoints().values())
+        for checkpoint in (salvaged, *key_store.checkpoints().values())
         if checkpoint and expected_id in (None, checkpoint.store)
     ]
     if not checkpoints:
@@ -180,11 +180,11 @@ def _set_aside(folder: Path, named_key_store: KeyStore | None) -> None:
         Checkpoint(checkpoints[0].store, sequence, bytes(HEAD_BYTES), committed, committed, caps), erase_earlier=True
     )
     number = next(number for number in itertools.count(1) if not (folder / f"{QUARANTINE}{number}").exists())
-    aside = folder / f"{QUARANTINE}{number}"
-    aside.mkdir(mode=0o700)
+    quarantine = folder / f"{QUARANTINE}{number}"
+    quarantine.mkdir(mode=0o700)
     for name in (f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm", DATABASE_FILE):
         if (folder / name).exists():
-            (folder / name).rename(aside / name)
+            (folder / name).rename(quarantine / name)
     sync(folder)
 
 

@@ -21,7 +21,7 @@ from edge_sdk.rollback.checkpointing import CHECKPOINT, CheckpointWriter, comput
 from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity
 from edge_sdk.rollback.key_store import KeyStore, require_later
-from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
+from edge_sdk.rollback.known_key_stores import default_key_store, key_store_of
 from edge_sdk.store.sqlite import DATABASE_FILE, DEVICE_SECRET_BYTES, Store
 from edge_sdk.store.sqlite_errors import ledger_mismatch, wrong_secret
 
@@ -113,7 +113,7 @@ def key_store_to_use(store: Store, folder: Path, named_key_store: KeyStore | Non
     """
     location = store.setting("key_store")
     if location is None:
-        return named_key_store or usual_key_store(folder)
+        return named_key_store or default_key_store(folder)
     if named_key_store is None or named_key_store.location == location:
         return named_key_store or key_store_of(location, folder)
     kind = location.partition(" ")[0]

@@ -252,10 +252,10 @@ class Store:
         try:
             self.vacuum()
             with self._lock, explained(self.folder):
-                if moved_aside := self._moved_aside():
+                if quarantined := self._quarantined():
                     import shutil
 
-                    for folder in moved_aside:
+                    for folder in quarantined:
                         shutil.rmtree(folder)
                 if self.hooks is not None:
                     self.hooks.after_compaction()
@@ -300,8 +300,8 @@ class Store:
         if self.hooks is not None:
             self.require_whole("integrity_check")
             facts |= {"integrity": "checked, no damage found"} | self.hooks.describe()
-        if aside := sorted(path.name for path in self._moved_aside()):
-            facts["quarantine"] = f"{', '.join(aside)}: a damaged database, with answers in it; forgetting deletes it"
+        if folders := sorted(path.name for path in self._quarantined()):
+            facts["quarantine"] = f"{', '.join(folders)}: a damaged database, with answers in it; forgetting deletes it"
         return facts
 
     # Opening
@@ -399,5 +399,5 @@ class Store:
         if self._closed:
             raise StoreClosed("this device was closed: open it again with Device.open")
 
-    def _moved_aside(self) -> list[Path]:
+    def _quarantined(self) -> list[Path]:
         return [] if self.folder is None else list(self.folder.glob(f"{QUARANTINE}*"))

@@ -26,7 +26,7 @@ ONLY = {
     ),
     "one": ("terms.question", "terms.chances_how", "terms.values"),
     "classes": ("consent.class", "consent.class_how", "consent.class_cost"),
-    "own": ("consent.prior",),
+    "prior": ("consent.prior",),
     "transcript": ("terms.cost_each",),
     "views": ("terms.asked", "review.group"),
     "assumed": ("terms.assumed", "terms.share"),
@@ -80,7 +80,7 @@ def _features(campaign: Campaign) -> set[str]:
     features = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
     others = {
         "classes": campaign.classes,
-        "own": isinstance(campaign.notion, DeclaredPrior),
+        "prior": isinstance(campaign.notion, DeclaredPrior),
         "form": form,
         "one": not form,
         "views": _has_views(campaign),

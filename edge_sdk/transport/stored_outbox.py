@@ -217,12 +217,12 @@ class StoredOutbox:
         Returns:
             The upload of the envelopes that the study did not accept.
         """
-        left = replace(sent, sealed=tuple(sent.sealed[place] for place in not_accepted))
+        left = replace(sent, sealed=tuple(sent.sealed[position] for position in not_accepted))
         with self._unchanged(sent) as same:
             if same:
                 numbers = self._numbers(sent)
-                for place in set(range(sent.envelopes)) - set(not_accepted):
-                    self.store.execute("DELETE FROM outbox WHERE number = ?", numbers[place])
+                for position in set(range(sent.envelopes)) - set(not_accepted):
+                    self.store.execute("DELETE FROM outbox WHERE number = ?", numbers[position])
                 if not_accepted:
                     self.store.execute(
                         "UPDATE upload SET envelopes = ? WHERE campaign = ?", left.envelopes, sent.number

@@ -296,7 +296,7 @@ def _not_accepted(stated: dict[str, object], upload: Upload) -> tuple[int, ...] 
         return None
     if type(stated.get("envelopes")) is not int or stated["envelopes"] != upload.envelopes:
         return None
-    if not all(type(place) is int and 0 <= place < upload.envelopes for place in refused):
+    if not all(type(position) is int and 0 <= position < upload.envelopes for position in refused):
         return None
     return tuple(refused) if refused == sorted(set(refused)) else None
 

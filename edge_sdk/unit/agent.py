@@ -34,7 +34,7 @@ from edge_sdk.device import Device
 from edge_sdk.errors import ConsentMissing, NotJoined, QuotaReached, StoreDamaged, StoreRestored
 from edge_sdk.timestamps import moment
 from edge_sdk.unit.config import Configuration, in_seconds
-from edge_sdk.unit.dry_run import require_own_address, trusted
+from edge_sdk.unit.dry_run import require_signed_address, trusted
 from edge_sdk.unit.questions import SETTLE_SECONDS, Read, SourcedQuestion, fit, read_all
 from edge_sdk.unit.sensor import Child
 from protocol.errors import HalftruthError, OutsideSchedule
@@ -197,7 +197,7 @@ class Unit:
                 raise
             schedule = fit(self._configuration, device.campaign(campaign_id))
         campaign = device.campaign(campaign_id)
-        self._direct(campaign.addresses)
+        self._set_address(campaign.addresses)
         self._every, self._timeout = schedule.every, schedule.timeout
         self._questions = schedule.questions_of(device.records.campaigns.find(campaign_id).map, campaign.domain)
         self._number = device.records.campaigns.number(campaign_id)
@@ -237,13 +237,13 @@ class Unit:
                 )
         return max(0.0, min(self._now + MAX_PAUSE, self._next_interval) - self._clock())
 
-    def _direct(self, addresses: Sequence[str]) -> None:
+    def _set_address(self, addresses: Sequence[str]) -> None:
         """Store the configured address, if the campaign names none.
 
         Raises:
             ConfigurationRefused: the campaign names another address.
         """
-        require_own_address(self._configuration, addresses)
+        require_signed_address(self._configuration, addresses)
         if self._configuration.url is not None and not addresses:
             self._device.set_address(self.campaign_id, self._configuration.url)
 
@@ -268,7 +268,7 @@ class Unit:
         early = self._device.records.campaigns.closed_early(self.campaign_id)
         return campaign.closes if early is None else early
 
-    def _place(self, campaign: Campaign) -> tuple[int, int] | None:
+    def _slot_due(self, campaign: Campaign) -> tuple[int, int] | None:
         """Return the (period, slot) that is due; None after the last slot of a period or the end of the campaign."""
         if self._now >= self._closes(campaign):
             return None
@@ -277,12 +277,12 @@ class Unit:
         return (period, slot) if slot < campaign.answers_per_period else None
 
     def _read_what_is_due(self, campaign: Campaign) -> None:
-        place = self._place(campaign)
-        if place is None or place == self._tried or place <= self._latest(campaign):
+        due = self._slot_due(campaign)
+        if due is None or due == self._tried or due <= self._latest(campaign):
             return
         # The duration of a reading may depend on its value. So the time at which it began is its time, and nothing is
         # sent before the latest time at which it could end.
-        self._tried, self._begun = place, self._now
+        self._tried, self._begun = due, self._now
         answer, reason = read_all(self._questions, self._read)
         # If an answer is configured for failed readings, the failure is not logged, because the log would reveal it.
         if answer is None:
@@ -291,7 +291,7 @@ class Unit:
         self._solved("source", "the source gives readings again")
         give = self._device.answer if campaign.transcript else self._device.collect
         try:
-            give(self.campaign_id, answer, place[1])
+            give(self.campaign_id, answer, due[1])
         except (NotJoined, ConsentMissing, StoreRestored, StoreDamaged):
             raise
         except QuotaReached:

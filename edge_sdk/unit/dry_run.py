@@ -57,7 +57,7 @@ def trusted(configuration: Configuration) -> list[AuthorKey]:
     return [key_file(path) for path in configuration.trust]
 
 
-def require_own_address(configuration: Configuration, addresses: Sequence[str]) -> None:
+def require_signed_address(configuration: Configuration, addresses: Sequence[str]) -> None:
     """Refuse a configured address that differs from the campaign's signed addresses.
 
     Raises:
@@ -104,7 +104,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
             worst_cases = records.campaigns.find(campaign_id).commitments
             records.caps.require_room(records.campaigns.number(campaign_id), worst_cases, 0)
         addresses = device.addresses(terms.campaign_id)
-        require_own_address(configuration, addresses)
+        require_signed_address(configuration, addresses)
         every = fit(configuration, device.campaign(terms.campaign_id)).every
     readings = min(terms.answers_per_period, -(-terms.period_seconds // every))
     about = _VIEWS.format(views=terms.views) if terms.view_description and terms.views > 1 else terms.view_description

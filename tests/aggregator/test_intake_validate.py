@@ -72,14 +72,14 @@ def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
 
 @settings(max_examples=40)
 @given(st.lists(reports(), max_size=12), st.sampled_from([1, 3, 70, 10**6]))
-def test_candidates_equal_the_unpacked_reports(prepared, sealed, most_outputs):
+def test_candidates_equal_the_unpacked_reports(prepared, sealed, max_outputs):
     """The rows are the outputs of Report.outputs, in order; a report that Report.outputs refuses has no row."""
     study = Study.open(prepared)
     data = b"".join(envelope for envelope, _ in sealed)
     builder = ChunkBuilder()
     builder.add(data, frames(data, final=True))
     with verifier(2) as threads:
-        judged, offers = validate.examine(study, builder.chunk(), threads, NOW, most_outputs)
+        judged, offers = validate.examine(study, builder.chunk(), threads, NOW, max_outputs)
     expected, refused = [], 0
     for envelope, decoded in sealed:
         signed = next(signed for signed in CAMPAIGNS.values() if signed.id == decoded.campaign_id)

@@ -45,7 +45,7 @@ def answer_until_killed(
     campaign_id = joined.signed.id
     with Device.open(place, clock=lambda: now) as device:
         # The audit happens before the fork, so that a thousand children need not repeat it.
-        device.records.campaigns.keep_open(joined)
+        device.records.campaigns.keep_verified(joined)
         die_before(device._store, dies_at)
         for x in range(first, first + MAX_ANSWERS):
             value = device.parse(campaign_id, DOMAIN.label(x))

@@ -24,7 +24,7 @@ from edge_sdk.rollback.checkpointing import stored_checkpoint
 from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, WRAPPED_FILE, KeyStore
 from edge_sdk.rollback.keyring_store import KeyringKeyStore
-from edge_sdk.rollback.known_key_stores import usual_key_store
+from edge_sdk.rollback.known_key_stores import default_key_store
 from edge_sdk.store.sqlite import DATABASE_FILE
 from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
@@ -314,12 +314,12 @@ def test_a_key_store_of_an_app_must_be_passed_at_each_opening(place, clock) -> N
 def test_a_new_store_uses_the_keystore_on_android_and_files_elsewhere(place, ring, phone, monkeypatch) -> None:
     """A new store uses the Keystore on Android and files elsewhere, even if a keyring exists."""
     place.mkdir(parents=True)
-    assert usual_key_store(place).name == "android"
+    assert default_key_store(place).name == "android"
     (place / SECRET_FILE).write_bytes(bytes(32))
-    assert usual_key_store(place).name == "file"
+    assert default_key_store(place).name == "file"
     (place / SECRET_FILE).unlink()
     monkeypatch.delenv("ANDROID_ARGUMENT")
-    assert usual_key_store(place).name == "file"
+    assert default_key_store(place).name == "file"
 
 
 # The keyring

@@ -395,7 +395,7 @@ def test_readings_stay_collected_if_the_outbox_is_full(open_device, tmp_path):
     campaign_id = agreed(device, wide(4000, 700))
     for _ in range(700):
         device.collect(campaign_id, "v7")
-    most = device.records.campaigns.find(campaign_id).most_outputs
+    most = device.records.campaigns.find(campaign_id).max_outputs
     assert device.bundle(campaign_id) == 3
     assert MAX_WAITING_BYTES - 2**16 < device.outbox.bytes <= MAX_WAITING_BYTES
     assert device.collected(campaign_id) == 700 - 3 * most
