@@ -173,8 +173,8 @@ def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None
             # The columns are not listed, because the first row of a CSV file without a header is a person's.
             number = "no" if name not in present else "more than one"
             raise ReleaseError(
-                f"{path.name} has {number} column {name[:40]!r}: name a column of its header, which is the first row "
-                "of a CSV file"
+                f"{path.name} has {number} column {name[:40]!r}: name a column that its header has once; the header "
+                "is the first row of a CSV file"
             )
 
 

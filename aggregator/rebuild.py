@@ -103,10 +103,13 @@ def rebuild(
             report's period. The batches do not show whether such a report arrived before the revocation.
         threads, progress: see ``ingest``.
     Raises:
-        StudyError: ``new`` exists, no campaign was found, declared priors are lost, or the new study cannot be written.
+        StudyError: ``old`` does not exist, ``new`` exists, no campaign was found, declared priors are lost, or the new
+            study cannot be written.
         BadData: a campaign in ``sources`` is malformed, or signed by no trusted author.
         IntakeError: a path does not exist.
     """
+    if not old.exists():
+        raise StudyError(f"{old} does not exist: name the folder of the damaged study")
     if new.exists():
         raise StudyError(f"{new} already exists: give the path of a new folder")
     batches = batch_files(inbox.archives(old) if sources.batches is None else sources.batches)

@@ -71,7 +71,7 @@ class CampaignStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
-        status_json = {name: value for name, value in vars(self).items() if name != "noun"}
+        status_json = {name: value for name, value in vars(self).items() if name not in ("noun", "refused")}
         return status_json | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
             "periods": {str(period): reports for period, reports in self.periods.items()},

@@ -31,7 +31,7 @@ from aggregator.receive.snapshot import CampaignSnapshot
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 from protocol.channels import Channel
 from protocol.envelope import Kind, decode_first
-from protocol.errors import EnvelopeError
+from protocol.errors import EnvelopeError, Truncated
 from protocol.report import packed_bytes
 
 MAX_QUERY_REPORTS = 64
@@ -97,8 +97,10 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     Raises:
         BadData: the upload is empty or contains other bytes; the error has the stage at which decoding failed.
     """
+    if not body:
+        raise Truncated("the upload is empty: send at least one report or enrolment")
     envelopes = frames(body, final=True, strict=True)
-    if envelopes.malformed_items or not body:
+    if envelopes.malformed_items:
         decode_first(body, envelopes.rest)
         raise EnvelopeError(
             "the upload contains bytes that are neither a report nor an enrolment: send only whole reports and "

@@ -432,7 +432,7 @@ def test_an_invalid_release_is_refused(tmp_path):
         ((), None, "may know"),
         (("zip",), "zip", "both known and sensitive"),
         (("zip", "zip"), None, "named twice"),
-        (("town",), None, "no column 'town': name a column of its header"),
+        (("town",), None, "no column 'town': name a column that its header has once"),
     ):
         with pytest.raises(ReleaseError, match=message):
             anonymity_of_table(path, known, sensitive)

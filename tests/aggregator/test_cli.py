@@ -241,7 +241,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "400 (400 revoked)" in run(*study, "status").stdout
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
-    assert (row["reports"], row["rejected"]) == (0, {"revoked-key": 400})
+    assert (row["reports"], row["rejected"], "refused" in row) == (0, {"revoked-key": 400}, False)
     for period, code, words in (
         (9999, 65, "give a period from 0 to 5217"),
         (-1, 2, "must be a whole number, at least 0, not '-1'"),

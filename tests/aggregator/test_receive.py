@@ -273,20 +273,20 @@ def test_an_upload_over_the_limit_is_refused_before_its_body(study):
 
 
 @pytest.mark.parametrize(
-    ("body", "stage"),
+    ("body", "stage", "text"),
     [
-        (b"", "codec"),
-        (b"GIF89a", "envelope"),
-        (sent(1)[:-1], "codec"),
-        (sent(1) + b"\x00", "envelope"),
-        (b"\x00" + sent(1), "envelope"),
-        (report(1, OPEN)[:40] + sent(1), "envelope"),
-        (sent(1) + OPEN.data, "envelope"),
+        (b"", "codec", "the upload is empty"),
+        (b"GIF89a", "envelope", "envelope"),
+        (sent(1)[:-1], "codec", "envelope"),
+        (sent(1) + b"\x00", "envelope", "envelope"),
+        (b"\x00" + sent(1), "envelope", "envelope"),
+        (report(1, OPEN)[:40] + sent(1), "envelope", "signature"),
+        (sent(1) + OPEN.data, "envelope", "envelope"),
     ],
 )
-def test_uploads_of_other_bytes_are_refused_with_their_stage(body, stage):
+def test_uploads_of_other_bytes_are_refused_with_their_stage(body, stage, text):
     """An upload with anything but complete reports and enrolments is refused at the stage that SPEC names."""
-    with pytest.raises(BadData) as raised:
+    with pytest.raises(BadData, match=text) as raised:
         parse_upload(body)
     assert raised.value.stage == stage
 

@@ -663,8 +663,10 @@ def test_afresh_counts_signed_reports_and_ignores_altered_rows(study, tmp_path):
 
 
 def test_a_rebuild_that_fails_leaves_nothing(study, sources, tmp_path, monkeypatch):
-    """A missing or untrusted campaign, an existing name and a full disk are errors that leave no new study and no
-    files."""
+    """A missing study, a missing or untrusted campaign, an existing name and a full disk are errors that leave no new
+    study and no files."""
+    with pytest.raises(StudyError, match="other does not exist"):
+        rebuild(tmp_path / "other", tmp_path / "new", all_of(sources), now=NOW)
     gone(study.path / "campaigns")
     with pytest.raises(StudyError, match="--campaign"):
         rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
