@@ -127,7 +127,7 @@ class Attack:
     """The files of an attacker.
 
     Attributes:
-        batch: copies of reports, bytes that are no report, and altered and forged reports, in turn.
+        batch: copies of reports, bytes that are not a report, and altered and forged reports, in turn.
         enrolments: enrolments of the attacker's own devices; the organisation registers them in good faith.
         expected: the number of items by the reason for which the ingest must refuse them.
     """

@@ -87,7 +87,7 @@ class Estimates(Holdings):
     def counts(self, signed: SignedCampaign) -> Counts:
         """Return the counted outputs by period.
 
-        Each period counts all reports of all devices, also of devices that reported in other periods.
+        Each period counts all reports of all devices, including devices that reported in other periods.
 
         Args:
             signed: a campaign of this study.

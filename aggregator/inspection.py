@@ -36,7 +36,7 @@ class BatchFile:
         kinds: envelopes by kind; "malformed" counts runs of bytes that are not envelopes, and reports that cannot be
             decoded.
         reports: numbers of reports and of outputs, by (campaign id, period).
-        keys: number of different key ids among all reports, also those that cannot be decoded.
+        keys: number of different key ids of all reports, including reports that cannot be decoded.
         lengths: the number of all reports by the size of their envelope in bytes.
     """
 

@@ -34,6 +34,6 @@ def upper_bound(number: float, decimals: int) -> str:
 
 
 def named(names: Sequence[object]) -> str:
-    """Return the first names, and the number of the other ones: "a, b, c, d, e and 3 more"."""
+    """Return the first names, and the number of the others: "a, b, c, d, e and 3 more"."""
     more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     return ", ".join(map(str, names[:MAX_NAMED])) + more

@@ -250,7 +250,7 @@ class _Rebuilding:
             self._warn("refusals are counted again from the batches, in which each report occurs only once")
             if everything:
                 return
-        # The ingest refused copied rows as replays, so its rejects are discarded.
+        # The ingest refused copied rows as replays, so its refusals are discarded.
         shutil.rmtree(self.path / REJECTS)
         empty.rename(self.path / REJECTS)
         if self.refusals:

@@ -5,8 +5,8 @@ the functions of ``protocol`` that a device calls, in the same order. Consent, l
 a person's spending over time and leave no trace in a report. A test checks that a device with the same randomness sends
 the same bytes.
 
-A seed replaces the operating system's randomness, also for keys. It is for experiments: whoever knows the seed knows
-every answer.
+A seed replaces the operating system's randomness, including that of keys. It is for experiments: whoever knows the
+seed knows every answer.
 """
 
 from __future__ import annotations

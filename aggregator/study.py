@@ -55,8 +55,7 @@ class EnrolResult:
 
 
 class Study(Estimates):
-    """A study in a folder or bucket: ``open`` or ``create`` it. Every method except ``known`` reads
-    the latest committed state."""
+    """A study in a folder or bucket: ``open`` or ``create`` it."""
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"

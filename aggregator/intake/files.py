@@ -122,8 +122,11 @@ def may_hold(path: StoragePath, mark: bytes, size: int) -> bool:
 
 
 def read_part(path: StoragePath, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
-    """Return up to ``size`` bytes of a file from ``begin`` on, whether reading ended before that many (at the end of
-    the file or by an error), and the error; None without one."""
+    """Read up to ``size`` bytes of a file from ``begin`` on.
+
+    Returns:
+        The bytes, whether they are fewer because the file ended or an error occurred, and the error or None.
+    """
     read: list[bytes] = []
     try:
         with path.open("rb", buffering=0) as file:

@@ -251,8 +251,8 @@ class IngestTotals:
             add(self.study.path / REJECTS, rows)
 
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
-        """Return the totals, after making all tables durable: also the commits of other processes, because they may
-        have filled the slots of refused replays."""
+        """Return the totals after syncing all tables to the disk, including the commits of other processes, because
+        these may have filled the slots of refused replays."""
         for name in SCHEMAS:
             sync_table(self.study.path / name)
         names = {listed.id: listed.name for listed in self.study.listed()}

@@ -83,7 +83,7 @@ def nominal(path: StoragePath, size: int, range_bytes: int) -> list[Range]:
 
 def read_range(file_range: Range) -> tuple[bytes, Frames, bool, OSError | None]:
     """Return the bytes of a range, its envelopes, whether the file ends with the range or cannot be read any further,
-    and the error that reading raised; None without one."""
+    and the error that reading raised or None."""
     lookahead = _LOOKAHEAD
     while True:
         data, ends, error = read_part(file_range.path, file_range.begin, file_range.size + lookahead)

@@ -13,8 +13,9 @@ class RefusalReason(StrEnum):
     """The reasons for which envelopes are refused, in the order of the checks."""
 
     MALFORMED = "malformed"
-    """The bytes are not an envelope (a run of such bytes counts once). Or they are an envelope of a kind that does not
-    belong there, a malformed report or enrolment, or an enrolment whose declaration does not fit the campaign."""
+    """The bytes are not an envelope (a run of such bytes counts once), or are an envelope of a kind that does not
+    belong in an upload, a malformed report or enrolment, or an enrolment whose declaration does not fit the
+    campaign."""
     UNKNOWN_CAMPAIGN = "unknown-campaign"
     """The study has not imported the campaign."""
     UNKNOWN_KEY = "unknown-key"

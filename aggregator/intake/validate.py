@@ -48,8 +48,9 @@ class ValidationOutcome:
 
     Attributes:
         read: number of reports and malformed items, and of campaigns and closing notices, which do not belong in an
-            upload. accepted, outputs: numbers of counted reports and of their outputs, by campaign. refused: number of
-            refusals by campaign ("" if it is unknown) and reason.
+            upload.
+        accepted, outputs: numbers of counted reports and of their outputs, by campaign.
+        refused: number of refusals by campaign ("" if it is unknown) and reason.
     """
 
     read: int = 0

@@ -159,7 +159,6 @@ class CountedQuery:
     def _in_campaign(self, snapshot: CampaignSnapshot, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
         positions, known = snapshot.registry.find(self.keys[rows])
         rows, publics = rows[known], snapshot.registry.public[positions[known]]
-        # A report with an invalid signature gets False; otherwise anybody could try all outputs of a key.
         valid = verifier.verify(self.sealed.rows(rows), publics)
         rows = rows[valid]
         channels, view = ViewChannels.of(snapshot.signed.campaign), assigned_views(snapshot.signed, publics[valid])

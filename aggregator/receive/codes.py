@@ -4,7 +4,7 @@ A code is given to a person on paper or by mail and redeemed once, for one key. 
 when the code is redeemed, the study adds a hash of code and key together. So the same code with the same key succeeds
 again, and the same code with another key is refused. The study alone does not show which code admitted which key,
 because a code has ``CODE_BITS`` random bits and cannot be guessed. An analyst who keeps the codes can test each of them
-against the hashes; the card and the device tell the person so.
+against the hashes; the card and the device state this.
 
 ``app`` answers the request with a code, and ``inbox`` stores the enrolment of the admitted key.
 """

@@ -158,7 +158,7 @@ def kept_enrolments(study_path: StoragePath) -> list[Path]:
 def archive_admitted(study_path: StoragePath, files: Iterable[Path]) -> None:
     """Archive registered enrolments as one sorted batch, so that the next ingest does not read them.
 
-    After a crash the enrolments still wait, and may be archived too; registering them again changes nothing.
+    A crash can leave enrolments both waiting and archived; registering them again changes nothing.
 
     Raises:
         OSError
@@ -181,8 +181,9 @@ def archives(study_path: StoragePath) -> list[Path]:
 def archive(study_path: StoragePath, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
     """Archive ingested uploads as mixed batches, so that the next ingest does not read them.
 
-    Files above ``PILE_BYTES`` and files with other bytes are not uploads of a device, and are archived as they are.
-    After a crash the uploads still wait, and may be archived too; if they are ingested again, each report counts once.
+    Files above ``PILE_BYTES``, and files with bytes that are not envelopes, are not uploads of a single device, and are
+    archived unchanged. A crash can leave uploads both waiting and archived; if they are ingested again, each report
+    counts once.
 
     Args:
         files: uploads whose reports are all committed to the study.
@@ -200,7 +201,7 @@ def archive(study_path: StoragePath, files: Iterable[Path], warnings: Iterable[s
         if str(file) in named:
             continue
         with suppress(FileNotFoundError):  # another ingest has archived it
-            if file.stat().st_size > PILE_BYTES:  # not an upload of a single device
+            if file.stat().st_size > PILE_BYTES:
                 _archive_whole(study_path, file)
                 continue
             data = file.read_bytes()

@@ -31,8 +31,8 @@ async def allow(_: Request) -> Response:
 
 
 class AnyOrigin:
-    """Middleware for all requests: web pages of any origin may read the responses of the routes ``ANY_ORIGIN``, also
-    refusals."""
+    """Middleware for all requests: web pages of any origin may read the responses of the routes ``ANY_ORIGIN``,
+    including refusals."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
