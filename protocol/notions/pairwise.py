@@ -46,7 +46,7 @@ class Pairwise(Notion):
 
     @abstractmethod
     def bounds(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (class of x, class of x', level) for every pair of classes with a finite level."""
+        """Yield (class of x, class of x', level in nanonats) for every pair of classes with a bound."""
 
     def audit_steps(self, channel: Channel) -> int:
         classes = self.inputs_by_class or [range(channel.input_count)]
@@ -64,8 +64,8 @@ class Pairwise(Notion):
             Uncertified: the ratio of a bounded pair is infinite.
         """
         selected = [channel.selected(members) for members in self.inputs_by_class or [range(channel.input_count)]]
-        worst = witness = None
-        nearest = 0.0
+        worst = witness = Loss(0, 1, 0, 0, 0)
+        nearest = -1.0
         for first, second, bound in self.bounds():
             loss = channel.loss(selected[first], selected[second])
             if loss.denominator == 0:
@@ -75,15 +75,13 @@ class Pairwise(Notion):
                 )
             if not exact.satisfies(loss.numerator, loss.denominator, bound):
                 return False, loss.level or 0, loss
-            if worst is None or loss.worse_than(worst):
+            if loss.worse_than(worst):
                 worst = loss
             # All bounds are satisfied and the witness is only shown to people, so floats may choose it.
             nearness = exact.rough_log(loss.numerator, loss.denominator) / max(bound, 1)
-            if witness is None or nearness > nearest:
+            if nearness > nearest:
                 nearest, witness = nearness, loss
-        if worst is None or witness is None or worst.level is None:
-            raise NotionError(f"{self.name} bounds no pair of values, so it would protect nothing: bound at least one")
-        return True, worst.level, witness
+        return True, worst.level or 0, witness
 
 
 @dataclass(frozen=True)
