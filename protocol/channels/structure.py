@@ -152,7 +152,7 @@ class Structure:
 
     def column(self, y: int) -> Sequence[int]:
         """Return the weight of output ``y`` for every input."""
-        return [self.channel.weight(x, y) for x in range(self.channel.input_count)]
+        return self.channel.column(y)
 
     def fits(self, x: int) -> tuple[int, int, int]:
         """Return the probabilities that an output fits input ``x``, given x and given another input.

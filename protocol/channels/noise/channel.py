@@ -242,8 +242,8 @@ class Noise(Channel):
                 if numerator and not denominator:
                     raise ValueError("the worst ratio of a shift is infinite: use loss, which names the pair")
                 if numerator * worst.denominator > worst.numerator * denominator:
-                    to_row = _end(vertical, step - (self.rows - 1), down, self.rows)
-                    to_column = _end(horizontal, c, across, self.columns)
+                    to_row = _end(vertical, step - (self.rows - 1), down)
+                    to_column = _end(horizontal, c, across)
                     row, column = to_row - (step - (self.rows - 1)), to_column - c
                     x = row * self.columns + column
                     other = (row + down) * self.columns + column + across
@@ -287,7 +287,7 @@ def _folds(size: int) -> tuple[_Fold, ...]:
     return (_Fold(0, 1, size - 2), *ends) if size > 2 else ends
 
 
-def _end(fold: _Fold, step: int, shift: int, size: int) -> int:
+def _end(fold: _Fold, step: int, shift: int) -> int:
     """Return the first point of ``fold`` that ``step`` reaches from an x, if x and x + shift are on the axis."""
     return max(fold.first, step - min(shift, 0))
 

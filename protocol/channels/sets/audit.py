@@ -168,11 +168,7 @@ class SubsetStructure(SetsStructure):
         return [kind for kind in (range(d), range(d, d + 1), range(d + 1, k)) if kind]
 
     def raised(self, x: int) -> int:
-        d = self.channel.ones
-        return self._vector([other for other in range(d + 1) if other != x][:d])
-
-    def _vector(self, members: Iterable[int]) -> int:
-        return sum(1 << (self.channel.input_count - 1 - x) for x in members)
+        return self.channel._last(x)
 
     def members(self, y: int) -> Sequence[int]:
         return [x for x in range(self.channel.input_count) if y >> (self.channel.input_count - 1 - x) & 1]
@@ -181,7 +177,7 @@ class SubsetStructure(SetsStructure):
         size = self.channel.ones
         self.require_steps(self.counts[0] * (size + 2), "listing its sets")
         for members in combinations(range(self.channel.input_count), size):
-            yield self._vector(members), sum(map(prior.__getitem__, members))
+            yield self.channel._vector(members), sum(map(prior.__getitem__, members))
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         if len(set(prior)) > 1:
@@ -220,7 +216,7 @@ class SubsetStructure(SetsStructure):
             if beyond is None:
                 return None
             start.append(beyond)
-        return self._vector((start + [x for x in ranked if x not in start])[:size])
+        return self.channel._vector((start + [x for x in ranked if x not in start])[:size])
 
 
 class TriplesStructure(SetsStructure):
@@ -241,7 +237,7 @@ class TriplesStructure(SetsStructure):
         return [kind for kind in kinds if kind]
 
     def raised(self, x: int) -> int:
-        return int(x % self.channel.ring_size == 0)
+        return self.channel._first(x)
 
     def members(self, y: int) -> Sequence[int]:
         return [x for x in self.channel.members(y) if x < self.channel.input_count]

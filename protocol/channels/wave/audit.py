@@ -61,9 +61,6 @@ class WaveStructure(Structure):
             parts = (inside, mass), (outside, total - mass)
             yield OutputClass(y, 1, parts if mass < total else parts[:1])
 
-    def column(self, y: int) -> Sequence[int]:
-        return self.channel.column(y)
-
     def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         base, gap = self.channel.outside * sum(prior), self.channel.inside - self.channel.outside
         return [base + gap * mass for mass in self.channel.masses(prior)]
