@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from protocol import address, codec
-from protocol.domain import Domain, Form
+from protocol.domain import Domain, Form, require_label
 from protocol.errors import CampaignError, DomainError, ViewError
 from protocol.spelling import repeated
 from protocol.views.maps import Map
 
 MAX_TEXT = 2000
 MAX_TITLE = 200
-MAX_NAME = 200
-"""Maximum number of characters of a label, a unit, or the name of a district or class."""
 MAX_TRANSLATIONS = 32
 
 _TAG = re.compile(r"[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}")
@@ -69,8 +67,10 @@ class Texts:
             require_text(getattr(self, name).replace("\n", " "), name, MAX_TEXT)
         if self.notice:
             address.require_link(self.notice)
-        _require_names(self.labels, "label, unit or district")
-        _require_names(self.classes, "class name")
+        for label in self.labels:
+            require_label(label, "a label, unit or district's name", CampaignError)
+        for name in self.classes:
+            require_label(name, "a class name", CampaignError)
         if len(set(self.classes)) != len(self.classes):
             raise CampaignError(f"two classes have the name {(repeated(self.classes) or '')[:40]!r}: rename one")
 
@@ -204,19 +204,6 @@ def require_text(value: str, name: str, limit: int) -> None:
             f"the {name} has a character that is not allowed: leave out control codes, invisible characters, "
             "changes of direction and line breaks"
         )
-
-
-def _require_names(names: Sequence[str], subject: str) -> None:
-    """Refuse labels, units or names of classes that cannot be shown.
-
-    Raises:
-        CampaignError
-    """
-    for name in names:
-        if not 1 <= len(name) <= MAX_NAME or name != name.strip() or not codec.readable(name):
-            raise CampaignError(
-                f"a {subject} must be 1 to {MAX_NAME} readable characters without blanks at its ends, not {name[:40]!r}"
-            )
 
 
 def names_of(value: codec.Value, subject: str) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from protocol import codec
 from protocol.domain.domain import (
     DITHER_BYTES,
-    MAX_LABEL,
     MAX_VALUES,
     MICRODEGREES,
     Answer,
@@ -21,6 +20,7 @@ from protocol.domain.domain import (
     OrderedValues,
     SingleAnswer,
     Values,
+    require_label,
 )
 from protocol.domain.form import Form, FormQuestion
 from protocol.domain.items import Items
@@ -29,7 +29,6 @@ from protocol.errors import DomainError
 
 __all__ = [
     "DITHER_BYTES",
-    "MAX_LABEL",
     "MAX_VALUES",
     "MICRODEGREES",
     "Answer",
@@ -47,6 +46,7 @@ __all__ = [
     "SingleAnswer",
     "Values",
     "decode",
+    "require_label",
 ]  # fmt: skip
 
 _FROM_WIRE: dict[str, Callable[[codec.Value], Domain]] = {

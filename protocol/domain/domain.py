@@ -16,6 +16,7 @@ from typing import ClassVar, TypeAlias
 
 from protocol import codec, exact
 from protocol.errors import DomainError, NotInDomain
+from protocol.spelling import repeated
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 SingleAnswer: TypeAlias = str | Number | tuple[Number, ...]
@@ -95,15 +96,9 @@ class Values(Domain):
     def __post_init__(self) -> None:
         require_size(len(self.labels))
         for label in self.labels:
-            if not label or len(label) > MAX_LABEL or not codec.readable(label) or label != label.strip():
-                raise DomainError(
-                    f"a value must be 1 to {MAX_LABEL} readable characters without blanks at its ends, "
-                    f"not {label[:40]!r}"
-                )
+            require_label(label, "a value", DomainError)
         if len(self._index) != len(self.labels):
-            # The index maps a repeated label to its last position.
-            repeated = next(label for x, label in enumerate(self.labels) if self._index[label] != x)
-            raise DomainError(f"value {repeated[:40]!r} is listed more than once: list it once")
+            raise DomainError(f"value {(repeated(self.labels) or '')[:40]!r} is listed more than once: list it once")
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -248,6 +243,21 @@ def require_size(size: int) -> None:
         raise DomainError(f"a domain must have at least two values, not {size}: one value leaves nothing to ask")
     if size > MAX_VALUES:
         raise DomainError(f"a domain must have at most {MAX_VALUES} values, not {size}")
+
+
+def require_label(label: str, subject: str, error: type[Exception]) -> None:
+    """Refuse a label, or the name of a class or district, that cannot be shown.
+
+    Args:
+        subject: the word for the label in the text of the error.
+        error: the class to raise.
+    Raises:
+        error
+    """
+    if not 1 <= len(label) <= MAX_LABEL or label != label.strip() or not codec.readable(label):
+        raise error(
+            f"{subject} must be 1 to {MAX_LABEL} readable characters without blanks at its ends, not {label[:40]!r}"
+        )
 
 
 def number_of(value: Answer) -> Fraction:

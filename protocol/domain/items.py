@@ -25,8 +25,9 @@ from itertools import pairwise
 from typing import ClassVar, cast
 
 from protocol import codec, exact
-from protocol.domain.domain import DITHER_BYTES, MAX_LABEL, MAX_VALUES, Answer, Domain
+from protocol.domain.domain import DITHER_BYTES, MAX_VALUES, Answer, Domain, require_label
 from protocol.errors import DomainError, NotInDomain
+from protocol.spelling import repeated
 
 SEPARATOR = ";"
 """Separates the items of a set in text; no label contains it."""
@@ -66,19 +67,13 @@ class Items(Domain):
         if isinstance(self.labels, int):
             return
         for label in self.labels:
-            if not label or len(label) > MAX_LABEL or not codec.readable(label) or label != label.strip():
-                raise DomainError(
-                    f"an item must be 1 to {MAX_LABEL} readable characters without blanks at its ends, "
-                    f"not {label[:40]!r}"
-                )
+            require_label(label, "an item", DomainError)
             if SEPARATOR in label:
                 raise DomainError(f"item {label[:40]!r} contains {SEPARATOR!r}, which separates items: leave it out")
             if label.startswith(_DUMMY):
                 raise DomainError(f"item {label[:40]!r} begins with {_DUMMY!r}, like a dummy: rename the item")
         if len(self._index) != self.size:
-            # The index maps a repeated label to its last position.
-            repeated = next(label for x, label in enumerate(self.labels) if self._index[label] != x)
-            raise DomainError(f"item {repeated[:40]!r} is listed more than once: list it once")
+            raise DomainError(f"item {(repeated(self.labels) or '')[:40]!r} is listed more than once: list it once")
 
     @property
     def item_count(self) -> int:

@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import ClassVar
 
 from protocol import codec, runs
-from protocol.domain import MAX_LABEL, MAX_VALUES, Answer, Domain, Form, FormQuestion, Grid, Line, Values
+from protocol.domain import MAX_VALUES, Answer, Domain, Form, FormQuestion, Grid, Line, Values, require_label
 from protocol.errors import CampaignError, ViewError
 from protocol.runs import Runs, require_runs
 from protocol.spelling import repeated
@@ -189,11 +189,7 @@ class Districts(Map):
         if self.names and len(self.names) != self._count:
             raise ViewError(f"{self._count} districts must have {self._count} names or none, not {len(self.names)}")
         for name in self.names:
-            if not name or len(name) > MAX_LABEL or not codec.readable(name) or name != name.strip():
-                raise ViewError(
-                    f"a district's name must be 1 to {MAX_LABEL} readable characters without blanks at its ends, "
-                    f"not {name[:40]!r}"
-                )
+            require_label(name, "a district's name", ViewError)
         if len(set(self.names)) != len(self.names):
             raise ViewError(f"two districts have the name {(repeated(self.names) or '')[:40]!r}: rename one")
 
@@ -262,7 +258,9 @@ class QuestionsMap(Map):
         count = math.prod(question.size for question in self.questions(domain))
         if count > MAX_VALUES:
             names = " and ".join(repr(question.name) for question in self.questions(domain))
-            raise CampaignError(f"questions {names} have {count} pairs of answers; a view has at most {MAX_VALUES}")
+            raise CampaignError(
+                f"a view has at most {MAX_VALUES} pairs of answers, and {names} have {count}: use two views"
+            )
         return count
 
     def questions(self, domain: Domain) -> tuple[FormQuestion, ...]:
