@@ -2,7 +2,7 @@
 
 The module also keeps the start short: the parsers of commands that are not run ignore their arguments.
 
-__main__ lists the commands and their arguments.
+The module parser lists the commands and their arguments.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each command uses the methods of ``Device`` and returns the result by name. No error repeats a value.
 
-__main__ defines the parsers. The commands for joining are in the module joining, the command outbox in sending, those
-for the store and the unit in upkeep.
+The module parser lists the arguments. The commands for joining are in the module joining, the command outbox in
+sending, those for the store and the unit in upkeep.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each command uses the methods of ``Device`` and returns the result by name.
 
-__main__ defines the parsers. The commands for joined campaigns are in the module commands.
+The module parser lists the arguments. The commands for joined campaigns are in the module commands.
 """
 
 from __future__ import annotations

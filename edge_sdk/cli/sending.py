@@ -1,6 +1,6 @@
 """The command outbox: list the waiting envelopes, bundle collected readings, export the envelopes or send them.
 
-__main__ defines the parser. The other commands for joined campaigns are in the module commands.
+The module parser lists the arguments. The other commands for joined campaigns are in the module commands.
 """
 
 from __future__ import annotations

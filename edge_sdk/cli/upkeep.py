@@ -1,7 +1,7 @@
 """The commands for the store and the unit: budget, adopt, doctor, clock, run.
 
-These commands are for the device's owner; those for the person are in the module commands. __main__ defines the
-parsers.
+These commands are for the device's owner; those for the person are in the module commands. The module parser lists the
+arguments.
 """
 
 from __future__ import annotations

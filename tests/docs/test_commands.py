@@ -14,7 +14,7 @@ from aggregator.cli.commands import COMMANDS
 from aggregator.cli.group import halftruth
 from benchmarks.__main__ import BENCHMARKS
 from demo_app import __main__ as demo_app
-from edge_sdk import __main__ as edge_sdk
+from edge_sdk.cli.parser import parse
 from tests.docs.test_links import PAGES, ROOT
 
 PROGRAM = r"(?:halftruth|[\w/]*python -m|make) "
@@ -44,7 +44,7 @@ def takes(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
                     monkeypatch.setattr(parameter.type, "exists", False)
             command.make_context(name, rest, parent=click.Context(halftruth))
         case [_, "-m", "edge_sdk", *rest]:
-            edge_sdk._parser(edge_sdk.command_in(rest)).parse_args(rest)
+            parse(rest)
         case [_, "-m", "demo_app", *rest]:
             demo_app._parser().parse_args(rest)
         case [_, "-m", "benchmarks", name]:
