@@ -1,30 +1,35 @@
 """Continue with the study's next campaign, if the unit's owner permitted it beforehand.
 
-The owner agreed to one campaign. The permission to follow covers another campaign of the same author under three
-conditions. Its fields in ``SAME``, its promise about an answer, and the map and the weight of each view are equal. It
-closes later. It costs no more, both for one answer and in the worst case. So only the title, the languages, the
-schedule with its number of answers, the minimum number of devices and the mechanism with its channels may differ. Any
-other campaign needs the owner's consent. The caps do not change.
+The owner agreed to one campaign. The permission to follow covers another campaign of the same author under four
+conditions. Its fields in ``SAME``, and the map and the weight of each view are equal. Its promise is equal or stricter:
+the same notion, with no higher level and no higher limit. It closes later. It costs no more, both for one answer and in
+the worst case. So only the title, the languages, the schedule with its number of answers, the minimum number of devices
+and the mechanism with its channels may differ too. Any other campaign needs the owner's consent. The caps do not
+change.
 
 unit/agent decides when to ask for the next campaign, and transport/download fetches it.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from fractions import Fraction
+from math import inf
+from operator import le
 from typing import TYPE_CHECKING
 
 from edge_sdk.device import Device
-from protocol.errors import BadData
+from protocol import codec
+from protocol.errors import BadData, NotionError
 
 if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.store.sqlite import Store
     from edge_sdk.transport.exchange import Opener
+    from protocol.notions import Notion, Promise
     from protocol.views import Map
 
 SAME = (
-    "question", "purpose", "organisation", "domain", "notion", "classes", "addresses", "contact", "retention", "notice",
+    "question", "purpose", "organisation", "domain", "classes", "addresses", "contact", "retention", "notice",
     "enrolment", "goal",
 )  # fmt: skip
 """The fields of a campaign that must be equal in the next one."""
@@ -45,10 +50,25 @@ def continues(before: Joined, after: Joined) -> bool:
     costs_no_more = (
         offered.cost_nanonats <= agreed.cost_nanonats and offered.worst_case_nanonats <= agreed.worst_case_nanonats
     )
-    # The promise also depends on the channel: of two channels of one notion, one may reveal more beside its level. The
-    # number of outputs belongs to the schedule, which may differ if the costs do not grow.
-    same_promise = replace(offered.promise, max_outputs=agreed.promise.max_outputs) == agreed.promise
-    return same and later and costs_no_more and same_promise and _coarsenings(after) == _coarsenings(before)
+    notion, agreed_notion = after.campaign.notion, before.campaign.notion
+    same_notion = _without_level(notion) == _without_level(agreed_notion)
+    # The promise also depends on the channel: of two channels of one notion, one may reveal more than its level.
+    as_strict = notion.level <= agreed_notion.level and all(map(le, _limits(offered.promise), _limits(agreed.promise)))
+    same = same and same_notion and _coarsenings(after) == _coarsenings(before)
+    return same and as_strict and later and costs_no_more
+
+
+def _without_level(notion: Notion) -> list[codec.Value]:
+    """Return the fields of a notion's wire form, except the level."""
+    name, _, *parameters = codec.array(notion.encode(), "a notion", NotionError)
+    return [name, *parameters]
+
+
+def _limits(promise: Promise) -> list[Fraction | float]:
+    """Return the factors of a promise; infinity for a factor without a bound."""
+    overall = None if promise.unbounded else promise.overall_factor or promise.factor
+    factors = promise.factor, promise.smallest_factor, overall, promise.ball_factor
+    return [inf if factor is None else factor for factor in factors]
 
 
 def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:

@@ -47,7 +47,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
-    """Return the parser of one command, or of all commands if ``command_name`` is None, and the names of all commands."""
+    """Return the parser of one command, or of all if ``command_name`` is None, and the names of all commands."""
     parser = Parser(
         prog="python -m edge_sdk",
         description="Answer the questions of signed campaigns: answers are perturbed before they are sent, and their "
@@ -212,8 +212,9 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         command(
             "follow",
             joining.follow,
-            "join and agree to the study's next campaign, if it has the same promise, differs only in its title, "
-            "languages, schedule, minimum number of devices or mechanism, closes later and costs no more",
+            "join and agree to the study's next campaign, if it has the same or a stricter promise, differs otherwise "
+            "only in its title, languages, schedule, minimum number of devices or mechanism, closes later and costs no "
+            "more",
         )
     )
     addressed = campaign(

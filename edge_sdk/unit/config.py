@@ -250,7 +250,8 @@ def _configuration(file: Path, top: _ConfigTable) -> Configuration:
     follow = top.boolean(
         "follow",
         "must be true or false: whether you also agree to the study's next campaign if only its title, languages, "
-        "schedule, minimum number of devices or mechanism differ, its promise is the same, and it costs no more",
+        "schedule, minimum number of devices or mechanism differ, its promise is the same or stricter, and it costs no "
+        "more",
     )
     budget, source = top.table("budget"), top.table("source")
     schedule, send = top.table("schedule"), top.table("send")

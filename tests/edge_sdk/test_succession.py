@@ -117,7 +117,7 @@ def test_every_address_of_the_study_is_tried(open_device):
 def test_a_new_field_of_campaigns_must_be_equal_or_listed_here():
     """Every field of a campaign is equal in a followed campaign, or is one of those that docs/UNIT.md lists."""
     may_differ = {"title", "language", "translations", "opens", "closes", "period_seconds", "answers_per_period"}
-    may_differ |= {"minimum_devices", "mechanism", "views"}
+    may_differ |= {"minimum_devices", "mechanism", "notion", "views"}
     assert {field.name for field in fields(Campaign) if field.init} == may_differ | set(SAME)
 
 
@@ -147,6 +147,19 @@ def test_a_channel_with_another_promise_is_not_followed(open_device):
     assert (offered.cost, offered.promise.unbounded) == (agreed_to.cost, not agreed_to.promise.unbounded)
     assert follow(device, first, OPENS + 10 * WEEK, Offering(revealing)) is None
     assert follow(device, first, OPENS + 10 * WEEK, Offering(revealing, equal)) == campaign_id(equal)
+
+
+def test_a_stricter_promise_is_followed(open_device):
+    """The permission covers a lower level of the same notion, and a channel of the same notion whose promise has lower
+    limits; it does not cover a level that is higher by a nanonat."""
+    device, later = open_device(), {"title": "Next", "opens": OPENS + 10 * WEEK}
+    first = agreed(device, campaign(), URL)
+    weaker, stricter = (campaign(**later, level=level) for level in (NANONATS + 1, NANONATS // 2))
+    assert follow(device, first, OPENS + 10 * WEEK, Offering(weaker)) is None
+    assert follow(device, first, OPENS + 10 * WEEK, Offering(weaker, stricter)) == campaign_id(stricter)
+    revealing = agreed(device, of_two_sensitive(high_low(len(LABELS), (0, 1), NANONATS, hadamard)), URL)
+    stricter = of_two_sensitive(response(len(LABELS)), **later)
+    assert follow(device, revealing, OPENS + 10 * WEEK, Offering(stricter)) == campaign_id(stricter)
 
 
 def test_a_unit_follows_its_study_by_itself(world, tmp_path):
