@@ -82,7 +82,7 @@ DECODERS: dict[str, Callable[[Any, Reference], Decoder]] = {
     SubsetSelection.family: _without_reference(SubsetDecoder),
     Bits.family: _of_bits,
     Blocks.family: lambda channel, _: BlocksDecoder(channel, decoder_of),
-    Noise.family: NoiseDecoder,
+    Noise.family: _without_reference(NoiseDecoder),
     Windows.family: WindowsDecoder,
     Triples.family: _without_reference(TriplesDecoder),
     Wave.family: _without_reference(WaveDecoder),

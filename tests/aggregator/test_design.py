@@ -494,6 +494,7 @@ def test_names_are_read_in_any_case(tmp_path):
                  'notion = "minid"\nbudgets = {none = 1.0}\ndefault = 2\npairs = [[1.0, 3]]'), "no value has"),
         (changed('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"'), "[privacy] metric 'numbers' does not apply"),
         (changed('notion = "ldp"', 'notion = "geo"\nscale = 0'), "[privacy] scale, the distance at which"),
+        (changed('notion = "ldp"', 'notion = "geo"\nscale = 1e12') + '[mechanism]\nname = "geometric"', "too low for"),
         (changed('notion = "ldp"', 'notion = "pufferfish"\nscenarios = "nowhere.json"'), "nowhere.json"),
         (changed('notion = "ldp"', 'notion = "lip"') + '[prior]\nestimate = "nowhere.json"', "nowhere.json"),
         (changed('notion = "ldp"', 'notion = "lip"') + '[prior]\ncounts = "nowhere.csv"',

@@ -7,7 +7,6 @@ no unbiased estimate is computed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -22,8 +21,7 @@ MAX_INVERTED = 2048
 class NoiseDecoder(TableDecoder):
     """Decoder that stores Q, at most 2^24 numbers, and for at most ``MAX_INVERTED`` points the inverse L of Q."""
 
-    def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
-        # ``reference`` is not used, because the square matrix has only one left inverse.
+    def __init__(self, channel: Noise) -> None:
         self.input_count, self.features = channel.input_count, channel.output_count
         unit = 1 << channel.scale
         columns = [[weight / unit for weight in channel.column(y)] for y in range(channel.output_count)]

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from aggregator.families.decoder import Floats
-from aggregator.families.mechanism import DENSE, Mechanism, PlannedQuestion, Recipe
+from aggregator.families.mechanism import DENSE, Mechanism, PlannedQuestion, Recipe, for_ldp
 from aggregator.families.rounding import LEVEL_RESERVE, D, ceil
 from protocol import exact
 from protocol.channels.noise.channel import MAX_POINTS, NOISE_SCALE, Noise
@@ -198,7 +198,7 @@ def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction 
     """Return the notion of geo-indistinguishability over the distances of a domain.
 
         steps        neighbouring inputs are 1 apart, diagonal neighbours of a grid root 2
-        numbers      the numbers themselves
+        numbers      the difference of the numbers
         degrees      a grid as a plane of latitude and longitude
         kilometres   a grid as a plane whose cells are as wide as the narrowest of them, rounded down to millimetres:
                      no cell's width is overstated
@@ -245,10 +245,9 @@ def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[i
 def _on_a_line(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if isinstance(notion, Geo) and notion.is_line:
-        step = notion.level * notion.smallest_gap // notion.unit
-        return lambda: discrete_laplace(question.size, min(step, exact.MAX_LEVEL))
-    if isinstance(notion, Ldp) and isinstance(question.domain, Line) and question.size <= MAX_POINTS:
-        return lambda: discrete_laplace(question.size, notion.level // (question.size - 1))
+        return lambda: planar(notion)
+    if isinstance(notion, Ldp) and isinstance(question.domain, Line):
+        return for_ldp(lambda size, level: discrete_laplace(size, level // (size - 1)), MAX_POINTS)(question)
     return "it needs numbers on a line, with notion geo or ldp"
 
 
