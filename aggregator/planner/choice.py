@@ -380,7 +380,7 @@ def chosen_candidate(
     recipe = mechanism.recipe(question)
     if isinstance(recipe, str):
         others = [mechanism.name for mechanism in CATALOGUE if not isinstance(mechanism.recipe(question), str)]
-        raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Use one of: {", ".join(others)}, {TABLE}')
+        raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Use one of: {", ".join([AUTO, *others])}')
     try:
         channel = recipe()
         if missing := question.missing(channel):

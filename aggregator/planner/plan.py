@@ -17,7 +17,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.json_number import json_number
 from aggregator.planner.choice import Candidate, best_candidate, best_for_single_values, candidates, most_bits_of
 from protocol import exact
-from protocol.notions import UNBOUNDED, Matrix, Notion
+from protocol.notions import UNBOUNDED, Graded, Matrix, Notion
 
 CURVE = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 """The levels, in nats, at which the picture of a plan shows errors."""
@@ -164,13 +164,19 @@ def curve(question: PlannedQuestion, levels: Sequence[float] = CURVE) -> Iterato
 
 
 def at_level(notion: Notion, level: int) -> Notion:
-    """Return the notion at the level ``level``; the levels of a matrix are scaled and rounded down."""
+    """Return the notion at the level ``level``; the levels of a matrix, and budgets, are scaled and rounded down."""
     if isinstance(notion, Matrix):
         rows = tuple(
             tuple(entry if entry == UNBOUNDED else entry * level // notion.level for entry in row)
             for row in notion.levels
         )
         return Matrix(max(max(row) for row in rows), rows)
+    if isinstance(notion, Graded):
+        scaled = (budget * level // notion.level for budget in notion.budgets)
+        budgets = [min(max(budget, exact.MIN_LEVEL), exact.MAX_LEVEL) for budget in scaled]
+        pairs = [(budgets[c], budgets[d]) for c, d, _ in notion.bounds()]
+        by_input = [budgets[number] for number, length in notion.runs for _ in range(length)]
+        return Graded.over(by_input, notion.name, pairs if notion.unbounded_pairs else None)
     changed: Notion = dataclasses.replace(notion, level=level)  # type: ignore[type-var]  # every notion is a dataclass
     return changed
 

@@ -24,7 +24,7 @@ from aggregator.planner.choice import (
 from aggregator.planner.plan import at_level, curve, plan
 from protocol import exact
 from protocol.domain import Buckets, NumberRange, Values
-from protocol.notions import UNBOUNDED, Block, HighLow, Ldp, Lip, Matrix, certify
+from protocol.notions import UNBOUNDED, Block, Graded, HighLow, Ldp, Lip, Matrix, certify
 from tests.aggregator.command import run
 
 NAT = exact.NANONATS
@@ -158,6 +158,8 @@ def test_an_unsuited_mechanism_is_refused_with_a_reason():
         chosen("oracle", PlannedQuestion(values(3), Ldp(NAT)))
     with pytest.raises(Unsuited, match='"lip" cannot be used for this question: it needs a prior'):
         chosen("lip", PlannedQuestion(values(3), Ldp(NAT)))
+    with pytest.raises(Unsuited, match=r"to 4,096 values\. Use one of: auto, rand"):
+        chosen("geometric", PlannedQuestion(NumberRange(0, 5000, 1, 0), Ldp(NAT)))
 
 
 def test_the_error_falls_with_the_level():
@@ -277,10 +279,18 @@ def test_a_share_of_sensitive_values_needs_a_high_low_notion():
 
 
 def test_a_notion_moves_to_another_level():
-    """at_level changes only the level; a matrix keeps its proportions, rounded down, and its unbounded pairs."""
+    """at_level changes only the level; a matrix and graded budgets keep their proportions, rounded down, and their
+    unbounded pairs."""
     assert at_level(HighLow(NAT, 4, (2,)), 2 * NAT) == HighLow(2 * NAT, 4, (2,))
     matrix = QUESTIONS["matrix"].notion
     assert at_level(matrix, NAT).levels == ((0, NAT // 2, NAT), (NAT // 2, 0, UNBOUNDED), (NAT, NAT // 2, 0))
+    budgets = [NAT, 2 * NAT, 2 * NAT, 4 * NAT]
+    for pairs in (None, [(NAT, 2 * NAT), (NAT, 4 * NAT)]):
+        for name in ("minid", "avgid"):
+            at_half = at_level(graded := Graded.over(budgets, name, pairs), graded.level // 2)
+            assert at_half.budgets == (NAT // 2, NAT, 2 * NAT)
+            assert (at_half.runs, at_half.unbounded_pairs) == (graded.runs, graded.unbounded_pairs)
+    assert max(at_level(Graded.over(budgets), 18 * NAT).budgets) == exact.MAX_LEVEL
 
 
 def test_the_json_of_the_plan_has_the_documented_keys():
