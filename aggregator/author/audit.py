@@ -34,7 +34,7 @@ MAX_STEPS = 2**21
 """Maximum number of steps of an audit on the aggregator, more than on a device: about ten seconds for a level."""
 
 
-class AuditError(HalftruthError):
+class AuditError(HalftruthError, ValueError):
     """A requested level is not defined for the campaign."""
 
 

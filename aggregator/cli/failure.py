@@ -20,6 +20,6 @@ class Failure(click.ClickException):
 def exit_code_of(error: HalftruthError) -> int:
     """Return the exit code for an error. An error that is also a ValueError is about an option that does not fit the
     campaign."""
-    if isinstance(error, BadData | ValueError):
-        return BAD_DATA
-    return NOT_YET if isinstance(error, NotYet) else FAILED
+    if isinstance(error, NotYet):
+        return NOT_YET
+    return BAD_DATA if isinstance(error, BadData | ValueError) else FAILED

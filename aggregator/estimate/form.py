@@ -29,11 +29,15 @@ from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.method import needs_shrinkage
 from aggregator.families.decoder import Floats
-from protocol.errors import HalftruthError
+from protocol.errors import HalftruthError, NotYet
 
 
-class NotAsked(HalftruthError):
+class NotAsked(HalftruthError, ValueError):
     """The tally has no reports from which the requested questions can be estimated."""
+
+
+class NoReports(NotAsked, NotYet):
+    """There are no reports on a question."""
 
 
 class SharesEstimate(ABC):
@@ -174,7 +178,8 @@ def pooled_question(views: Sequence[FormView], place: int) -> PooledQuestion:
         views: the form's views that have reports.
         place: the position of the question in the form.
     Raises:
-        NotAsked: no view asks the question, or no such view distinguishes single values.
+        NoReports: no view asks the question.
+        NotAsked: no view that asks the question distinguishes single values.
         NotInvertible
     """
     holding = views_with(views, place)
@@ -184,7 +189,7 @@ def pooled_question(views: Sequence[FormView], place: int) -> PooledQuestion:
                 "the mechanisms with which this question was asked do not distinguish its values: choose other "
                 "mechanisms in a new campaign"
             )
-        raise NotAsked("there are no reports on this question: ingest more")
+        raise NoReports("there are no reports on this question: ingest more")
     precision = np.array([view.tally.reports / view.variances[place].even.mean() for view in holding])
     return PooledQuestion(place, tuple(holding), precision / precision.sum())
 

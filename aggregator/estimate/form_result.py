@@ -48,7 +48,7 @@ from protocol.errors import HalftruthError
 Computed = TypeVar("Computed")
 
 
-class NotOfForm(HalftruthError):
+class NotOfForm(HalftruthError, ValueError):
     """The campaign is not a form, the form lacks a requested question, or a question was requested twice."""
 
 

@@ -68,7 +68,7 @@ ORDERED = {
 and the noun to which a percentage of this error refers."""
 
 
-class Unsuited(HalftruthError):
+class Unsuited(HalftruthError, ValueError):
     """No mechanism applies to the question, or the named mechanism does not. The text names an alternative."""
 
 

@@ -180,8 +180,9 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
         batch.append(Report(signed.id, 0, 0, 1, packed).seal(device(number, signed)))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(batch))
-    assert ingest(study, [file], now=NOW).accepted == people
     words = ["--study", study.path, "estimate", signed.id.hex()]
+    assert "no reports on this question: ingest more" in printed(*words, "--question", "vote", code=75)
+    assert ingest(study, [file], now=NOW).accepted == people
     document = json.loads(printed(*words, "--cross", "town,vote", "--format", "json"))
     assert len(document["cells"]) == 6
     assert {"values", *SHARE_COLUMNS} == set(document["cells"][0])
@@ -190,6 +191,7 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
     document = json.loads(printed(*words, "--question", "vote", "--format", "json"))
     assert [row["value"] for row in document["values"]] == ["no", "yes"]
     assert "association is found" in printed(*words, "--cross", "town,pet")
+    assert "has no question 'toun'" in printed(*words, "--question", "toun", code=65)
     assert printed(*words, "--cross", "pet,town", "--format", "csv").startswith("pet_value,town_value,estimate,")
     assert "shares of the people who did not skip vote" in printed(*words, "--question", "vote")
     margins = tmp_path / "population.toml"
@@ -207,7 +209,7 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
         assert header.endswith(",reports,weighted_by")
         assert {row.split(",")[-1] for row in rows} == {by}
     margins.write_text('[[margin]]\nby = "pet"\nshares = { no = 0.4, yes = 0.6 }\n')
-    assert "both 'vote' and 'pet'" in printed(*words, "--question", "vote", "--margins", margins, code=1)
+    assert "both 'vote' and 'pet'" in printed(*words, "--question", "vote", "--margins", margins, code=65)
     part = tmp_path / "part.html"
     printed(*words, "--report", part, "--margins", margins)
     assert "<li>Vote: there are no reports of devices that were asked both" in part.read_text(encoding="utf-8")

@@ -346,7 +346,7 @@ def test_contradictory_options_are_usage_errors(arguments, message):
 
 def test_too_few_bits_are_refused_with_a_sufficient_number():
     """A bit limit below log2 k is refused with a sufficient number."""
-    assert "use --bits 4 or more" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=1).output
+    assert "use --bits 4 or more" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=65).output
 
 
 @pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 5)])
