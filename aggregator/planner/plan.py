@@ -15,9 +15,16 @@ from typing import Any
 
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.json_number import json_number
-from aggregator.planner.choice import Candidate, best_candidate, best_for_single_values, candidates, most_bits_of
+from aggregator.planner.choice import (
+    Candidate,
+    Unsuited,
+    best_candidate,
+    best_for_single_values,
+    candidates,
+    most_bits_of,
+)
 from protocol import exact
-from protocol.notions import UNBOUNDED, Graded, Matrix, Notion
+from protocol.notions import UNBOUNDED, DeclaredPrior, Graded, Matrix, Notion, TranscriptPrior
 
 CURVE = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 """The levels, in nats, at which the picture of a plan shows errors."""
@@ -112,8 +119,14 @@ def plan(
     Returns:
         A row for each mechanism; the first row is ``chosen``.
     Raises:
-        Unsuited: no mechanism within the limits applies; the text names a sufficient limit.
+        Unsuited: no mechanism within the limits applies; the text names a sufficient limit. Or the prior is known
+            later.
     """
+    if isinstance(question.notion, DeclaredPrior | TranscriptPrior):
+        raise Unsuited(
+            'plan does not compare mechanisms for [prior] kind "own" and "transcript", because their priors are known '
+            "later: use `halftruth campaign`"
+        )
     question = dataclasses.replace(question, reports=reports)
     evaluated = []
     for pair in candidates(question):

@@ -24,7 +24,7 @@ from aggregator.planner.choice import (
 from aggregator.planner.plan import at_level, curve, plan
 from protocol import exact
 from protocol.domain import Buckets, NumberRange, Values
-from protocol.notions import UNBOUNDED, Block, Graded, HighLow, Ldp, Lip, Matrix, certify
+from protocol.notions import UNBOUNDED, Block, DeclaredPrior, Graded, HighLow, Ldp, Lip, Matrix, certify
 from tests.aggregator.command import run
 
 NAT = exact.NANONATS
@@ -151,7 +151,10 @@ def test_a_bit_limit_is_kept_or_refused_with_the_smallest_number():
 
 
 def test_an_unsuited_mechanism_is_refused_with_a_reason():
-    """A question without a suited mechanism, an unknown mechanism and an unsuited one are refused with a reason."""
+    """A question without a suited mechanism, an unknown mechanism, an unsuited one and priors that are known later are
+    refused with a reason."""
+    with pytest.raises(Unsuited, match=r'not compare mechanisms for \[prior\] kind "own"'):
+        plan(PlannedQuestion(values(3), DeclaredPrior(NAT, 3)), 1)
     with pytest.raises(Unsuited, match="no mechanism satisfies"):
         best_candidate(PlannedQuestion(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table, gaussian or one of"):
