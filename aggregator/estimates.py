@@ -23,7 +23,7 @@ from protocol.campaign import SignedCampaign
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aggregator.estimate.ordered_course import OrderedCourse
+    from aggregator.estimate.ordered_comparison import OrderedComparison
     from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.weighting import KnownMargin
     from aggregator.present.form_notebook import NotebookForm
@@ -294,7 +294,7 @@ class Estimates(Holdings):
         period: int | None = None,
         method: str | None = None,
         confidence: float = 0.95,
-    ) -> OrderedCourse:
+    ) -> OrderedComparison:
         """Estimate quantiles, the distribution function and shares of ranges for each class, and the differences of
         classes.
 
@@ -308,7 +308,7 @@ class Estimates(Holdings):
             NotInDomain, NotANumber, StudyError, NotEnough, MethodRefused, NotInvertible: as in ``ordered``.
         """
         from aggregator.estimate.ordered import ordered_statistics
-        from aggregator.estimate.ordered_course import by_class
+        from aggregator.estimate.ordered_comparison import by_class
 
         def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
             return ordered_statistics(

@@ -44,7 +44,7 @@ SLOWEST_FIRST = (
     "aggregator/test_killed.py",
     "aggregator/test_wave_classes.py",
     "aggregator/test_desk.py",
-    "aggregator/test_ordered_course.py",
+    "aggregator/test_ordered_comparison.py",
     "aggregator/test_invite.py",
     "aggregator/test_items.py",
     "web/test_core.py",

@@ -15,14 +15,14 @@ from aggregator.cli.completion import CampaignName
 from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.forms import FormRequest, print_form_difference, requested_questions, require_form
 from aggregator.cli.group import halftruth
-from aggregator.cli.ranges import Ranges, compare_ranges, print_course
+from aggregator.cli.ranges import Ranges, compare_ranges, print_comparison
 from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
 from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.ordered_campaign import has_summary
-from aggregator.estimate.ordered_course import OrderedCourse
+from aggregator.estimate.ordered_comparison import OrderedComparison
 from aggregator.estimate.resolutions import Region
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
@@ -89,40 +89,40 @@ def show_trend(
             f"order; the number of spans is {len(spans)}"
         )
     with printing.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
-        course = trend(
+        shown = trend(
             signed, spans, tallies, confidence=confidence, method=method, class_name=class_name,
             ends=ends, steps=request.steps, only=request.only, truths=request.truths,
         )  # fmt: skip
     if output.output_format == "json":
-        printing.print_json(course.as_json())
+        printing.print_json(shown.as_json())
     elif output.output_format == "csv":
-        printing.say(trend_csv(course).rstrip())
+        printing.say(trend_csv(shown).rstrip())
     else:
-        first = spans_table(course) if course.only is None else value_table(course, course.only)
+        first = spans_table(shown) if shown.only is None else value_table(shown, shown.only)
         tables: list[Table | Text] = [first]
-        if course.change is not None and course.only is None:
-            tables.append(change_table(course.change, course))
-        elif course.only is None:
-            tables.append(estimate_table(course.latest, next(point.truth for point in course.points if point.estimate)))
-        if course.steps:
-            tables.append(steps_table(course))
+        if shown.change is not None and shown.only is None:
+            tables.append(change_table(shown.change, shown))
+        elif shown.only is None:
+            tables.append(estimate_table(shown.latest, next(point.truth for point in shown.points if point.estimate)))
+        if shown.steps:
+            tables.append(steps_table(shown))
         for table in tables:
             printing.console().print(table)
-    _warn(course)
+    _warn(shown)
     if output.plot:
         from aggregator.present.trend_plot import draw_trend  # matplotlib takes a second to load
 
-        draw_trend(course, output.plot)
+        draw_trend(shown, output.plot)
         printing.note(f"{output.plot}  drawn")
-    return course
+    return shown
 
 
-def _warn(course: Trend) -> None:
-    few = [point.span.name_in_text for point in course.points if point.estimate is None]
-    warn_left_out(few, course.latest.campaign.minimum_devices)
-    if course.change is None:
-        warn_single(course.known[0][0].name_in_text)
-    for span, known in course.known:
+def _warn(shown: Trend) -> None:
+    few = [point.span.name_in_text for point in shown.points if point.estimate is None]
+    warn_left_out(few, shown.latest.campaign.minimum_devices)
+    if shown.change is None:
+        warn_single(shown.known[0][0].name_in_text)
+    for span, known in shown.known:
         printing.warn(*known.warnings, subject=span.name_in_text)
 
 
@@ -160,7 +160,7 @@ def compare(
     method: str | None,
     confidence: float,
     engine_name: str,
-) -> Difference | OrderedCourse | FormDifference:
+) -> Difference | OrderedComparison | FormDifference:
     """Compare the shares of campaigns A and B, or of two classes of people in campaign A.
 
     Both sides must have the same values. Each difference (second minus first) has a confidence interval, and a
@@ -208,9 +208,9 @@ def compare(
         if not ranges.named and not mean:
             ranges = Ranges.usual(compared[0].campaign)
         drawn = replace(ranges, cdf=cdf or plot is not None)
-        course = compare_ranges(drawn, sides, method, confidence)
-        print_course(course, ranges, output_format, plot)
-        return course
+        comparison = compare_ranges(drawn, sides, method, confidence)
+        print_comparison(comparison, ranges, output_format, plot)
+        return comparison
     change = difference(sides[0], sides[1], confidence=confidence, method=method)
     if output_format == "json":
         printing.print_json(change.as_json() | {"sides": [side.as_json() for side in (change.before, change.after)]})

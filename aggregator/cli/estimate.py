@@ -25,18 +25,18 @@ from aggregator.cli.forms import (
     FormRequest,
     print_form,
     print_form_classes,
-    print_form_course,
+    print_form_trend,
     require_form,
     write_form_page,
 )
 from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.cli.ranges import (
-    OrderedCourseRequest,
+    OrderedComparisonRequest,
     Ranges,
-    estimate_course,
+    estimate_comparison,
     estimate_ranges,
-    print_course,
+    print_comparison,
     print_ranges,
 )
 from aggregator.engines import engine_of
@@ -46,9 +46,9 @@ from protocol.domain import Domain, Form
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.engines import Engine
     from aggregator.estimate import query
-    from aggregator.estimate.form_course import FormClasses, FormCourse
     from aggregator.estimate.form_result import FormEstimate
-    from aggregator.estimate.ordered_course import OrderedCourse
+    from aggregator.estimate.form_sides import FormClasses, FormTrend
+    from aggregator.estimate.ordered_comparison import OrderedComparison
     from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.result import Estimate
     from aggregator.estimate.tally import Tally
@@ -162,9 +162,9 @@ def estimate(
     | Trend
     | query.QueryResult
     | OrderedStatistics
-    | OrderedCourse
+    | OrderedComparison
     | FormEstimate
-    | FormCourse
+    | FormTrend
     | FormClasses
     | None
 ):
@@ -208,9 +208,9 @@ def estimate(
         margins = () if chosen.margins_file is None else read_population(chosen.margins_file, signed.campaign)
         if isinstance(signed.campaign.domain, Form):
             return _of_form(chosen, study, engine, signed, margins)
-        course = _course(chosen, study, engine, signed) if chosen.by else None
-        if course is not None and chosen.report is None:
-            return course
+        comparison = _comparison(chosen, study, engine, signed) if chosen.by else None
+        if comparison is not None and chosen.report is None:
+            return comparison
         tally = engine.tally(study, signed, chosen.period)
     closed_early = study.cached_campaign(signed.id.hex()).closes
     signed, tally = signed_within(signed, tally, name)
@@ -223,8 +223,8 @@ def estimate(
         number = one_number(request, signed.campaign, tally, chosen.confidence, margins)
         print_result(number, chosen.output_format, signed.campaign, name, tally.reports)
         return number
-    estimate = _distribution(chosen, signed, tally, margins, classes, course, closed_early)
-    return estimate if course is None else course
+    estimate = _distribution(chosen, signed, tally, margins, classes, comparison, closed_early)
+    return estimate if comparison is None else comparison
 
 
 def _of_form(
@@ -233,7 +233,7 @@ def _of_form(
     engine: Engine,
     signed: SignedCampaign,
     margins: tuple[KnownMargin, ...],
-) -> FormEstimate | FormCourse | FormClasses | None:
+) -> FormEstimate | FormTrend | FormClasses | None:
     """Print the requested questions of a form, and return them; or write the page of all its questions, and return
     None."""
     request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.output_format)
@@ -244,7 +244,7 @@ def _of_form(
         write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins, closed_early)
         return None
     if chosen.by == "period":
-        return print_form_course(
+        return print_form_trend(
             study, engine, signed, request, chosen.periods, chosen.ends, chosen.steps, chosen.class_name
         )
     tally = engine.tally(study, signed, chosen.period)
@@ -254,7 +254,9 @@ def _of_form(
     return print_form(request, signed, tally, truth_file, chosen.plot, chosen.class_name)
 
 
-def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign) -> Trend | OrderedCourse:
+def _comparison(
+    chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign
+) -> Trend | OrderedComparison:
     """Print the estimates of each period or class, and their differences, and return them."""
     from aggregator.cli.compare import ChangeOutput, TrendRequest, show_trend
     from aggregator.cli.value_names import region_of
@@ -269,12 +271,12 @@ def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: Signe
             )
         ranges, in_order = Ranges.usual(campaign), True
     if in_order:
-        request = OrderedCourseRequest(str(chosen.by), chosen.period, chosen.periods, chosen.ends, chosen.steps)
-        course = estimate_course(
+        request = OrderedComparisonRequest(str(chosen.by), chosen.period, chosen.periods, chosen.ends, chosen.steps)
+        comparison = estimate_comparison(
             _drawn(ranges, chosen), study, engine, signed, request, chosen.method, chosen.confidence, name
         )
-        print_course(course, ranges, chosen.output_format, chosen.plot)
-        return course
+        print_comparison(comparison, ranges, chosen.output_format, chosen.plot)
+        return comparison
     if chosen.by == "class":
         raise click.UsageError(
             "--by class needs --quantiles, --cdf, --bins, --above, --between or --mean; for the shares of one class "
@@ -316,11 +318,11 @@ def _distribution(
     tally: Tally,
     margins: tuple[KnownMargin, ...],
     classes: tuple[str, ...],
-    course: Trend | OrderedCourse | None,
+    comparison: Trend | OrderedComparison | None,
     closed_early: int | None,
 ) -> Estimate:
-    """Estimate the distribution, print it if no ``course`` was printed, write the page if one is requested, and return
-    the estimate.
+    """Estimate the distribution, print it without a ``comparison``, write the page if one is requested, and return the
+    estimate.
 
     Args:
         classes: the campaign's classes; ``signed`` may be restricted to one of them.
@@ -346,10 +348,10 @@ def _distribution(
     )
     files = chosen.truth_files
     truth = _true_shares(files[-1], signed.campaign.domain, classes, name) if files else None
-    if course is None:
+    if comparison is None:
         _print_shares(estimate, tally, chosen.period, chosen.output_format, chosen.plot, truth)
     if chosen.report:
-        _write_page(chosen.report, estimate, tally, chosen.period, closed_early, truth=truth, course=course)
+        _write_page(chosen.report, estimate, tally, chosen.period, closed_early, truth=truth, comparison=comparison)
     return estimate
 
 
@@ -416,7 +418,7 @@ def _write_page(
     *,
     truth: Floats | None = None,
     ordered: OrderedStatistics | None = None,
-    course: Trend | OrderedCourse | None = None,
+    comparison: Trend | OrderedComparison | None = None,
 ) -> None:
     from aggregator.author.audit import audit, levels_request
     from aggregator.present.page import page
@@ -433,7 +435,7 @@ def _write_page(
             period=period,
             truth=truth,
             ordered=ordered,
-            course=course,
+            comparison=comparison,
             closed_early=closed_early,
         )
         file.write(text.encode("utf-8"))

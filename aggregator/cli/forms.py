@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.engines import Engine
     from aggregator.estimate.change import Side
     from aggregator.estimate.form_change import FormDifference
-    from aggregator.estimate.form_course import FormClasses, FormCourse, FormSides
     from aggregator.estimate.form_result import FormEstimate
+    from aggregator.estimate.form_sides import FormClasses, FormSides, FormTrend
     from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.weighting import KnownMargin
@@ -139,7 +139,7 @@ def print_form(
     return form_estimate
 
 
-def print_form_course(
+def print_form_trend(
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
@@ -148,12 +148,12 @@ def print_form_course(
     ends: list[Span] | None,
     steps: bool,
     class_name: str | None,
-) -> FormCourse:
+) -> FormTrend:
     """Estimate the requested questions in each span of periods (default: each period), print estimates and
     changes, and return them."""
     from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
     from aggregator.estimate.classes import signed_within
-    from aggregator.estimate.form_course import form_course
+    from aggregator.estimate.form_sides import form_trend
 
     chosen = spans_of(study, signed, spans)
     compared = ends_of(ends, chosen)
@@ -162,23 +162,23 @@ def print_form_course(
         return request.estimate(*signed_within(signed, tally, class_name), class_name)
 
     with printing.tracked("periods", engine.spans(study, signed, chosen), len(chosen)) as tallies:
-        course = form_course(chosen, tallies, estimate_tally, ends=compared, steps=steps)
-    known = {step.names for step in course.differences}
-    changes = [] if course.change is None or course.change.names in known else [course.change]
-    _print_sides(course, request, [*changes, *course.differences], course.as_json())
-    warn_left_out([span.name_in_text for span in course.few], signed.campaign.minimum_devices)
-    if course.change is None:
-        warn_single(course.sides[0][0].name_in_text)
-    for span, form_estimate in course.sides:
+        trend = form_trend(chosen, tallies, estimate_tally, ends=compared, steps=steps)
+    known = {step.names for step in trend.differences}
+    changes = [] if trend.change is None or trend.change.names in known else [trend.change]
+    _print_sides(trend, request, [*changes, *trend.differences], trend.as_json())
+    warn_left_out([span.name_in_text for span in trend.few], signed.campaign.minimum_devices)
+    if trend.change is None:
+        warn_single(trend.sides[0][0].name_in_text)
+    for span, form_estimate in trend.sides:
         printing.warn(*form_estimate.warnings, subject=span.name_in_text)
-    return course
+    return trend
 
 
 def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormRequest) -> FormClasses:
     """Estimate the requested questions in each class of people, print estimates and differences from the first
     class, and return them."""
     from aggregator.cli.spans import warn_left_out
-    from aggregator.estimate.form_course import form_classes
+    from aggregator.estimate.form_sides import form_classes
 
     if not signed.campaign.classes:
         raise click.UsageError(f"--by class: {signed.campaign.title!r} has no classes of people: leave out --by")

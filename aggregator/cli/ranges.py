@@ -21,7 +21,7 @@ from protocol.errors import NotInDomain
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.engines import Engine
     from aggregator.estimate.change import Side
-    from aggregator.estimate.ordered_course import OrderedCourse
+    from aggregator.estimate.ordered_comparison import OrderedComparison
     from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
@@ -81,7 +81,7 @@ class Ranges:
 
 
 @dataclass(frozen=True)
-class OrderedCourseRequest:
+class OrderedComparisonRequest:
     """The periods or classes over which quantiles and ranges are estimated.
 
     Attributes:
@@ -135,19 +135,19 @@ def estimate_ranges(
         raise Failure(str(error), BAD_DATA) from None
 
 
-def estimate_course(
+def estimate_comparison(
     ranges: Ranges,
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
-    request: OrderedCourseRequest,
+    request: OrderedComparisonRequest,
     method: str | None,
     confidence: float,
     class_name: str | None,
-) -> OrderedCourse:
+) -> OrderedComparison:
     """Estimate the requested quantiles and ranges of each period or class."""
     from aggregator.cli.spans import ends_of, spans_of
-    from aggregator.estimate.ordered_course import by_class, by_period
+    from aggregator.estimate.ordered_comparison import by_class, by_period
     from aggregator.estimate.ordered_result import NotOrdered
 
     def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
@@ -164,9 +164,9 @@ def estimate_course(
         raise Failure(str(error), BAD_DATA) from None
 
 
-def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, confidence: float) -> OrderedCourse:
+def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, confidence: float) -> OrderedComparison:
     """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
-    from aggregator.estimate.ordered_course import of_sides
+    from aggregator.estimate.ordered_comparison import of_sides
 
     def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
         return estimate_ranges(ranges, signed, tally, method, confidence, name)
@@ -174,30 +174,32 @@ def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, co
     return of_sides(sides, ask)
 
 
-def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot: Path | None = None) -> None:
+def print_comparison(
+    comparison: OrderedComparison, ranges: Ranges, output_format: str, plot: Path | None = None
+) -> None:
     """Print the estimates of each period or class and the differences; if ``plot`` is given, draw the distribution
     functions."""
     from aggregator.cli.spans import warn_left_out, warn_single
-    from aggregator.present.ordered_course import course_csv, course_tables
+    from aggregator.present.ordered_comparison import comparison_csv, comparison_tables
 
-    printed = course if ranges.cdf else course.without_cdf()
+    printed = comparison if ranges.cdf else comparison.without_cdf()
     if output_format == "json":
         printing.print_json(printed.as_json())
     elif output_format == "csv":
-        printing.say(course_csv(printed).rstrip())
+        printing.say(comparison_csv(printed).rstrip())
     else:
-        for table in course_tables(printed):
+        for table in comparison_tables(printed):
             printing.console().print(table)
-    few = [side.name_in_text for side in course.sides if side.statistics is None]
-    warn_left_out(few, course.known[0][1].estimate.campaign.minimum_devices)
-    if not course.differences:
-        warn_single(course.known[0][0].name_in_text)
-    for side, statistics in course.known:
+    few = [side.name_in_text for side in comparison.sides if side.statistics is None]
+    warn_left_out(few, comparison.known[0][1].estimate.campaign.minimum_devices)
+    if not comparison.differences:
+        warn_single(comparison.known[0][0].name_in_text)
+    for side, statistics in comparison.known:
         printing.warn(*statistics.warnings, subject=side.name_in_text)
     if plot:
-        from aggregator.present.ordered_course_plot import draw_course  # matplotlib takes a second to load
+        from aggregator.present.ordered_comparison_plot import draw_comparison  # matplotlib takes a second to load
 
-        draw_course(course, plot)
+        draw_comparison(comparison, plot)
         printing.note(f"{plot}  drawn")
 
 

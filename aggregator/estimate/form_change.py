@@ -8,7 +8,7 @@ quotient. By linearisation (Cochran 1977, 2.11), the contribution of a device to
 
 The standard errors of the shares use the same linearisation.
 
-``form_course`` computes the sides.
+``form_sides`` computes the sides.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aggregator.estimate.form import NotAsked
-from aggregator.estimate.form_course import FormClasses, form_classes
 from aggregator.estimate.form_result import FormEstimate, estimate_form
+from aggregator.estimate.form_sides import FormClasses, form_classes
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally
 from aggregator.present.forms import PLACES

@@ -11,8 +11,8 @@ from rich.text import Text
 from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.form_change import FormDifference
-from aggregator.estimate.form_course import FormSides
 from aggregator.estimate.form_result import FormEstimate
+from aggregator.estimate.form_sides import FormSides
 from aggregator.estimate.form_table import Association
 from aggregator.estimate.interval_estimates import DIFFERENCE_COLUMNS, SHARE_COLUMNS
 from aggregator.estimate.span import Span
@@ -66,23 +66,23 @@ def form_table(estimate: FormEstimate, truth: Floats | None = None) -> Table:
     return table
 
 
-def form_sides_table(course: FormSides[Any]) -> Table:
+def form_sides_table(comparison: FormSides[Any]) -> Table:
     """Return a table with a row for each value or cell, and a column for each span of periods or class of people."""
-    _, first = course.sides[0]
+    _, first = comparison.sides[0]
     note = f"{100 * first.confidence:.4g}% interval of each share by itself"
     if first.association is not None:
         tests = (
             _tested(_name(name), estimate.association)
-            for name, estimate in course.sides
+            for name, estimate in comparison.sides
             if estimate.association is not None
         )
         note = "\n".join([note, *tests])
     table = new_table(first.campaign.title, Text(note))
     for question in first.questions:
         table.add_column(Text(question))
-    for name, estimate in course.sides:
+    for name, estimate in comparison.sides:
         table.add_column(Text(f"{_name(name)}\n{estimate.counted}"), justify="right")
-    sides = [estimate.shares for _, estimate in course.sides]
+    sides = [estimate.shares for _, estimate in comparison.sides]
     for x, label in enumerate(first.labels):
         cells = (
             f"{percent(shares.share[x], PLACES)}\n{interval_text(shares.low[x], shares.high[x], PLACES)}"
@@ -121,9 +121,9 @@ def form_difference_table(difference: FormDifference, questions: Sequence[str]) 
     return table
 
 
-def form_sides_csv(course: FormSides[Any]) -> str:
+def form_sides_csv(comparison: FormSides[Any]) -> str:
     """Return CSV with a row for each value or cell of each span of periods, or class of people."""
-    rows = [(name, line) for name, estimate in course.sides for line in form_lines(estimate)]
+    rows = [(name, line) for name, estimate in comparison.sides for line in form_lines(estimate)]
     spans = isinstance(rows[0][0], Span)
     names = ["first_period", "last_period"] if spans else ["class"]
     lines = [

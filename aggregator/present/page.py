@@ -3,8 +3,8 @@
 The page has the question, the numbers with their errors, the privacy promise, the refused reports, and a digest of the
 inputs. It loads no other file, runs no script and has no time of creation, so the same study gives the same bytes.
 
-``page_numbers``, ``page_course``, ``page_method``, ``page_promise`` and ``page_reports`` make the sections. ``markup``
-escapes texts, and ``document`` writes files with every value.
+``page_numbers``, ``page_comparison``, ``page_method``, ``page_promise`` and ``page_reports`` make the sections.
+``markup`` escapes texts, and ``document`` writes files with every value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aggregator.author.audit import Audit
 from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.ordered import summary
 from aggregator.estimate.ordered_campaign import has_summary, is_wave
-from aggregator.estimate.ordered_course import OrderedCourse
+from aggregator.estimate.ordered_comparison import OrderedComparison
 from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.result import Estimate
@@ -30,7 +30,7 @@ from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, html_document, source_hash, tag
-from aggregator.present.page_course import course_section, ordered_course_section
+from aggregator.present.page_comparison import ordered_comparison_section, trend_section
 from aggregator.present.page_method import method_section
 from aggregator.present.page_numbers import coverage_sentence, numbers_section, results_section, values_section
 from aggregator.present.page_parts import pairs, warning_boxes
@@ -55,7 +55,7 @@ def page(
     period: int | None = None,
     truth: Floats | None = None,
     ordered: OrderedStatistics | None = None,
-    course: Trend | OrderedCourse | None = None,
+    comparison: Trend | OrderedComparison | None = None,
     closed_early: int | None = None,
 ) -> str:
     """Return the page of an estimate.
@@ -66,7 +66,7 @@ def page(
         period: the period; None for each device's latest period.
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
         ordered: quantiles and ranges to show instead of the default ones, with the distribution function to draw.
-        course: changes between periods or differences between classes, shown in a section of their own; None for no
+        comparison: changes between periods or differences between classes, shown in a section of their own; None for no
             such section.
         closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
     Raises:
@@ -79,7 +79,7 @@ def page(
     sections = [
         ("results", "Results", results_section(estimate, truth, statistics)),
         ("values", "Numbers", _numbers(estimate, truth, statistics)),
-        *([] if course is None else [_course(course)]),
+        *([] if comparison is None else [_comparison(comparison)]),
         ("method", "How the numbers were made", method_section(estimate, _with_values(estimate, statistics))),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Refused reports", refused_section(estimate.refused)),
@@ -117,11 +117,12 @@ def _with_values(estimate: Estimate, statistics: OrderedStatistics | None) -> bo
     return statistics is None or not (statistics.bins or statistics.cdf) or not is_wave(estimate.campaign)
 
 
-def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
+def _comparison(comparison: Trend | OrderedComparison) -> tuple[str, str, list[Html]]:
     """Return the section on changes between periods or differences between classes: anchor, title and parts."""
-    if isinstance(course, Trend):
-        return "course", "Over the periods", course_section(course)
-    return "course", "By group" if course.by == "class" else "Over the periods", ordered_course_section(course)
+    if isinstance(comparison, Trend):
+        return "comparison", "Over the periods", trend_section(comparison)
+    title = "By group" if comparison.by == "class" else "Over the periods"
+    return "comparison", title, ordered_comparison_section(comparison)
 
 
 def html_page(

@@ -1,6 +1,6 @@
 """The values of a change that are shown, and the texts beside them, for tables, pictures and pages alike.
 
-``trends`` makes tables, ``trend_plot`` pictures, and ``page_course`` a section of a page.
+``trends`` makes tables, ``trend_plot`` pictures, and ``page_comparison`` a section of a page.
 """
 
 from __future__ import annotations

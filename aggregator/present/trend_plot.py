@@ -63,7 +63,7 @@ def trend_figure(trend: Trend) -> Figure:
     panels = figure.subplots(down, across, squeeze=False).ravel()
     pointwise = trend.only is not None or (not latest.resolutions and len(shown) == latest.size)
     for axes, region in zip(panels, shown, strict=False):
-        _course(axes, trend, region, pointwise)
+        _draw_shares(axes, trend, region, pointwise)
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
     parts = [f"unbiased shares, {100 * latest.confidence:.4g}% intervals of each period"]
@@ -81,7 +81,7 @@ def trend_figure(trend: Trend) -> Figure:
     return figure
 
 
-def _course(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> None:
+def _draw_shares(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> None:
     """Draw the shares of one value or district over the periods in a panel, with their change.
 
     Args:

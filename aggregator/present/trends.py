@@ -92,7 +92,7 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
     table = new_table(title, _changes_caption(difference, len(shown)))
     table.add_column("value", overflow="ellipsis", max_width=36)
     if trend is not None:
-        table.add_column("course", no_wrap=True, min_width=6)
+        table.add_column("trend", no_wrap=True, min_width=6)
     for name in difference.names:
         table.add_column(Text(name), justify="right", overflow="fold", max_width=24)
     table.add_column("change" if trend is not None else "difference", justify="right")
@@ -107,7 +107,7 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
     for x in shown:
         cells = [difference.after.label(x)]
         if trend is not None:
-            cells.append(course([float(known.unbiased()[x]) for _, known in trend.known]))
+            cells.append(trend_line([float(known.unbiased()[x]) for _, known in trend.known]))
         cells += [percent(side.unbiased()[x], places) for side in (difference.before, difference.after)]
         cells += [percentage_points(difference.raw[x], places), interval_in_points(low[x], high[x], places)]
         if truths is not None and truths[0] is not None and truths[1] is not None:
@@ -116,7 +116,7 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
     return table
 
 
-def _add_districts(table: Table, difference: Difference, districts: DistrictDifference, in_course: bool) -> None:
+def _add_districts(table: Table, difference: Difference, districts: DistrictDifference, in_trend: bool) -> None:
     """Add a section with the districts of one resolution that differ significantly."""
     name = district_name(difference.after.campaign.domain, districts.resolution, len(districts.labels))
     count = len(districts.significant)
@@ -124,7 +124,7 @@ def _add_districts(table: Table, difference: Difference, districts: DistrictDiff
     table.add_row(Text(words, style="bold"))
     for z in districts.significant[:MAX_DISTRICTS]:
         places = places_of(districts, [z])
-        cells = [districts.labels[z], *([""] if in_course else [])]
+        cells = [districts.labels[z], *([""] if in_trend else [])]
         cells += [percent(side[z], places) for side in (districts.before, districts.after)]
         cells += [
             percentage_points(districts.raw[z], places),
@@ -266,7 +266,7 @@ _SIDE = ("estimate", "raw", "se")
 _CHANGE = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
-def course(shares: list[float]) -> str:
+def trend_line(shares: list[float]) -> str:
     """Return a line of at most ``LETTERS`` block characters that shows shares, scaled to the largest share."""
     if len(shares) > LETTERS:
         shares = [shares[round(letter * (len(shares) - 1) / (LETTERS - 1))] for letter in range(LETTERS)]

@@ -35,7 +35,7 @@ from aggregator.families.response.recipe import lip_response, randomized_respons
 from aggregator.intake.ingest import ingest
 from aggregator.present.page import digest
 from aggregator.present.shown_changes import percentage_points
-from aggregator.present.trends import course
+from aggregator.present.trends import trend_line
 from aggregator.storage.tables import StudyError
 from aggregator.study import Study
 from protocol import personal
@@ -261,7 +261,7 @@ def test_the_periods_of_transcripts_count_devices(tmp_path, domain, options, hea
     assert "reports" not in text
     if not options:
         run(*command, "--report", tmp_path / "page.html")
-        section = (tmp_path / "page.html").read_text("utf-8").split('id="course"')[1].split("</section>")[0]
+        section = (tmp_path / "page.html").read_text("utf-8").split('id="comparison"')[1].split("</section>")[0]
         assert ">devices</th>" in section
         assert ">reports</th>" not in section
 
@@ -327,7 +327,7 @@ def test_a_trend_is_drawn_and_on_the_page(survey_folder, tmp_path):
     change = json.loads(in_study(survey_folder, *words).stdout)["change"]
     assert picture.read_bytes().startswith(PNG)
     text = report.read_text(encoding="utf-8")
-    section = text.split('id="course"')[1].split("</section>")[0]
+    section = text.split('id="comparison"')[1].split("</section>")[0]
     for row in change["values"]:
         near = percentage_points(row["difference"], 1)[:4]
         assert re.search(f">{re.escape(near)}", section)
@@ -368,7 +368,7 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     run("--study", tmp_path / "lib", "compare", "it", "other", "--plot", tmp_path / "c.png")
 
 
-def course_of(folder, *words):
+def trend_of(folder, *words):
     return json.loads(in_study(folder, "estimate", "education", "--by", "period", *words, "--json").stdout)
 
 
@@ -378,9 +378,9 @@ def test_any_two_periods_are_compared_and_each_with_the_next(survey_folder):
 
     The simultaneous intervals of --steps are for all values and all steps together.
     """
-    whole = course_of(survey_folder)
+    whole = trend_of(survey_folder)
     assert whole["steps"] == []
-    found = course_of(survey_folder, "--ends", "1,2", "--steps")
+    found = trend_of(survey_folder, "--ends", "1,2", "--steps")
     assert (found["change"]["from"], found["change"]["to"]) == ("period 1", "period 2")
     pairs = [(step["from"], step["to"]) for step in found["steps"]]
     assert pairs == [("period 0", "period 1"), ("period 1", "period 2"), ("period 2", "period 4")]
@@ -409,8 +409,8 @@ def test_the_trend_of_one_value_has_its_intervals_and_changes(survey_folder, tmp
     The simultaneous interval of the change is then the interval of one value; all other figures are the same as without
     --value.
     """
-    whole = course_of(survey_folder)
-    one = course_of(survey_folder, "--value", "secondary", "--plot", tmp_path / "one.png")
+    whole = trend_of(survey_folder)
+    one = trend_of(survey_folder, "--value", "secondary", "--plot", tmp_path / "one.png")
     x = LABELS.index("secondary")
     for row, its in zip(whole["spans"], one["spans"], strict=True):
         assert its["values"] == (row["values"] and [row["values"][x]])
@@ -438,7 +438,7 @@ def test_a_trend_shows_the_true_shares_of_a_rehearsal(survey_folder, tmp_path):
         lines = [f"{label},{count}" for label, count in zip(LABELS, counts, strict=True)]
         files[-1].write_text("\n".join(["value,count", *lines]), encoding="utf-8")
     each = [word for file in files for word in ("--truth", file)]
-    found = course_of(survey_folder, *each)
+    found = trend_of(survey_folder, *each)
     assert [row["values"] and row["values"][3]["truth"] for row in found["spans"]] == pytest.approx(
         [36 / 150, 41 / 150, 46 / 150, None, 56 / 150]
     )
@@ -447,7 +447,7 @@ def test_a_trend_shows_the_true_shares_of_a_rehearsal(survey_folder, tmp_path):
     ).stdout
     assert percentage_points(20 / 150, 1) in text
     assert "total variation" in text
-    alike = course_of(survey_folder, "--truth", files[0])
+    alike = trend_of(survey_folder, "--truth", files[0])
     assert {row["values"][3]["truth"] for row in alike["spans"] if row["values"]} == {36 / 150}
     rows = in_study(survey_folder, "estimate", "education", "--by", "period", *each, "--format", "csv").stdout
     assert float(list(csv.DictReader(io.StringIO(rows)))[-1]["truth"]) == pytest.approx(56 / 150)
@@ -455,11 +455,11 @@ def test_a_trend_shows_the_true_shares_of_a_rehearsal(survey_folder, tmp_path):
     assert "37.3%" in beside
 
 
-def test_a_course_is_drawn_in_characters():
-    """The course of a value is drawn in at most 12 characters, from zero to its largest share."""
-    assert course([0.0, 0.5, 1.0]) == "▁▅█"
-    assert course([-0.1, 0.0]) == "▁▁"
-    assert course([0.0, *[0.1] * 500]) == "▁" + "█" * 11
+def test_a_trend_is_drawn_in_characters():
+    """The trend of a value is drawn in at most 12 characters, from zero to its largest share."""
+    assert trend_line([0.0, 0.5, 1.0]) == "▁▅█"
+    assert trend_line([-0.1, 0.0]) == "▁▁"
+    assert trend_line([0.0, *[0.1] * 500]) == "▁" + "█" * 11
 
 
 def test_percentage_points_have_a_sign_unless_they_are_zero():

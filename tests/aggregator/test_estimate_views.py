@@ -399,9 +399,9 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     of_squares = np.bincount(district(campaign, campaign.views[0]), LIVED).tolist()
     assert [float(row["truth"]) for row in rows if row["periods"] == "0"] == of_squares
     assert [float(row["raw"]) for row in rows if row["periods"] == "1"] == squares.after.tolist()
-    text = page(found.latest, audit(campaign), tallies[1], course=found)
+    text = page(found.latest, audit(campaign), tallies[1], comparison=found)
     assert "inside each district, the distribution nearest to the unbiased estimates; " in text
-    section = text.split('id="course"')[1].split("</section>")[0]
+    section = text.split('id="comparison"')[1].split("</section>")[0]
     assert label(last) in section
     assert percentage_points(float(squares.raw[3]), 1)[:4] in section
     for draw, drawn in ((draw_trend, found), (draw_difference, found.change)):
@@ -409,7 +409,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
         assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_course_of_a_named_district_has_its_rows_only():
+def test_the_trend_of_a_named_district_has_its_rows_only():
     """The trend and the change of one named square have its single intervals and no rows of other districts."""
     campaign, rng = block(), np.random.default_rng(45)
     tallies, _ = panel(campaign, rng, 1500, 0.3)

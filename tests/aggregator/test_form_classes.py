@@ -22,8 +22,8 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import form_difference
 from aggregator.estimate.form_classes import form_views
-from aggregator.estimate.form_course import FormSides, form_classes, form_course
 from aggregator.estimate.form_result import FormEstimate, estimate_form
+from aggregator.estimate.form_sides import FormSides, form_classes, form_trend
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
@@ -474,16 +474,16 @@ def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
     campaign, rng, spans = read(FORM), np.random.default_rng(11), [Span(0, 0), Span(1, 1)]
     raw, errors, held = [], [], []
     for _ in range(surveys):
-        course = form_course(
+        trend = form_trend(
             spans, twice(campaign, UNRELATED, 6_000, 0.2, rng), lambda tally: estimate_form(campaign, tally, names)
         )
-        change = course.change
+        change = trend.change
         assert change is not None
         assert change.paired
         raw.append(change.raw)
         errors.append(change.se)
         held.append((change.low <= 0) & (change.high >= 0))
-        alone = np.hypot(*(found.shares.se for _, found in course.sides))
+        alone = np.hypot(*(found.shares.se for _, found in trend.sides))
         assert (change.se < 0.65 * alone).all(), (
             "the standard error of the change must be below 0.65 of that of separate devices; expected: sqrt(.2) = .45"
         )
@@ -495,14 +495,14 @@ def test_devices_that_repeat_everything_show_no_change() -> None:
     """If no output changes, the change and its standard error are zero, and the interval still has a width."""
     campaign = read(FORM)
     tallies = twice(campaign, UNRELATED, 6_000, 0.0, np.random.default_rng(12))
-    course = form_course(
+    found = form_trend(
         [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(campaign, tally, ["vote"]), steps=True
     )
-    assert course.change is not None
-    assert not course.change.raw.any()
-    assert not course.change.se.any()
-    assert (course.change.high > 0).all()
-    assert course.as_json()["change"] == course.as_json()["steps"][0]
+    assert found.change is not None
+    assert not found.change.raw.any()
+    assert not found.change.se.any()
+    assert (found.change.high > 0).all()
+    assert found.as_json()["change"] == found.as_json()["steps"][0]
 
 
 def test_the_change_of_weighted_shares_is_their_difference() -> None:
@@ -510,14 +510,14 @@ def test_the_change_of_weighted_shares_is_their_difference() -> None:
     devices."""
     campaign, home = read(FORM), KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3))
     tallies = twice(campaign, UNRELATED, 30_000, 0.2, np.random.default_rng(13))
-    course = form_course(
+    found = form_trend(
         [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(campaign, tally, ["vote"], margins=[home])
     )
-    assert course.change is not None
-    (_, first), (_, second) = course.sides
-    assert np.allclose(course.change.raw, second.shares.raw - first.shares.raw)
-    assert (course.change.se < 0.65 * np.hypot(first.shares.se, second.shares.se)).all()
-    assert (course.change.se > 0.3 * np.hypot(first.shares.se, second.shares.se)).all()
+    assert found.change is not None
+    (_, first), (_, second) = found.sides
+    assert np.allclose(found.change.raw, second.shares.raw - first.shares.raw)
+    assert (found.change.se < 0.65 * np.hypot(first.shares.se, second.shares.se)).all()
+    assert (found.change.se > 0.3 * np.hypot(first.shares.se, second.shares.se)).all()
 
 
 def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None:
@@ -529,18 +529,18 @@ def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None
     campaign, rng, spans = read(FORM), np.random.default_rng(14), [Span(0, 0), Span(1, 1), Span(2, 2)]
     first, third = twice(campaign, UNRELATED, 6_000, 0.2, rng)
     second, _ = twice(campaign, UNRELATED, 15, 0.2, rng)
-    course = form_course(
+    found = form_trend(
         spans, [first, second, third], lambda tally: estimate_form(campaign, tally, ["vote"]), steps=True
     )
-    assert course.few == (spans[1],)
-    assert_one_of_two(course)
+    assert found.few == (spans[1],)
+    assert_one_of_two(found)
 
     def ask(_: Tally) -> FormEstimate:
         raise AssertionError("a period was estimated before the ends were checked")
 
     for ends in ((spans[0], Span(7, 7)), (spans[0], spans[0])):
         with pytest.raises(ValueError, match="a change needs two different spans"):
-            form_course(spans, [first, second, third], ask, ends=ends)
+            form_trend(spans, [first, second, third], ask, ends=ends)
 
 
 # On the command line
@@ -606,13 +606,13 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     table = printed(*words, "--cross", "home,vote", "--by", "class")
     assert "guests minus members" in table
     assert "members: " in table
-    course = json.loads(
+    trend = json.loads(
         printed(*words, "--question", "home", "--by", "period", "--steps", "--where", "class=guests", "--json")
     )
-    assert [one["class"] for one in course["spans"]] == ["guests", "guests"]
-    assert course["change"] == course["steps"][0]
-    assert course["change"]["paired"]
-    assert course["change"]["from"] == "period 0"
+    assert [one["class"] for one in trend["spans"]] == ["guests", "guests"]
+    assert trend["change"] == trend["steps"][0]
+    assert trend["change"]["paired"]
+    assert trend["change"]["from"] == "period 0"
     weighted = json.loads(printed(*words, "--question", "vote", "--margins", tmp_path / "margins.toml", "--json"))
     assert weighted["weights"]["margins"][0]["groups"][1]["reported"] == pytest.approx(0.5)
     found = Study.open(tmp_path / "study")

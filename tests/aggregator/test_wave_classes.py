@@ -34,7 +34,7 @@ from protocol.notions import Classes, Ldp
 from protocol.views import plain_views
 from tests.aggregator.command import run
 from tests.aggregator.test_estimate_quantiles import slowly
-from tests.aggregator.test_ordered_course import PARTS, K, distribution
+from tests.aggregator.test_ordered_comparison import PARTS, K, distribution
 
 KEY = SigningKey(bytes([7]) * 32)
 

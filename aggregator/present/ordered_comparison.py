@@ -1,6 +1,6 @@
 """Quantiles and ranges over periods or by class, as tables and as CSV.
 
-``aggregator.estimate.ordered_course`` computes estimates and errors. ``ordered`` prints one period or class.
+``aggregator.estimate.ordered_comparison`` computes estimates and errors. ``ordered`` prints one period or class.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.ordered_course import OrderedCourse, Shift
+from aggregator.estimate.ordered_comparison import OrderedComparison, Shift
 from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
@@ -23,29 +23,28 @@ from aggregator.present.table import new_table
 SIDE_COLUMNS = ("side", "less", "reports", *COLUMNS)
 
 
-def course_tables(course: OrderedCourse) -> list[Table]:
+def comparison_tables(comparison: OrderedComparison) -> list[Table]:
     """Return a table of the statistics with a column for each side, and a table of the differences if there are any."""
-    tables = [_sides(course)]
-    if course.differences:
-        tables.append(_differences(course))
+    tables = [_sides(comparison)]
+    if comparison.differences:
+        tables.append(_differences(comparison))
     return tables
 
 
-def _sides(course: OrderedCourse) -> Table:
-    estimate = course.known[0][1].estimate
-    unit = unit_of(course.domain)
-    titles = [
-        f"{statistics.estimate.campaign.title}" for _, statistics in course.known[: 2 if course.by == "campaign" else 1]
-    ]
+def _sides(comparison: OrderedComparison) -> Table:
+    estimate = comparison.known[0][1].estimate
+    unit = unit_of(comparison.domain)
+    known = comparison.known[: 2 if comparison.by == "campaign" else 1]
+    titles = [statistics.estimate.campaign.title for _, statistics in known]
     caption = f"in brackets: {100 * estimate.confidence:.4g}% intervals of each statistic by itself"
     table = new_table(" and ".join(titles) + (f", {unit}" if unit else ""), caption)
     table.add_column("")
-    for side in course.sides:
+    for side in comparison.sides:
         table.add_column(Text(side.name_in_text), justify="right")
-    table.add_row(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))
-    cells = {side.name: side_cells(statistics) for side, statistics in course.known}
+    table.add_row(f"{comparison.noun}s", *(f"{side.reports:,}" for side in comparison.sides))
+    cells = {side.name: side_cells(statistics) for side, statistics in comparison.known}
     for name in next(iter(cells.values())):
-        table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few devices") for side in course.sides))
+        table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few devices") for side in comparison.sides))
     return table
 
 
@@ -89,26 +88,26 @@ SHARED = {
 """Assumptions about devices that are on both sides, by the kind of the sides."""
 
 
-def _differences(course: OrderedCourse) -> Table:
-    estimate = course.known[0][1].estimate
-    table = new_table("Differences", f"differences of shares are in percentage points; {SHARED[course.by]}")
+def _differences(comparison: OrderedComparison) -> Table:
+    estimate = comparison.known[0][1].estimate
+    table = new_table("Differences", f"differences of shares are in percentage points; {SHARED[comparison.by]}")
     confidence = f"{100 * estimate.confidence:.4g}%"
     for name in ("", "from", "to", "difference", f"{confidence} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")
-    for difference in course.differences:
+    for difference in comparison.differences:
         sides = difference.before.name_in_text, difference.after.name_in_text
         for shift in difference.shifts:
             table.add_row(
-                *map(Text, [statistic_name(shift.kind, shift.parameters), *sides, *shift_texts(shift, course)])
+                *map(Text, [statistic_name(shift.kind, shift.parameters), *sides, *shift_texts(shift, comparison)])
             )
     return table
 
 
-def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
+def shift_texts(shift: Shift, comparison: OrderedComparison) -> tuple[str, str]:
     """Return a difference and its interval as texts, with their unit."""
     if shift.kind not in ("quantile", "mean"):
         return percentage_points(shift.difference, 1), interval_in_points(shift.low, shift.high, 1)
-    unit = unit_of(course.domain)
+    unit = unit_of(comparison.domain)
     numbers = [shift.difference, shift.low, shift.high]
     if shift.kind == "quantile" and all(float(number).is_integer() for number in numbers):
         difference, low, high = (f"{number:+,.10g}" for number in numbers)
@@ -119,13 +118,13 @@ def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
     return f"{difference} {unit}".strip(), f"{low} to {high}"
 
 
-def course_csv(course: OrderedCourse) -> str:
+def comparison_csv(comparison: OrderedComparison) -> str:
     """Return CSV with a row for each statistic of each side, and a row for each difference."""
-    return csv_text(SIDE_COLUMNS, _csv_rows(course))
+    return csv_text(SIDE_COLUMNS, _csv_rows(comparison))
 
 
-def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:
-    for side in course.sides:
+def _csv_rows(comparison: OrderedComparison) -> Iterator[dict[str, Any]]:
+    for side in comparison.sides:
         about = {"side": side.name, "less": None, "reports": side.reports}
         if side.statistics is None:
             yield about | dict.fromkeys(COLUMNS)
@@ -133,7 +132,7 @@ def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:
             for row in rows_of(side.statistics):
                 yield about | row
     empty = dict.fromkeys(COLUMNS)
-    for difference in course.differences:
+    for difference in comparison.differences:
         for shift in difference.shifts:
             row = shift.as_json()
             row["estimate"] = row.pop("difference")

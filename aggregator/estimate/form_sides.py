@@ -41,7 +41,7 @@ class FormSides(Generic[Name]):
 
 
 @dataclass(frozen=True)
-class FormCourse(FormSides[Span]):
+class FormTrend(FormSides[Span]):
     """Shares of the same values or cells in several spans of periods.
 
     Attributes:
@@ -73,14 +73,14 @@ class FormClasses(FormSides[str]):
         }
 
 
-def form_course(
+def form_trend(
     spans: Sequence[Span],
     tallies: Iterable[Tally],
     ask: Callable[[Tally], FormEstimate],
     *,
     ends: tuple[Span, Span] | None = None,
     steps: bool = False,
-) -> FormCourse:
+) -> FormTrend:
     """Return the shares of each span of periods, and the changes between them.
 
     Args:
@@ -104,7 +104,7 @@ def form_course(
     change = None if first == last else _difference(before, after, True)
     named = [(span.name_in_text, estimate) for span, estimate in sides]
     differences = [_difference(earlier, later, True, len(spans) - 1) for earlier, later in pairwise(named)]
-    return FormCourse(sides, few, tuple(differences) if steps else (), change)
+    return FormTrend(sides, few, tuple(differences) if steps else (), change)
 
 
 def form_classes(

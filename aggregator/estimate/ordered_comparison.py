@@ -7,7 +7,7 @@ the lower end of a difference between periods is the later period's lower end mi
 the upper end is the later period's upper end minus the earlier period's lower end. The interval is conservative; if the
 periods share no device, it is at most sqrt(2) times as wide as necessary.
 
-``ordered`` estimates a single side, and ``present.ordered_course`` prints the result.
+``ordered`` estimates a single side, and ``present.ordered_comparison`` prints the result.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class OrderedDifference:
 
 
 @dataclass(frozen=True)
-class OrderedCourse:
+class OrderedComparison:
     """Quantiles and ranges of several periods, classes or campaigns.
 
     Attributes:
@@ -120,8 +120,8 @@ class OrderedCourse:
         # Without bundles each side has one report of each device, so "device" is right for every side.
         return next(noun for noun in ("output", "device", "report") if noun in nouns)
 
-    def without_cdf(self) -> OrderedCourse:
-        """Return the course without the distribution functions, which only a picture needs."""
+    def without_cdf(self) -> OrderedComparison:
+        """Return the comparison without the distribution functions, which only a picture needs."""
         sides = [
             side if side.statistics is None else replace(side, statistics=replace(side.statistics, cdf=()))
             for side in self.sides
@@ -175,7 +175,7 @@ def by_period(
     class_name: str | None = None,
     ends: tuple[Span, Span] | None = None,
     steps: bool = False,
-) -> OrderedCourse:
+) -> OrderedComparison:
     """Return the statistics of each span of periods, and the difference between two spans.
 
     Args:
@@ -205,10 +205,10 @@ def by_period(
     pairs = [(before, after)] if before is not after else []
     if steps:
         pairs += [(earlier, later) for earlier, later in pairwise(known) if earlier is not before or later is not after]
-    return OrderedCourse("period", sides, tuple(_difference(*pair, paired=True) for pair in pairs))
+    return OrderedComparison("period", sides, tuple(_difference(*pair, paired=True) for pair in pairs))
 
 
-def by_class(signed: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
+def by_class(signed: SignedCampaign, tally: Tally, ask: Ask) -> OrderedComparison:
     """Return the statistics of each class, and the differences from the first class with statistics.
 
     Raises:
@@ -221,10 +221,10 @@ def by_class(signed: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
         raise NotOrdered(f"{signed.campaign.title!r} has no classes of people: leave out --by class")
     sides = tuple(_side(name, name, *signed_within(signed, tally, name), ask, name) for name in names)
     first, *others = _known(signed, sides, "class")
-    return OrderedCourse("class", sides, tuple(_difference(first, side, paired=False) for side in others))
+    return OrderedComparison("class", sides, tuple(_difference(first, side, paired=False) for side in others))
 
 
-def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedCourse:
+def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedComparison:
     """Return the statistics of campaigns or classes that share no devices, and the differences from the first side.
 
     Args:
@@ -242,7 +242,7 @@ def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedCourse:
         for side in compared
     )
     grouping = "campaign" if all(side.class_name is None for side in compared) else "class"
-    return OrderedCourse(grouping, sides, tuple(_difference(sides[0], side, paired=False) for side in sides[1:]))
+    return OrderedComparison(grouping, sides, tuple(_difference(sides[0], side, paired=False) for side in sides[1:]))
 
 
 def _side(name: str, text: str, signed: SignedCampaign, tally: Tally, ask: Ask, class_name: str | None) -> OrderedSide:

@@ -1,6 +1,6 @@
 """Distribution functions of several periods, classes or campaigns side by side, with their quantiles.
 
-``aggregator.estimate.ordered_course`` computes estimates and errors, and ``ordered_course`` prints tables.
+``aggregator.estimate.ordered_comparison`` computes estimates and errors, and ``ordered_comparison`` prints tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from aggregator.estimate.ordered_course import OrderedCourse, Shift
+from aggregator.estimate.ordered_comparison import OrderedComparison, Shift
 from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.present.ordered_plot import FAINT, INK, SHARE
 from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
@@ -21,7 +21,7 @@ from aggregator.quantity import quantity
 from protocol.domain import Dates, Line, NumberRange
 from protocol.errors import HalftruthError
 
-MOST = 12
+MAX_SIDES = 12
 """Maximum number of sides in a picture."""
 
 WIDE = 3
@@ -32,16 +32,16 @@ class TooManySides(HalftruthError, ValueError):
     """A picture was requested of more sides than it has room for."""
 
 
-def draw_course(course: OrderedCourse, path: Path) -> None:
-    """Draw the sides of a course to a PNG file.
+def draw_comparison(comparison: OrderedComparison, path: Path) -> None:
+    """Draw the sides of a comparison to a PNG file.
 
     Raises:
         TooManySides
     """
-    save(course_figure(course), path)
+    save(comparison_figure(comparison), path)
 
 
-def course_figure(course: OrderedCourse) -> Figure:
+def comparison_figure(comparison: OrderedComparison) -> Figure:
     """Return a figure with a panel for each side; the curve of the first side is dashed in the other panels.
 
     Below a panel is the difference of its distribution function from the first panel's, if the difference is known.
@@ -49,17 +49,17 @@ def course_figure(course: OrderedCourse) -> Figure:
     Raises:
         TooManySides
     """
-    known = course.known
-    if len(known) > MOST:
+    known = comparison.known
+    if len(known) > MAX_SIDES:
         raise TooManySides(
-            f"{len(known)} distribution functions do not fit in one picture: choose at most {MOST} periods or classes"
+            f"{len(known)} distribution functions are too many to draw: choose at most {MAX_SIDES} periods or classes"
         )
     (first, reference), *_ = known
     columns = min(len(known), WIDE)
     rows = math.ceil(len(known) / columns)
     shifted = {
         difference.after.name: [shift for shift in difference.shifts if shift.kind == "cdf"]
-        for difference in course.differences
+        for difference in comparison.differences
         if difference.before is first
     }
     figure = Figure(figsize=(1 + 3.2 * columns, 0.6 + 4.6 * rows), dpi=DOTS_PER_INCH, layout="constrained")
@@ -68,7 +68,7 @@ def course_figure(course: OrderedCourse) -> Figure:
     for place, (side, statistics) in enumerate(known):
         _draw(panels[place], statistics, reference if place else None, first.name_in_text)
         panels[place].set_title(
-            f"{plot_text(side.name_in_text, 30)}: {quantity(side.reports, course.noun)}", loc="left", size=10
+            f"{plot_text(side.name_in_text, 30)}: {quantity(side.reports, comparison.noun)}", loc="left", size=10
         )
         if shifted.get(side.name):
             _draw_shifts(below[place], statistics, shifted[side.name], first.name_in_text)
@@ -81,7 +81,7 @@ def course_figure(course: OrderedCourse) -> Figure:
         axes.set_visible(False)
     for axes in below:
         axes.tick_params(labelbottom=True)
-    titles = [statistics.estimate.campaign.title for _, statistics in known[: 2 if course.by == "campaign" else 1]]
+    titles = [statistics.estimate.campaign.title for _, statistics in known[: 2 if comparison.by == "campaign" else 1]]
     figure.suptitle(plot_text(" and ".join(titles), 80), x=0.01, ha="left", size=11)
     handles, labels = panels[min(1, len(known) - 1)].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")

@@ -1,17 +1,17 @@
 """The section of an estimate's page on changes between periods or differences between classes.
 
-``page`` assembles the page. ``trends`` and ``ordered_course`` print tables for a terminal.
+``page`` assembles the page. ``trends`` and ``ordered_comparison`` print tables for a terminal.
 """
 
 from __future__ import annotations
 
 from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate.change import DistrictDifference
-from aggregator.estimate.ordered_course import OrderedCourse
+from aggregator.estimate.ordered_comparison import OrderedComparison
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
-from aggregator.present.ordered_course import SHARED, shift_texts, side_cells, statistic_name
+from aggregator.present.ordered_comparison import SHARED, shift_texts, side_cells, statistic_name
 from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.shown_changes import (
@@ -27,7 +27,7 @@ from aggregator.present.shown_changes import (
 from aggregator.present.shown_shares import district_name, percent
 
 
-def course_section(trend: Trend) -> list[Html]:
+def trend_section(trend: Trend) -> list[Html]:
     """Return the section with the picture of the changes between periods, and with their tables."""
     from aggregator.present.trend_plot import trend_figure
 
@@ -95,33 +95,34 @@ def _changed_districts(trend: Trend, districts: DistrictDifference) -> Html:
     return page_table(f"{words}. Changes in percentage points.", ("district", *names, "change", confidence), rows)
 
 
-def ordered_course_section(course: OrderedCourse) -> list[Html]:
+def ordered_comparison_section(comparison: OrderedComparison) -> list[Html]:
     """Return the section with the quantiles, ranges and mean of each period or class, and their differences."""
-    from aggregator.present.ordered_course_plot import MOST, course_figure
+    from aggregator.present.ordered_comparison_plot import MAX_SIDES, comparison_figure
 
-    known, parts = course.known, []
-    if len(known) <= MOST:
+    known, parts = comparison.known, []
+    if len(known) <= MAX_SIDES:
         words = (
-            f"The distribution function of each {'group' if course.by == 'class' else course.by}, with its band; "
-            "below, its difference from that of the first one."
+            f"The distribution function of each {'group' if comparison.by == 'class' else comparison.by}, with its "
+            "intervals; below, differences from the first one."
         )
-        parts.append(tag("figure", picture_of(course_figure(course), words)))
-    confidence, unit = f"{100 * known[0][1].estimate.confidence:.4g}%", unit_of(course.domain)
-    numbers = course.without_cdf()
+        parts.append(tag("figure", picture_of(comparison_figure(comparison), words)))
+    confidence, unit = f"{100 * known[0][1].estimate.confidence:.4g}%", unit_of(comparison.domain)
+    numbers = comparison.without_cdf()
     cells = {side.name: side_cells(statistics) for side, statistics in numbers.known}
-    rows = [(f"{course.noun}s", *(f"{side.reports:,}" for side in course.sides))]
+    rows = [(f"{comparison.noun}s", *(f"{side.reports:,}" for side in comparison.sides))]
     for name in next(iter(cells.values())):
-        rows.append((name, *(cells.get(side.name, {}).get(name, "too few devices") for side in course.sides)))
-    subject = "Each group of people" if course.by == "class" else "Each period"
+        rows.append((name, *(cells.get(side.name, {}).get(name, "too few devices") for side in comparison.sides)))
+    subject = "Each group of people" if comparison.by == "class" else "Each period"
     words = f"{subject}{f', in {unit}' if unit else ''}; in brackets"
     parts.append(
-        page_table(f"{words} {confidence} intervals.", ("", *(side.name_in_text for side in course.sides)), rows)
+        page_table(f"{words} {confidence} intervals.", ("", *(side.name_in_text for side in comparison.sides)), rows)
     )
     for difference in numbers.differences:
         sides = f"{difference.after.name_in_text} minus {difference.before.name_in_text}"
-        words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
+        words = f"Differences, {sides}. Shares in percentage points; {SHARED[comparison.by]}."
         shifts = [
-            (statistic_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in difference.shifts
+            (statistic_name(shift.kind, shift.parameters), *shift_texts(shift, comparison))
+            for shift in difference.shifts
         ]
         parts.append(page_table(words, ("", "difference", f"{confidence} interval"), shifts))
     return parts

@@ -14,13 +14,13 @@ import pytest
 
 from aggregator import Study, Truth, ingest, simulate
 from aggregator.estimate.ordered import ordered_statistics
-from aggregator.estimate.ordered_course import by_class, by_period
+from aggregator.estimate.ordered_comparison import by_class, by_period
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.wave.recipe import wave
-from aggregator.present.ordered_course_plot import MOST, TooManySides, course_figure
+from aggregator.present.ordered_comparison_plot import MAX_SIDES, TooManySides, comparison_figure
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
 from protocol.channels.blocks.channel import Blocks
@@ -217,12 +217,13 @@ def test_steps_are_the_changes_from_each_span_to_the_next():
     assert [(one.before.name, one.after.name) for one in found.differences] == [("0", "3"), ("0", "1"), ("1", "3")]
     pair = by_period(signed, spans[:2], tallies[:2], median, steps=True)
     assert [(one.before.name, one.after.name) for one in pair.differences] == [("0", "1")]
-    panels = course_figure(found).axes
+    panels = comparison_figure(found).axes
     assert [axes.get_title(loc="left").split(":")[0] for axes in panels if axes.get_visible()] == [
         "period 0", "period 1", "period 3",
     ]  # fmt: skip
+    spans = [Span(n, n) for n in range(MAX_SIDES + 1)]
     with pytest.raises(TooManySides, match="at most"):
-        course_figure(by_period(signed, [Span(n, n) for n in range(MOST + 1)], tallies[:1] * (MOST + 1), median))
+        comparison_figure(by_period(signed, spans, tallies[:1] * len(spans), median))
 
 
 def test_a_wave_is_compared_without_options(lib, tmp_path):
@@ -264,7 +265,7 @@ def run(lib, *words, code=0):
 def lib(tmp_path_factory):
     """A study of a campaign for dates with 400 people in each of two periods, and of another campaign with 200
     people."""
-    folder, now = tmp_path_factory.mktemp("course"), int(time.time())
+    folder, now = tmp_path_factory.mktemp("comparison"), int(time.time())
     signed = signed_campaign(domain=Dates.of("2026-01-01", "2026-01-16"), periods=2)
     study = Study.create(folder / "lib")
     study.import_campaign(signed.data, [KEY.public], "way")
