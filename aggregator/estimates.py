@@ -171,7 +171,7 @@ class Estimates(Holdings):
         Raises:
             NotOfForm: the campaign is not a form, or has no such question.
             NotAsked: no device that has answered was asked this question.
-            StudyError, NoSuchClass, NotEnough, NotInvertible
+            StudyError, NoSuchClass, NotEnough, NotInvertible: as in ``estimate``.
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
         return self._of_form(campaign, (name,), period, class_name, confidence, margins)
@@ -260,7 +260,7 @@ class Estimates(Holdings):
             NotOrdered: the values have no order, the channel does not preserve the order, or a range contains no value.
             NotInDomain: an edge outside the campaign's range.
             NotANumber: the mean of values that are neither numbers nor dates.
-            StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible
+            StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible: as in ``estimate``.
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
         from aggregator.estimate.ordered import ordered_statistics

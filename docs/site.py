@@ -1,6 +1,6 @@
 """Add the pages that are not in this folder to the documentation site: README, SPEC, MATH and the API reference.
 
-MkDocs calls the functions ``on_...`` while it builds; mkdocs.yml names this file.
+MkDocs calls the functions ``on_...`` while it builds, and griffe the class; mkdocs.yml names this file for both.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import griffe
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,15 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
 _CODE = re.compile(r"<code>([^<\n]+)</code>")
 _SHORT_WORD = re.compile(r"(?<![^ ])[^ ]{1,18}(?![^ ])")
 _PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
+_SECTION = re.compile(r"^(?=(?:Args|Attributes|Returns|Raises|Yields):$)", re.MULTILINE)
+
+
+class SeparateSections(griffe.Extension):
+    """Put an empty line before each section of a docstring: griffe reads a section without it as running text."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        if obj.docstring:
+            obj.docstring.value = _SECTION.sub("\n", obj.docstring.value)
 
 
 def on_files(files: Files, config: Any) -> Files:

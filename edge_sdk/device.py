@@ -240,7 +240,7 @@ class Device(Membership, Disclosures):
             The number of reports. Answers that did not fit into the outbox stay collected.
         Raises:
             OutboxFull: nothing was sealed; all answers stay collected.
-            NotJoined, StoreError
+            NotJoined, StoreError: as in ``answer``.
         """
         return bundle(self.records, campaign_id)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import runpy
 
+import griffe
+
 from tests.test_architecture import ROOT
 
 SITE = runpy.run_path(str(ROOT / "docs" / "site.py"))
@@ -27,4 +29,11 @@ def test_the_reference_has_every_exported_name():
         names = __import__(package).__all__
         assert page.count("\n::: ") == len(names)
         assert all(f".{name}\n" in page for name in names)
-        assert "show_root_heading: false" not in page
+
+
+def test_the_reference_shows_every_section_of_a_docstring():
+    """Arguments, results and errors are separate sections, although no empty line separates them in the docstring."""
+    extensions = griffe.load_extensions(SITE["SeparateSections"])
+    device = griffe.load("edge_sdk.device", search_paths=[ROOT], extensions=extensions)
+    sections = device["Device.bundle"].docstring.parse("google")
+    assert [section.kind.value for section in sections] == ["text", "parameters", "returns", "raises"]
