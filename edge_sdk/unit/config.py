@@ -37,6 +37,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from edge_sdk.budget.policy import BudgetPolicy
+from edge_sdk.errors import AddressRefused
+from edge_sdk.transport.address import address
 from protocol import exact
 from protocol.errors import HalftruthError
 from protocol.spelling import suggestion
@@ -123,9 +125,11 @@ def in_seconds(number: float) -> str:
     return f"{digits} {'second' if number == 1 else 'seconds'}"
 
 
-def load(path: str | os.PathLike[str]) -> Configuration:
+def load(path: str | os.PathLike[str], checking: bool = False) -> Configuration:
     """Return the configuration in a file.
 
+    Args:
+        checking: accept a configuration whose owner has not agreed yet, to show the terms.
     Raises:
         ConfigurationRefused
         OSError: the file cannot be read.
@@ -142,7 +146,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationRefused(f"{file} is not TOML: {error}") from None
     try:
-        return _configuration(file, _ConfigTable("", entries))
+        return _configuration(file, _ConfigTable("", entries), checking)
     except ConfigurationRefused as error:
         raise ConfigurationRefused(f"{file}: {error}") from None
 
@@ -241,7 +245,7 @@ def _described(value: object) -> str:
     return kinds.get(type(value), "a time") if value else "empty"
 
 
-def _configuration(file: Path, top: _ConfigTable) -> Configuration:
+def _configuration(file: Path, top: _ConfigTable, checking: bool) -> Configuration:
     folder = file.absolute().parent
     store = top.text("store", "must be the folder of the device, a path")
     trust = top.texts("trust", "must be a list of public key files, such as the analyst's")
@@ -262,11 +266,8 @@ def _configuration(file: Path, top: _ConfigTable) -> Configuration:
         raise top.wrong("trust", "is missing: list the public key files of the authors whose campaigns are answered")
     if campaign is None:
         raise top.wrong("campaign", "is missing: name the signed campaign's file")
-    if not consent:
-        raise top.wrong(
-            "consent",
-            "must be true: read the terms (--check) and agree here, because a unit cannot ask a person",
-        )
+    if not consent and not checking:
+        raise top.wrong("consent", "must be true: read the terms (--check) and agree; a unit cannot ask a person")
     every = schedule.whole_number(
         "every", 1, MAX_SECONDS, "must be a whole number of seconds between two readings, at least 1"
     )
@@ -297,6 +298,11 @@ def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
     table.close("url, export, every")
     if url is not None and export is not None:
         raise table.wrong("url", "and export are both given: name one of them")
+    try:
+        if url is not None:
+            address(url)
+    except AddressRefused as error:
+        raise table.wrong("url", f"is refused: {error}") from None
     return url, export, DEFAULT_SEND if every is None else every
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.files import campaign_file, key_file
 from edge_sdk.device import Device
-from edge_sdk.errors import AddressRefused
 from edge_sdk.transport.address import address
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds
 from edge_sdk.unit.questions import SourcedQuestion, fit
@@ -62,7 +61,6 @@ def require_signed_address(configuration: Configuration, addresses: Sequence[str
 
     Raises:
         ConfigurationRefused
-        AddressRefused: the configured text is not an address.
     """
     if configuration.url is not None and addresses and address(configuration.url).text not in addresses:
         raise ConfigurationRefused(
@@ -70,23 +68,11 @@ def require_signed_address(configuration: Configuration, addresses: Sequence[str
         )
 
 
-def _require_address(url: str) -> None:
-    """Refuse a configured text that is not an address.
-
-    Raises:
-        AddressRefused: the text names the entry of the configuration.
-    """
-    try:
-        address(url)
-    except AddressRefused as error:
-        raise AddressRefused(f"[send] url: {error}") from None
-
-
 def plan(configuration: Configuration) -> dict[str, object]:
     """Return the plan of a unit; no store is opened and no source is read.
 
     Raises:
-        ConfigurationRefused, BadData, AddressRefused, OSError
+        ConfigurationRefused, BadData, OSError
         BudgetRefused: the caps leave no room for the campaign, even in a new store.
     """
     from edge_sdk.budget.policy import MAX_NATS, BudgetPolicy
@@ -94,8 +80,6 @@ def plan(configuration: Configuration) -> dict[str, object]:
 
     # A dry run opens no store, so the remaining budget of an existing one is not checked.
     exists = (configuration.store / DATABASE_FILE).exists()
-    if configuration.url is not None:
-        _require_address(configuration.url)
     with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MAX_NATS), clock=lambda: 0) as device:
         terms = device.join(campaign_file(configuration.campaign), configuration.url)
         if not exists:

@@ -234,8 +234,10 @@ def test_the_examples_are_valid(example):
 
 
 def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
-    """``run CONFIG --check`` prints the title, the cost, and when a unit would read and send; it makes no store."""
-    file = written(tmp_path / "unit", PLAIN + '[send]\nurl = "https://study.example"\nevery = 60\n')
+    """``run CONFIG --check`` prints the title, the cost, and when a unit would read and send; it makes no store. The
+    owner may check before agreeing."""
+    unread = PLAIN.replace("consent = true", "")
+    file = written(tmp_path / "unit", unread + '[send]\nurl = "https://study.example"\nevery = 60\n')
     assert main(["run", str(file), "--check", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["title"] == "Load"
@@ -255,8 +257,13 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
     ("old", "new", "code", "says"),
     [
         ("lifetime = 1000", "lifetime = 2", 1, "may cost up to 7 nats"),
-        ('file = "reading"', 'file = "reading"\n[send]\nurl = "http://study.example"', 1, "[send] url: data sent to"),
-        ('file = "reading"', 'file = "reading"\n[send]\nurl = "x"', 1, "[send] url: an address must begin with"),
+        (
+            'file = "reading"',
+            'file = "reading"\n[send]\nurl = "http://study.example"',
+            2,
+            "[send] url is refused: data sent to",
+        ),
+        ('file = "reading"', 'file = "reading"\n[send]\nurl = "x"', 2, "[send] url is refused: an address must begin"),
         ('file = "reading"', f'file = "reading"\n[schedule]\nevery = {PERIOD + 1}', 2, "every must be at most"),
         ('file = "reading"', 'file = "reading"\ninstead = "unknown"', 2, "instead is not an answer"),
         (
