@@ -128,7 +128,7 @@ def scalar_at(data: bytes, offset: int) -> tuple[Value, int]:
     """Return the value at ``offset``, which must not be an array, and the offset after it.
 
     Raises:
-        CodecError: there is an array or no value at ``offset``.
+        CodecError: there is an array, or no canonical value, at ``offset``.
     """
     if _is_array(data, offset):
         raise CodecError("text, a number or a byte string is expected, not an array")
@@ -315,7 +315,7 @@ def tag(value: Value, subject: str, name: str, error: type[Exception]) -> str:
 def integers(value: Value, subject: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> tuple[int, ...]:
     """Return ``value`` as an array of integers in ``low .. high``."""
     if not isinstance(value, list):
-        raise error(f"an array of integers is expected, each {subject}, not {type(value).__name__}")
+        raise error(f"an array of integers is expected, not {type(value).__name__}: each must be {subject}")
     return tuple(integer(item, subject, error, low, high) for item in value)
 
 

@@ -88,7 +88,7 @@ def decode(value: codec.Value, error: type[Exception]) -> Runs:
     Raises:
         error: the wire form is not pairs of integers, or has more than ``MAX_VALUES`` inputs.
     """
-    flat = codec.integers(value, "a run", error, 0, MAX_VALUES)
+    flat = codec.integers(value, "the block or length of a run", error, 0, MAX_VALUES)
     if len(flat) % 2:
         raise error("runs must be pairs of a block and a length")
     if sum(flat[1::2]) > MAX_VALUES:

@@ -13,7 +13,7 @@ export const MAX_VALUES = 2 ** 20;
  * @returns {Runs}
  */
 export function runsFrom(value, known, error) {
-  const flat = integers(value, "a run", error, 0, MAX_VALUES);
+  const flat = integers(value, "the block or length of a run", error, 0, MAX_VALUES);
   if (flat.length % 2) throw new error("runs must be pairs of a block and a length");
   /** @type {Runs} */
   const runs = [];

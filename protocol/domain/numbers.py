@@ -326,7 +326,7 @@ class Dates(Line):
     @classmethod
     def from_wire(cls, value: codec.Value) -> Dates:
         _, *numbers = codec.fields(value, 5, "a date domain", DomainError)
-        low, high, step, clamp = codec.integers(numbers, "a date's number", DomainError, -(2**31), 2**31)
+        low, high, step, clamp = codec.integers(numbers, "a date's end, step or clamp", DomainError, -(2**31), 2**31)
         return cls(low, high, step, bool(codec.integer(clamp, "clamp", DomainError, 0, 1)))
 
 
@@ -356,16 +356,15 @@ def _require_small(scaled: Sequence[int], places: int, subject: str) -> None:
     for number in scaled:
         if abs(number) >= MAX_SCALED:
             raise DomainError(
-                f"{subject} must be below 2^62 / 10^{places} in size, not {decimal_of(Fraction(number, 10**places))}: "
-                "choose smaller numbers, or fewer decimal places"
+                f"{subject} must be below 2^62 / 10^{places} in absolute value, not "
+                f"{decimal_of(Fraction(number, 10**places))}: choose smaller numbers, or fewer decimal places"
             )
 
 
 def _require_places(places: int, scaled: Sequence[int], subject: str) -> None:
     if not 0 <= places <= MAX_PLACES or (places and all(number % 10 == 0 for number in scaled)):
         raise DomainError(
-            f"{subject} must be written with as few decimal places as are exact, at most {MAX_PLACES}, "
-            f"not with {places}"
+            f"{subject} must have the fewest decimal places that write them exactly, at most {MAX_PLACES}, not {places}"
         )
 
 

@@ -1,8 +1,8 @@
 """Graded notions: each input has a budget, and two inputs are bounded by a function of both   (Gu et al. 2020, Def. 2).
 
-Inputs of a class have the same budget, so t classes have t^2 bounds. The function is the smaller budget (MinID-LDP,
-Def. 3) or their mean (AvgID-LDP, sec. VIII), rounded down. Pairs of classes that need no protection from each other may
-have no bound. Only then can an audit find an infinite LDP level.
+Inputs of a budget class have the same budget, so t classes have t^2 bounds. The function is the smaller budget
+(MinID-LDP, Def. 3) or their mean (AvgID-LDP, sec. VIII), rounded down. Pairs of classes that need no protection from
+each other may have no bound. Only then can an audit find an infinite LDP level.
 
 If all pairs are bounded, MinID-LDP implies LDP at min(largest budget, twice the least) (Lemma 1), and the budgets of
 each input add up over answers (Theorem 2).
@@ -25,12 +25,12 @@ from protocol.notions.notion import require_level
 from protocol.notions.pairwise import Pairwise
 from protocol.runs import Runs, members_of, require_runs, runs_of
 
-MAX_INPUT_CLASSES = 64
+MAX_BUDGET_CLASSES = 64
 
 
 @dataclass(frozen=True)
 class Graded(Pairwise):
-    """A budget for each class of inputs; the bound of a pair of inputs is a function of the two budgets.
+    """A budget for each budget class; the bound of a pair of inputs is a function of the two budgets.
 
     Attributes:
         level: the largest bound of a pair of inputs.
@@ -48,22 +48,22 @@ class Graded(Pairwise):
         super().__post_init__()
         require_runs(self.runs, 0, NotionError)
         count = 1 + max((number for number, _ in self.runs), default=-1)
-        if not 1 <= count <= MAX_INPUT_CLASSES or len(self.budgets) != count:
+        if not 1 <= count <= MAX_BUDGET_CLASSES or len(self.budgets) != count:
             raise NotionError(
-                f"a graded notion must have 1 to {MAX_INPUT_CLASSES} classes of inputs with one budget each, not "
+                f"a graded notion must have 1 to {MAX_BUDGET_CLASSES} budget classes with one budget each, not "
                 f"{count} with {len(self.budgets)}"
             )
         for budget in self.budgets:
             require_level(budget)
         if not self.unbounded_pairs and len(set(self.budgets)) != count:
-            raise NotionError("two classes have equal budgets, and all pairs are bounded: write them as one class")
+            raise NotionError("two budget classes have equal budgets, and all pairs are bounded: write them as one")
         sizes = [len(members) for members in self.inputs_by_class]
         for c, d in self.unbounded_pairs:
             if not 0 <= c <= d < count:
-                raise NotionError(f"a pair without a bound must be two classes c <= d below {count}, not {c} and {d}")
+                raise NotionError(f"a pair without a bound must be budget classes c <= d below {count}, not {c} and {d}")
             if c == d and sizes[c] == 1:
                 raise NotionError(
-                    f"class {c} has a single input, so it has no pair of inputs: remove the pair of classes ({c}, {c})"
+                    f"budget class {c} has a single input, so it has no pair of inputs: remove the pair ({c}, {c})"
                 )
         codec.require_increasing(self.unbounded_pairs, "pairs without a bound", NotionError)
         largest = max((bound for _, _, bound in self.bounds()), default=None)
@@ -170,9 +170,9 @@ class Graded(Pairwise):
     def from_wire(cls, value: codec.Value) -> Graded:
         """Return the notion of a wire form (SPEC 6.6)."""
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
-        flat = codec.integers(pairs, "a class", NotionError, 0, MAX_INPUT_CLASSES - 1)
+        flat = codec.integers(pairs, "a budget class", NotionError, 0, MAX_BUDGET_CLASSES - 1)
         if len(flat) % 2:
-            raise NotionError("pairs without a bound must be pairs of classes")
+            raise NotionError("pairs without a bound must be pairs of budget classes")
         return cls(
             codec.integer(level, "a level", NotionError),
             codec.integers(budgets, "a budget", NotionError),

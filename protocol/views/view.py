@@ -136,7 +136,7 @@ def decode(value: codec.Value) -> tuple[View, ...]:
     """
     if not (isinstance(value, list) and value and value[0] == _NAME):
         return plain_views(channels.decode(value))
-    _, listed, wires = codec.fields(value, 3, "an array of views", ViewError)
+    _, listed, wires = codec.fields(value, 3, "the wire form of views", ViewError)
     listed, wires = (
         codec.array(part, subject, ViewError) for part, subject in ((listed, "the views"), (wires, "the channels"))
     )

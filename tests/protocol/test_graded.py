@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from protocol import exact, notions
 from protocol.channels import Channel, Table
 from protocol.errors import NotionError, Uncertified
-from protocol.notions.graded import MAX_INPUT_CLASSES, AvgId, Graded, MinId
+from protocol.notions.graded import MAX_BUDGET_CLASSES, AvgId, Graded, MinId
 from protocol.runs import Runs
 
 NAT = exact.NANONATS
@@ -161,7 +161,7 @@ def test_an_invalid_request_for_a_notion_is_refused() -> None:
     with pytest.raises(NotionError, match="edge"):
         Graded.over([NAT, NAT], edges=[(NAT, 3 * NAT)])
     with pytest.raises(NotionError, match="classes"):
-        Graded.over([NAT + x for x in range(MAX_INPUT_CLASSES + 1)])
+        Graded.over([NAT + x for x in range(MAX_BUDGET_CLASSES + 1)])
     with pytest.raises(NotionError, match="protect nothing"):
         Graded.over([NAT, 2 * NAT], edges=[])
 

@@ -14,19 +14,19 @@ export class Bits extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a bits channel", ChannelError, 4);
-    const [own, other] = [parts[1], parts[2]].map((part) => integers(part, "a probability", ChannelError, 0, 2 ** 32));
+    const [own, other] = [parts[1], parts[2]].map((part) => integers(part, "the weight of a bit", ChannelError, 0, 2 ** 32));
     const classOf = blocksOf(runsFrom(parts[3], 0, ChannelError));
     const k = classOf.length;
     if (k < 2 || k > 2 ** 16) throw new ChannelError(`a bits channel must have 2 to 65536 inputs, not ${k}`);
     super(wire, k, 2 ** k, 32 * k, 4 * k);
     const classes = new Set(classOf).size;
     if (own.length !== classes || other.length !== classes)
-      throw new ChannelError(`each class of a bits channel must have one probability a and one b: ${classes} of each, not ${own.length} and ${other.length}`);
+      throw new ChannelError(`each input class of a bits channel must have one probability a and one b: ${classes} of each, not ${own.length} and ${other.length}`);
     own.forEach((a, c) => {
-      if (a <= other[c]) throw new ChannelError(`the probabilities of a class of bits must satisfy 0 <= b < a <= 2^32, not b = ${other[c]} and a = ${a}`);
+      if (a <= other[c]) throw new ChannelError(`the probabilities of an input class must satisfy 0 <= b < a <= 2^32, not b = ${other[c]} and a = ${a}`);
     });
     if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
-      throw new ChannelError("two classes have equal probabilities: write them as one class");
+      throw new ChannelError("two input classes have equal probabilities: write them as one");
     this.own = own.map(BigInt);
     this.other = other.map(BigInt);
     this.classOf = classOf;
@@ -153,7 +153,7 @@ export class Bits extends Channel {
   *outputsUnder(prior) {
     // Only these outputs can be the worst, as in lossAgainstPrior: a single bit is set, or a single bit is not set, and it is
     // the bit of the rarest input of a class. The columns have different scales.
-    if (this.own.length > 64) throw new Uncertified(`a bits channel of ${this.own.length} classes is too large for a ball of priors: sums are computed for at most 64`);
+    if (this.own.length > 64) throw new Uncertified(`a bits channel of ${this.own.length} input classes is too large for a ball of priors: sums are computed for at most 64`);
     const masses = this.masses(prior);
     for (const [c, [all, least]] of masses.entries())
       for (const set of [true, false]) {

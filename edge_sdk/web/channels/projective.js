@@ -58,8 +58,8 @@ export class GradedProjective extends Channel {
     const { points, support } = geometry;
     super(wire, classOf.length, points, 128, 16);
     if (classes < 2 || classes > 64 || outside.length !== classes)
-      throw new ChannelError(`a graded channel must have 2 to 64 classes of inputs, with one outside weight each, not ${classes} with ${outside.length}`);
-    if (new Set(outside).size < classes) throw new ChannelError("two classes have equal outside weights: write them as one class");
+      throw new ChannelError(`a graded channel must have 2 to 64 input classes with one outside weight each, not ${classes} with ${outside.length}`);
+    if (new Set(outside).size < classes) throw new ChannelError("two input classes have equal outside weights: write them as one");
     this.geometry = geometry;
     this.classOf = classOf;
     this.outside = outside;

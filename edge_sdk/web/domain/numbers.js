@@ -72,7 +72,7 @@ class Line {
  */
 function placesFrom(value, numbers) {
   const places = integer(value, "decimal places", DomainError, 0, 18);
-  if (places && numbers.every((one) => one % 10n === 0n)) throw new DomainError(`the numbers need fewer than ${places} decimal places: write them with as few as are exact`);
+  if (places && numbers.every((one) => one % 10n === 0n)) throw new DomainError(`the numbers need fewer than ${places} decimal places: leave the others out`);
   return places;
 }
 

@@ -151,20 +151,20 @@ export function graded(wire) {
   const level = levelFrom(parts[1]);
   const budgets = array(parts[2], "the budgets", NotionError).map(levelFrom);
   const classes = membersOf(blocksOf(runsFrom(parts[3], 0, NotionError)));
-  const flat = integers(parts[4], "a class", NotionError, 0, 63);
+  const flat = integers(parts[4], "a budget class", NotionError, 0, 63);
   if (!classes.length || classes.length > 64 || budgets.length !== classes.length)
-    throw new NotionError(`a graded notion must have 1 to 64 classes of inputs with one budget each, not ${classes.length} with ${budgets.length}`);
-  if (flat.length % 2) throw new NotionError("pairs without a bound must be pairs of classes");
+    throw new NotionError(`a graded notion must have 1 to 64 budget classes with one budget each, not ${classes.length} with ${budgets.length}`);
+  if (flat.length % 2) throw new NotionError("pairs without a bound must be pairs of budget classes");
   if (!flat.length && new Set(budgets).size < budgets.length)
-    throw new NotionError("two classes have equal budgets: write them as one class");
+    throw new NotionError("two budget classes have equal budgets: write them as one");
   const open = new Set();
   /** @type {number[]} */
   const listed = [];
   for (let i = 0; i < flat.length; i += 2) {
     const [c, d] = [flat[i], flat[i + 1]];
     if (c > d || d >= classes.length)
-      throw new NotionError(`a pair without a bound must be two classes c <= d below ${classes.length}, not ${c} and ${d}`);
-    if (c === d && classes[c].length < 2) throw new NotionError(`class ${c} has a single input, so it has no pair of inputs`);
+      throw new NotionError(`a pair without a bound must be budget classes c <= d below ${classes.length}, not ${c} and ${d}`);
+    if (c === d && classes[c].length < 2) throw new NotionError(`budget class ${c} has a single input, so it has no pair of inputs`);
     listed.push(64 * c + d);
     open.add(64 * c + d).add(64 * d + c);
   }

@@ -1,7 +1,7 @@
 """The audit structure of independent bits: only the bits of two inputs distinguish them.
 
 All other bits have the same distribution for both inputs, so only the two bits determine the profile. With a uniform
-prior and one class of inputs, all vectors with the same number of ones form one class of columns.
+prior and one input class, all vectors with the same number of ones form one class of columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_COLUMN_BITS = 512
 """Columns are computed up to this number of bits; each bit adds 32 bits to the length of a weight."""
 
 MAX_CLASSES = 64
-"""Lifts and posteriors are computed up to this number of classes; each class adds up to 32 bits to an exact sum."""
+"""Lifts and posteriors are computed up to this number of input classes; each adds up to 32 bits to an exact sum."""
 
 
 class BitsStructure(Structure):
@@ -85,15 +85,15 @@ class BitsStructure(Structure):
         # Only these outputs can be the worst, as in Bits.loss_against_prior: a single bit is set, or a single bit is
         # not set, and it is the bit of the rarest input of a class.
         self._require_few_classes()
-        having = [
+        set_ratios = [
             Fraction(a, b) if b else None
             for a, b in zip(self.channel.own_weights, self.channel.other_weights, strict=True)
         ]
-        missing = [
+        unset_ratios = [
             Fraction(S - a, S - b) for a, b in zip(self.channel.own_weights, self.channel.other_weights, strict=True)
         ]
-        masses = [0] * len(missing)
-        rarest = [-1] * len(missing)
+        masses = [0] * len(unset_ratios)
+        rarest = [-1] * len(unset_ratios)
         for x, (mass, number) in enumerate(zip(prior, self.channel.class_of, strict=True)):
             masses[number] += mass
             if rarest[number] < 0 or mass < prior[rarest[number]]:
@@ -101,14 +101,14 @@ class BitsStructure(Structure):
         for number, x in enumerate(rarest):
             only, others = self.channel.single_bit(x), list(masses)
             others[number] -= prior[x]
-            ratio = having[number]
+            ratio = set_ratios[number]
             if ratio is None:  # b is 0, so only x sets this bit
                 yield OutputClass(only, 1, ((1, prior[x]), (0, sum(others))))
                 continue
-            yield _relative(only, [(ratio, prior[x]), *zip(missing, others, strict=True)])
-            if all(ratio is not None for ratio in having):
-                rest = [(ratio, mass) for ratio, mass in zip(having, others, strict=True) if ratio is not None]
-                yield _relative(self.channel.output_count - 1 - only, [(missing[number], prior[x]), *rest])
+            yield _relative(only, [(ratio, prior[x]), *zip(unset_ratios, others, strict=True)])
+            if all(ratio is not None for ratio in set_ratios):
+                rest = [(ratio, mass) for ratio, mass in zip(set_ratios, others, strict=True) if ratio is not None]
+                yield _relative(self.channel.output_count - 1 - only, [(unset_ratios[number], prior[x]), *rest])
 
     def fits(self, x: int) -> tuple[int, int, int]:
         return *self._chances(x), S
@@ -121,13 +121,13 @@ class BitsStructure(Structure):
         self._require_few_classes()
         # The posterior of x is largest if only the bit of x is 1. Then x has the weight P(x) a / b, and every other
         # input x' has the weight P(x') (1 - a') / (1 - b').
-        missing = [
+        unset_ratios = [
             Fraction(S - a, S - b) for a, b in zip(self.channel.own_weights, self.channel.other_weights, strict=True)
         ]
-        masses = [0] * len(missing)
+        masses = [0] * len(unset_ratios)
         for mass, number in zip(prior, self.channel.class_of, strict=True):
             masses[number] += mass
-        rest = sum((mass * share for mass, share in zip(masses, missing, strict=True)), Fraction())
+        rest = sum((mass * share for mass, share in zip(masses, unset_ratios, strict=True)), Fraction())
         # Within a class, the posterior grows with the prior, so the input with the largest prior is sufficient.
         most_frequent: dict[int, int] = {}
         for x in inputs:
@@ -140,7 +140,7 @@ class BitsStructure(Structure):
             if not b:
                 return 1, 1, x  # b is 0, so only x sets this bit
             mine = prior[x] * Fraction(a, b)
-            posterior = mine / (mine + rest - prior[x] * missing[number])
+            posterior = mine / (mine + rest - prior[x] * unset_ratios[number])
             if posterior > best:
                 best, most_probable = posterior, x
         return best.numerator, best.denominator, most_probable
@@ -148,8 +148,8 @@ class BitsStructure(Structure):
     def _require_few_classes(self) -> None:
         if len(self.channel.own_weights) > MAX_CLASSES:
             raise TooLarge(
-                f"a bits channel of {len(self.channel.own_weights)} classes is too large: exact sums are computed for "
-                f"at most {MAX_CLASSES}"
+                f"a bits channel of {len(self.channel.own_weights)} input classes is too large: at most {MAX_CLASSES} "
+                "are allowed for an exact sum"
             )
 
 

@@ -9,7 +9,7 @@ and the maximum is reached by the vector in which only x's bit is 1. The publish
 
     RAPPOR (basic)     a + b = 1                        (Erlingsson, Pihur, Korolova 2014)
     OUE                a = 1/2                          (Wang, Blocki, Li, Jha 2017)
-    IDUE               a and b by class of inputs       (Gu et al. 2020, sec. V)
+    IDUE               a and b by input class           (Gu et al. 2020, sec. V)
     utility-optimised  b = 0 for non-sensitive inputs   (Murakami, Kawamoto 2019)
 
 Rounding a down or b up lowers every ratio, so the channel never exceeds its level.
@@ -41,11 +41,11 @@ class Bits(Channel):
     """Independent bits; a bit is 1 with a larger probability if its input is the true one.
 
     Attributes:
-        own_weights: for each class of inputs, 2^32 times a: the probability that the bit of the true input is 1.
-        other_weights: for each class, 2^32 times b: the probability that the bit of any other input is 1;
+        own_weights: for each input class, 2^32 times a: the probability that the bit of the true input is 1.
+        other_weights: for each input class, 2^32 times b: the probability that the bit of any other input is 1;
             0 <= b < a <= 1.
-        runs: (class, length) pairs in input order; classes are numbered from 0 in order of first appearance, and no two
-            have the same a and b.
+        runs: (input class, length) pairs in input order; input classes are numbered from 0 in order of first
+            appearance, and no two have the same a and b.
         class_of: the class of each input.
     """
 
@@ -66,16 +66,16 @@ class Bits(Channel):
         classes = 1 + max(number for number, _ in self.runs)
         if len(self.own_weights) != classes or len(self.other_weights) != classes:
             raise ChannelError(
-                "each class of a bits channel must have one probability a and one b: "
+                "each input class of a bits channel must have one probability a and one b: "
                 f"{classes} of each, not {len(self.own_weights)} and {len(self.other_weights)}"
             )
         for a, b in zip(self.own_weights, self.other_weights, strict=True):
             if not 0 <= b < a <= S:
                 raise ChannelError(
-                    f"the probabilities of a class of bits must satisfy 0 <= b < a <= 2^32, not b = {b} and a = {a}"
+                    f"the probabilities of an input class must satisfy 0 <= b < a <= 2^32, not b = {b} and a = {a}"
                 )
         if len(set(zip(self.own_weights, self.other_weights, strict=True))) != classes:
-            raise ChannelError("two classes have equal probabilities: write them as one class")
+            raise ChannelError("two input classes have equal probabilities: write them as one")
         for name, value in {
             "input_count": input_count,
             "output_count": 1 << input_count,
@@ -142,9 +142,9 @@ class Bits(Channel):
 
     def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         by_one, by_zero = self._ranks
-        loud = best_two(inputs, lambda x: by_one[self.class_of[x]])
-        quiet = best_two(inputs, lambda x: by_zero[self.class_of[x]])
-        return sorted({*loud, *quiet})
+        firsts = best_two(inputs, lambda x: by_one[self.class_of[x]])
+        seconds = best_two(inputs, lambda x: by_zero[self.class_of[x]])
+        return sorted({*firsts, *seconds})
 
     @property
     def prior_steps(self) -> int:
@@ -154,11 +154,11 @@ class Bits(Channel):
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         by_one, by_zero = self._ranks
         # Two candidates are kept for each side, because the best of both sides may be the same input.
-        loud = best_two(first, lambda x: by_one[self.class_of[x]])
-        quiet = best_two(second, lambda x: by_zero[self.class_of[x]])
+        firsts = best_two(first, lambda x: by_one[self.class_of[x]])
+        seconds = best_two(second, lambda x: by_zero[self.class_of[x]])
         worst = Loss(1, 1, first[0], second[0], 0)
-        for x in loud:
-            for other in quiet:
+        for x in firsts:
+            for other in seconds:
                 if x != other:
                     mine, theirs = self.class_of[x], self.class_of[other]
                     candidate = Loss(
@@ -190,14 +190,14 @@ class Bits(Channel):
             masses[number] += p
             if rarest[number] < 0 or p < prior[rarest[number]]:
                 rarest[number] = x
-        set_ratio = [Fraction(a, b) for a, b in zip(self.own_weights, self.other_weights, strict=True)]
-        unset_ratio = [Fraction(S - a, S - b) for a, b in zip(self.own_weights, self.other_weights, strict=True)]
-        all_set, set_over = _weighted_sum(masses, set_ratio)
-        none_set, unset_over = _weighted_sum(masses, unset_ratio)
+        set_ratios = [Fraction(a, b) for a, b in zip(self.own_weights, self.other_weights, strict=True)]
+        unset_ratios = [Fraction(S - a, S - b) for a, b in zip(self.own_weights, self.other_weights, strict=True)]
+        all_set, set_over = _weighted_sum(masses, set_ratios)
+        none_set, unset_over = _weighted_sum(masses, unset_ratios)
         total = sum(prior)
         worst = Loss(1, 1, 0, None, 0)
         for number, x in enumerate(rarest):
-            up, down = set_ratio[number], unset_ratio[number]
+            up, down = set_ratios[number], unset_ratios[number]
             gap = prior[x] * (up - down)
             # If only the bit of x is set, the ratio is r / (none_set + P_x (r - r')). If only the bit of x is not set,
             # the inverse ratio is (all_set - P_x (r - r')) / r'.
@@ -226,8 +226,8 @@ class Bits(Channel):
     def from_wire(cls, value: codec.Value) -> Bits:
         _, own_weights, other_weights, blocks = codec.fields(value, 4, "a bits channel", ChannelError)
         return cls(
-            codec.integers(own_weights, "a bit's probability", ChannelError, 0, S),
-            codec.integers(other_weights, "a bit's probability", ChannelError, 0, S),
+            codec.integers(own_weights, "the weight of a bit", ChannelError, 0, S),
+            codec.integers(other_weights, "the weight of a bit", ChannelError, 0, S),
             runs.decode(blocks, ChannelError),
         )
 

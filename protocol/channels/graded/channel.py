@@ -37,7 +37,7 @@ from protocol.errors import ChannelError
 from protocol.runs import Runs, blocks_of, require_runs, runs_of
 
 MAX_INPUT_CLASSES = 64
-"""Maximum number of classes, the same as that of a graded notion."""
+"""Maximum number of input classes, equal to ``MAX_BUDGET_CLASSES`` of a graded notion."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,10 @@ class GradedProjective(Channel):
 
     Attributes:
         order, dimension: the order q of the field and the number t of coordinates.
-        outside: for each class, the weight of an output that is not orthogonal to the input; positive, below the inside
-            weight, and congruent to 2^128 modulo cs. No two classes have the same weight.
-        runs: (class, length) pairs in input order; at least two classes, numbered from 0 in order of first appearance.
+        outside: for each input class, the weight of an output that is not orthogonal to the input; positive, below the
+            inside weight, and congruent to 2^128 modulo cs. No two classes have the same weight.
+        runs: (input class, length) pairs in input order; at least two classes, numbered from 0 in order of first
+            appearance.
         inside: for each class, the weight of an output that is orthogonal to the input.
         geometry: the projective geometry, whose points are the inputs and the outputs.
         class_of: the class of each input.
@@ -71,11 +72,11 @@ class GradedProjective(Channel):
         classes = 1 + max((number for number, _ in self.runs), default=-1)
         if not 2 <= classes <= MAX_INPUT_CLASSES or len(self.outside) != classes:
             raise ChannelError(
-                f"a graded channel must have 2 to {MAX_INPUT_CLASSES} classes of inputs, with one outside weight each, "
+                f"a graded channel must have 2 to {MAX_INPUT_CLASSES} input classes with one outside weight each, "
                 f"not {classes} with {len(self.outside)}"
             )
         if len(set(self.outside)) != classes:
-            raise ChannelError("two classes have equal outside weights: write them as one class")
+            raise ChannelError("two input classes have equal outside weights: write them as one")
         input_count = sum(length for _, length in self.runs)
         geometry = geometry_for(input_count, self.order, self.dimension)
         points, support = geometry.point_count, geometry.support
@@ -117,10 +118,10 @@ class GradedProjective(Channel):
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         # The class with the smallest outside weight also has the largest inside weight. Two candidates are kept for
         # each side, because the best of both sides may be the same input.
-        loud, quiet = best_two(first, self._outside_of), best_two(second, self._outside_of)
+        firsts, seconds = best_two(first, self._outside_of), best_two(second, self._outside_of)
         worst, place = Fraction(1), (first[0], second[0])
-        for x in loud:
-            for other in quiet:
+        for x in firsts:
+            for other in seconds:
                 ratio = Fraction(self.inside[self.class_of[x]], self._outside_of(other))
                 if x != other and ratio > worst:
                     worst, place = ratio, (x, other)

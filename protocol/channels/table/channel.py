@@ -130,4 +130,4 @@ class Table(Channel):
     def from_wire(cls, value: codec.Value) -> Table:
         _, rows = codec.fields(value, 2, "a table channel", ChannelError)
         rows = codec.array(rows, "the rows of a table", ChannelError)
-        return cls(tuple(codec.integers(row, "a table's row", ChannelError, 0, 1 << TABLE_SCALE) for row in rows))
+        return cls(tuple(codec.integers(row, "a weight of a table", ChannelError, 0, 1 << TABLE_SCALE) for row in rows))

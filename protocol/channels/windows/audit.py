@@ -92,16 +92,16 @@ class WindowsStructure(Structure):
             before: the result of ``_laps`` for this order.
         """
         channel, layout = self.channel, self.channel.circle.layout(order)
-        named: dict[int, int] = {}
+        flat_masses: dict[int, int] = {}
         flat = [(window_type.single_weight, single.x) for single in channel.singles]
         for weight, x in [*zip(window_type.heavy_weights, channel.heavies, strict=True), *flat]:
-            named[weight << WINDOWS_SCALE] = named.get(weight << WINDOWS_SCALE, 0) + prior[x]
+            flat_masses[weight << WINDOWS_SCALE] = flat_masses.get(weight << WINDOWS_SCALE, 0) + prior[x]
         inside, outside = window_type.inside << WINDOWS_SCALE, window_type.outside << WINDOWS_SCALE
         slope = window_type.inside - window_type.outside
         arcs, cells = len(layout.sequence), channel.cells
         rare = before[arcs]
         for window in range(cells):
-            masses = dict(named)
+            masses = dict(flat_masses)
             if not slope:
                 masses[outside] = masses.get(outside, 0) + rare
                 yield _column(start + window, masses)

@@ -94,16 +94,16 @@ class Windows(Arrangement):
             )
         if not 2 <= self.output_count <= MAX_OUTPUTS:
             raise ChannelError(f"a windows channel must have 2 to {MAX_OUTPUTS} outputs, not {self.output_count}")
-        named = [single.x for single in self.singles]
+        single_inputs = [single.x for single in self.singles]
         codec.require_increasing(self.heavies, "heavy inputs", ChannelError)
-        codec.require_increasing(named, "singles", ChannelError)
-        self._require_kinds([*self.heavies, *named])
+        codec.require_increasing(single_inputs, "singles", ChannelError)
+        self._require_kinds([*self.heavies, *single_inputs])
         if self.types and not self.circle.rare:
             raise ChannelError("a windows channel with types must have an input with an arc")
-        if not self.types and len(named) < self.input_count:
+        if not self.types and len(single_inputs) < self.input_count:
             raise ChannelError(
                 f"a windows channel without types must have a single for each of {self.input_count} inputs, "
-                f"not {len(named)}"
+                f"not {len(single_inputs)}"
             )
         if not self.types and (self.cells, self.orders) != (1, 1):
             raise ChannelError(
@@ -124,11 +124,11 @@ class Windows(Arrangement):
 
     def _require_kinds(self, listed: Sequence[int]) -> None:
         """Refuse an input that is not exactly one of rare (it has an arc), heavy or single."""
-        bare = [x for x, arc in enumerate(self.arcs) if not arc]
-        if sorted(listed) == bare:
+        without_arc = [x for x, arc in enumerate(self.arcs) if not arc]
+        if sorted(listed) == without_arc:
             return
         counts = Counter(listed)
-        for x in sorted({*listed, *bare}):
+        for x in sorted({*listed, *without_arc}):
             if not 0 <= x < self.input_count:
                 raise ChannelError(f"a heavy input or a single must lie in 0 .. {self.input_count - 1}, not {x}")
             if (kinds := bool(self.arcs[x]) + counts[x]) != 1:
@@ -274,12 +274,12 @@ class Windows(Arrangement):
     @classmethod
     def from_wire(cls, value: codec.Value) -> Windows:
         _, arcs, cells, orders, heavies, singles, types = codec.fields(value, 7, "a windows channel", ChannelError)
-        flat = codec.integers(singles, "a single", ChannelError)
+        flat = codec.integers(singles, "the input or a weight of a single", ChannelError)
         if len(flat) % 3:
             raise ChannelError("singles must be triples of an input and two weights")
         read = []
         for type_value in codec.array(types, "the types of windows", ChannelError):
-            numbers = codec.integers(type_value, "a type of windows", ChannelError)
+            numbers = codec.integers(type_value, "a number of a type of windows", ChannelError)
             if len(numbers) < 4:
                 raise ChannelError(f"a type of windows must have 4 numbers or more, not {len(numbers)}")
             span, inside, outside, single_weight = numbers[:4]

@@ -82,15 +82,15 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
         below(single.other_weight, marginal, y)
     rests = list(map(channel.rest, everything.rests))
     rare = sum(map(prior.__getitem__, channel.circle.rare))
-    lows = sum(prior[single.x] for single in channel.singles)
-    tail_rest = channel.rest(channel.circle.rare[0]) * rare if rare else 0
-    marginal = tail_rest + sum(prior[x] * channel.rest(x) for x in (*channel.heavies, *channel.single_of))
+    singles_mass = sum(prior[single.x] for single in channel.singles)
+    rare_rest = channel.rest(channel.circle.rare[0]) * rare if rare else 0
+    marginal = rare_rest + sum(prior[x] * channel.rest(x) for x in (*channel.heavies, *channel.single_of))
     above(max(rests), marginal, len(channel.singles))
     below(min(rests), marginal, len(channel.singles))
     bases = []
     for window_type in channel.types:
         heavy = sum(prior[x] * weight for x, weight in zip(channel.heavies, window_type.heavy_weights, strict=True))
-        bases.append((heavy + window_type.single_weight * lows + window_type.outside * rare) << POINT_BITS)
+        bases.append((heavy + window_type.single_weight * singles_mass + window_type.outside * rare) << POINT_BITS)
     flat = [
         (everything.flat(window_type, max, 0), everything.flat(window_type, min, window_type.inside << POINT_BITS))
         for window_type in channel.types
