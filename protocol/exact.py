@@ -42,7 +42,9 @@ def exp_lower(level: int) -> int:
     """Return N with N / 2^96 <= e^(level / 10^9), by Taylor's series with every term rounded down (SPEC 6.1).
 
     Args:
-        level: nanonats, not negative.
+        level: nanonats.
+    Raises:
+        ValueError: ``level`` is negative.
     """
     return _series(level) >> _GUARD_BITS
 
@@ -68,7 +70,9 @@ def exp_upper(level: int) -> int:
     up.
 
     Args:
-        level: nanonats, 0 .. ``MAX_LEVEL``.
+        level: nanonats.
+    Raises:
+        ValueError: ``level`` is outside 0 .. ``MAX_LEVEL``.
     """
     if level > MAX_LEVEL:
         raise ValueError(f"a level must be at most {in_nats(MAX_LEVEL)} for an upper bound, not {in_nats(level)}")
@@ -116,10 +120,10 @@ def exp_above(level: int) -> Fraction:
 
 
 def posterior_above(level: int) -> Fraction:
-    """Return e^level / (1 + e^level), rounded up.
+    """Return E / (1 + E), rounded up, with E = e^(level / 10^9).
 
-    Suppose that two values are equally probable before a report, and that no output is more than e^level times as
-    likely for one value as for the other. Then this is the largest possible posterior of a value.
+    Suppose that two values are equally probable before a report, and that no output is more than E times as likely for
+    one value as for the other. Then this is the largest possible posterior of a value.
     """
     upper = exp_above(level)
     return upper / (1 + upper)

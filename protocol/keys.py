@@ -1,8 +1,8 @@
 """Ed25519 keys and signatures, with the same verdict in every implementation (SPEC 2).
 
 Libraries disagree only on inputs that no honest signer produces. A check of the bytes refuses small-order points,
-non-canonical encodings and S >= L before they reach a library. On the other inputs on which libraries disagree, those
-with a component of small order, the equation without a cofactor decides.
+non-canonical encodings and S >= L before they reach a library. Libraries also disagree on points with a component of
+small order; there the equation without a cofactor decides.
 
 The ``cryptography`` package computes on the curve. Storing a secret is the caller's task.
 """
@@ -147,6 +147,8 @@ class SigningKey:
             campaign_id: 16 bytes.
         Returns:
             The key; equal arguments give equal keys.
+        Raises:
+            ValueError: the secret does not have 32 bytes.
         """
         if len(device_secret) != SECRET_BYTES:
             raise ValueError(f"a device secret must be {SECRET_BYTES} bytes, not {len(device_secret)}")

@@ -22,7 +22,7 @@ from protocol.exact import EXP_BITS, MAX_LEVEL, MIN_LEVEL, exp_lower
 
 MAX_DECLARED_VALUES = 256
 MAX_DECLARED_WEIGHT = 2**20
-"""Limits of a declared prior, which every device sends: the number of values, and the sum of the weights."""
+"""Limits of a declared prior: the number of values, and the sum of the weights."""
 
 DRIFT_ONE = 2**16
 """The integer that represents a drift of 1."""
@@ -97,8 +97,7 @@ def posterior(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]
 
         P(x|y) is proportional to P_x * w(x, y)
 
-    Weights that differ by a common factor are the same prior, and ``declared_prior_channel`` returns the same channel
-    for them.
+    Weights that differ by a common factor are the same prior, and ``lip_response`` returns the same channel for them.
     """
     return tuple(weight * channel.weight(x, y) for x, weight in enumerate(prior))
 

@@ -9,7 +9,7 @@ from protocol.notions import Lip
 from protocol.notions.classes import MAX_CLASSES, Classes
 
 MAX_CAMPAIGN = 2**16
-"""Maximum bytes of a signed campaign; a lip campaign may have ``PRIOR_BYTES`` more for each value of its prior."""
+"""Maximum bytes of a signed campaign; each weight of a lip notion's prior allows ``PRIOR_BYTES`` more."""
 PRIOR_BYTES = 32
 _NOTION = 5
 """Position of the notion among the fields of a campaign."""

@@ -174,7 +174,11 @@ class Channel(ABC):
     @classmethod
     @abstractmethod
     def from_wire(cls, value: codec.Value) -> Channel:
-        """Return the channel of a wire form; the constructor is the one that the author's tools use."""
+        """Return the channel of a wire form.
+
+        Raises:
+            ChannelError
+        """
 
     def _require_draw(self, x: int, rand: bytes) -> None:
         if not 0 <= x < self.input_count:

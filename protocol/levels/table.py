@@ -155,6 +155,8 @@ def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> Leve
         structures: the structure of the only channel, or one structure for each class or view.
     Returns:
         The levels; their inputs and outputs are numbered consecutively over all channels.
+    Raises:
+        NotionError: as for ``table``.
     """
     first_inputs = [0, *accumulate(structure.channel.input_count for structure in structures)]
     first_outputs = [0, *accumulate(structure.channel.output_count for structure in structures)]
@@ -231,9 +233,9 @@ def as_json(level_table: LevelTable, channels: Sequence[Channel]) -> dict[str, o
 
     def witness(x: int | None, other: int | None, y: int) -> dict[str, object]:
         place = bisect_right(first_outputs, y) - 1
-        named: dict[str, object] = {} if len(channels) == 1 else {"channel": place}
+        position: dict[str, object] = {} if len(channels) == 1 else {"channel": place}
         first = first_inputs[place]
-        return named | {
+        return position | {
             "input": None if x is None else x - first,
             "other": None if other is None else other - first,
             "output": channels[place].spelled(y - first_outputs[place]),

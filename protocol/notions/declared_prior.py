@@ -63,8 +63,8 @@ class DeclaredPrior(Notion):
         """Return the channel of a person who declares ``prior``.
 
         Args:
-            campaign_channel: the campaign's channel; None for ``response``.
             prior: the declared prior, ``size`` positive integers.
+            campaign_channel: the campaign's channel; None for ``response``.
             level: a personal level below the campaign's, in nanonats, for which the rule's response is always used; 0
                 for the campaign's level.
         """

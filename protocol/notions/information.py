@@ -18,6 +18,7 @@ from protocol.errors import NotionError, Uncertified
 from protocol.notions.notion import Certificate, Notion, require_level, worst_pair
 
 MAX_PRIOR_WEIGHT = 2**53
+"""Maximum sum of the weights of a prior."""
 
 RADIUS_UNITS = 10**9
 """A total variation of 1 in units of a radius, which are parts per billion."""

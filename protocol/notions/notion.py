@@ -86,7 +86,7 @@ class Notion(ABC):
 
     @abstractmethod
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Return whether the channel satisfies the notion, the audited level, and the worst case.
+        """Return whether the channel satisfies the notion, the audited level (nanonats, rounded up) and the worst case.
 
         Raises:
             Uncertified: a ratio that the notion bounds is infinite, or the notion does not allow this channel.
@@ -97,7 +97,7 @@ class Notion(ABC):
         """Return the number of steps of ``audit`` (SPEC 6.11)."""
 
     def ldp_level(self, channel: Channel) -> int | None:
-        """Return the plain LDP level of ``channel``, over all its inputs; None if it is infinite."""
+        """Return the plain LDP level of ``channel`` in nanonats, rounded up; None if it is infinite."""
         return worst_pair(channel).level
 
     def ldp_steps(self, channel: Channel) -> int:
@@ -110,7 +110,7 @@ class Notion(ABC):
         return 0
 
     def ball_level(self, channel: Channel) -> int | None:
-        """Return the level of ``channel`` over a declared ball of priors; None if the notion declares none.
+        """Return the level of ``channel`` over a declared ball of priors, in nanonats, rounded up; None without a ball.
 
         Raises:
             Uncertified: the level is above the declared level, or the channel is too large to compute it.
