@@ -77,7 +77,7 @@ def test_the_statistic_without_rare_outputs_is_that_of_pearson():
 
 def test_an_output_with_a_small_expected_count_is_never_a_cell_alone():
     """An output with an expected count of 0.2 after one of 9.9 is joined with its neighbour: 2 cells of 3 outputs."""
-    decoder = SimpleNamespace(one_hot=True, inputs=3, forward=lambda prior: prior)
+    decoder = SimpleNamespace(one_hot=True, input_count=3, forward=lambda prior: prior)
     found = prior_test(decoder, np.array([9.9, 0.2, 9.9]) / 20, np.array([9, 1, 10]), 20)
     assert found.freedom == 1
     assert found.statistic == pytest.approx(0.9**2 / 9.9 + 0.9**2 / 10.1)
