@@ -124,9 +124,9 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     if not len(outputs):
         return Release(0, 0, 0, {}, 0, {})
     smallest = int(outputs[tally.counts[outputs].argmin()])
-    everything = range(channel.input_count)
+    inputs = range(channel.input_count)
     # If the loss is finite (its denominator is above 0), every answer can give every possible output.
-    if channel.loss(everything, everything).denominator:
+    if channel.loss(inputs, inputs).denominator:
         fewest, least_diverse = channel.input_count, smallest
     elif len(outputs) * channel.input_count > MAX_STEPS:
         raise ReleaseError(
@@ -134,7 +134,7 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
             "It can be computed only for a campaign with fewer values or fewer different outputs"
         )
     else:
-        fewest, least_diverse = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in outputs)
+        fewest, least_diverse = min((sum(channel.weight(x, int(y)) > 0 for x in inputs), int(y)) for y in outputs)
     return Release(
         int(tally.counts.sum()),
         len(outputs),

@@ -98,15 +98,15 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
     """
     certificate = campaign.certificate
     channel = campaign.views[certificate.view_index].channel  # the witness belongs to this view
-    named: dict[str, float | None] = {
+    levels: dict[str, float | None] = {
         "declared": exact.nats(certificate.declared_level),
         "ldp": None if certificate.ldp_level is None else exact.nats(certificate.ldp_level),
         campaign.notion.name: exact.nats(certificate.audited_level),
     }
-    declared: dict[str, float] = {}
+    ball: dict[str, float] = {}
     if isinstance(campaign.notion, Lip) and certificate.ball_level is not None:
-        named["lip-ball"] = exact.nats(certificate.ball_level)
-        declared["ball"] = campaign.notion.radius / RADIUS_UNITS
+        levels["lip-ball"] = exact.nats(certificate.ball_level)
+        ball["ball"] = campaign.notion.radius / RADIUS_UNITS
     return {
         "mechanism": campaign.mechanism,
         "family": ", ".join(dict.fromkeys(view.channel.family for view in campaign.views)),
@@ -114,7 +114,7 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
         "output_bits": campaign.output_bits,
         "views": view_facts(campaign),
         "notion": campaign.notion.name,
-        "levels": named,
+        "levels": levels,
         "certified": True,  # a campaign that is not certified cannot be constructed
         "witness": {
             "view": certificate.view_index,
@@ -125,5 +125,5 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
         "study": study_facts(campaign),
         "cost": exact.nats(certificate.cost),
         "worst_case": exact.nats(campaign.worst_case),
-        **declared,
+        **ball,
     }

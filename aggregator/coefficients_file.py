@@ -20,7 +20,7 @@ from aggregator.estimate.coefficients import Coefficients
 from protocol.campaign import Campaign
 from protocol.spelling import suggestion
 
-MOST = 10**15
+MAX_NUMBER = 10**15
 """Maximum of a class's people, and of the absolute value of its weight and its offset."""
 
 
@@ -53,12 +53,12 @@ def _of_class(section: Section) -> Coefficients:
     numbers = {}
     for key, default in (("weight", None), ("offset", Decimal(0))):
         number = section.number(key, "a number", default)
-        if abs(number) > MOST:
+        if abs(number) > MAX_NUMBER:
             raise DraftError(f"[{section.name}] {key} must be between -10^15 and 10^15, not {float(number):g}")
         numbers[key] = float(number)
     has_people = "people" in section
     people = section.take("people", int, "a whole number of people", 0)
-    if not 0 <= people <= MOST:
+    if not 0 <= people <= MAX_NUMBER:
         raise DraftError(f"[{section.name}] people must be from 0 to 10^15, not {people}")
     section.refuse_unknown()
     return Coefficients(numbers["weight"], numbers["offset"], people if has_people else None)

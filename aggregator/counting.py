@@ -109,7 +109,7 @@ class Counting:
             self._chosen(first) if first == last else _SPAN.format(campaign=self.id, first=int(first), last=int(last))
             for first, last in spans
         ]
-        return (self._tally(rows, grouped=True) for rows in chosen)
+        return (self._tally(selection, grouped=True) for selection in chosen)
 
     def counts(self) -> Counts:
         """Compute the counts that ``Study.counts`` returns."""
@@ -123,7 +123,7 @@ class Counting:
             ones: dict[int, Integers] = {}
             for view, outputs in self._words(self._chosen(period), _WORDS):
                 features = self._channels[view].features
-                ones[view] = ones.get(view, 0) + columns.ones(outputs["word"], features)
+                ones[view] = ones.get(view, 0) + columns.count_ones(outputs["word"], features)
             for view, counts in ones.items():
                 bit = np.flatnonzero(counts)
                 rows.append(np.array([np.full_like(bit, period), np.full_like(bit, view), bit, counts[bit]]))
@@ -137,12 +137,12 @@ class Counting:
             return _LATEST.format(campaign=self.id)
         return _OF_PERIOD.format(campaign=self.id, period=int(period))
 
-    def _tally(self, rows: str, *, grouped: bool) -> Tally:
-        """Return the tally of the rows that the query part ``rows`` chooses."""
+    def _tally(self, selection: str, *, grouped: bool) -> Tally:
+        """Return the tally of the rows that the query part ``selection`` chooses."""
         if isinstance(self.campaign.notion, DeclaredPrior):
-            return self._personal(rows, grouped=grouped)
-        counts, reports = self._counted(rows)
-        groups = self._groups(rows, reports) if grouped else [None] * len(counts)
+            return self._personal(selection, grouped=grouped)
+        counts, reports = self._counted(selection)
+        groups = self._groups(selection, reports) if grouped else [None] * len(counts)
         version, refused = self.table.version(), MappingProxyType(self.study.refused(self.signed))
         parts = [
             Tally(view_counts, int(n), refused, version, groups=group)
@@ -155,41 +155,41 @@ class Counting:
         """The channel of each view."""
         return [view.channel for view in self.campaign.views]
 
-    def _numbers(self, rows: str, select: str) -> Iterator[tuple[int, pa.Table]]:
+    def _numbers(self, selection: str, query: str) -> Iterator[tuple[int, pa.Table]]:
         """Yield the result of a query on outputs that are numbers, by view.
 
         Args:
-            rows: the query part that chooses rows.
-            select: the query on the chosen rows, with a column view.
+            selection: the query part that chooses rows.
+            query: the query on the chosen rows, with a column view.
         """
         if all(channel.unary for channel in self._channels):
             return
-        yield from _by_view(tables.query(self.table, f"{rows} {select}"))
+        yield from _by_view(tables.query(self.table, f"{selection} {query}"))
 
-    def _words(self, rows: str, select: str) -> Iterator[tuple[int, pa.Table]]:
+    def _words(self, selection: str, query: str) -> Iterator[tuple[int, pa.Table]]:
         """Yield the results of a query on outputs that are bit vectors, in batches of one view each.
 
         Args:
-            rows, select: as in ``_numbers``.
+            selection, query: as in ``_numbers``.
         """
         if not any(channel.unary for channel in self._channels):
             return
-        for batch in tables.stream(self.table, f"{rows} {select}"):
+        for batch in tables.stream(self.table, f"{selection} {query}"):
             yield from _by_view(pa.table(batch))
 
-    def _counted(self, rows: str) -> tuple[list[Integers], Integers]:
+    def _counted(self, selection: str) -> tuple[list[Integers], Integers]:
         """Return the counts of the features of each view, and the number of outputs of each view, (J,)."""
         counts = [np.zeros(channel.features, dtype=np.int64) for channel in self._channels]
         reports = np.zeros(len(counts), dtype=np.int64)
-        for view, outputs in self._numbers(rows, _OUTPUTS):
+        for view, outputs in self._numbers(selection, _OUTPUTS):
             counts[view][outputs["output"].to_numpy()] = outputs["n"].to_numpy()
             reports[view] = counts[view].sum()
-        for view, outputs in self._words(rows, _WORDS):
-            counts[view] += columns.ones(outputs["word"], len(counts[view]))
+        for view, outputs in self._words(selection, _WORDS):
+            counts[view] += columns.count_ones(outputs["word"], len(counts[view]))
             reports[view] += outputs.num_rows
         return counts, reports
 
-    def _groups(self, rows: str, reports: Integers) -> list[Groups]:
+    def _groups(self, selection: str, reports: Integers) -> list[Groups]:
         """Return the counts of each view by group of devices.
 
         Args:
@@ -198,16 +198,16 @@ class Counting:
         from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
 
         nothing = np.zeros(0, dtype=np.int64)
-        devices, max_outputs = self._devices(rows, reports)
+        devices, max_outputs = self._devices(selection, reports)
         groups = [
-            Groups.of(nothing, nothing, nothing, int(how_many), int(largest))
-            for how_many, largest in zip(devices, max_outputs, strict=True)
+            Groups.of(nothing, nothing, nothing, int(device_count), int(max_count))
+            for device_count, max_count in zip(devices, max_outputs, strict=True)
         ]
-        for view, outputs in self._numbers(rows, _PARTS.format(last=GROUPS - 1)):
+        for view, outputs in self._numbers(selection, _PARTS.format(last=GROUPS - 1)):
             part, output, times = (outputs[name].to_numpy() for name in ("part", "output", "n"))
             groups[view] = Groups.of(part, output, times, groups[view].devices, groups[view].max_outputs)
         ones: dict[int, tuple[Integers, Integers]] = {}
-        for view, outputs in self._words(rows, _WORD_PARTS.format(last=GROUPS - 1)):
+        for view, outputs in self._words(selection, _WORD_PARTS.format(last=GROUPS - 1)):
             features = self._channels[view].features
             counts, sent = ones.setdefault(
                 view, (np.zeros((GROUPS, features), dtype=np.int64), np.zeros(GROUPS, dtype=np.int64))
@@ -216,13 +216,13 @@ class Counting:
             sent += np.bincount(parts, minlength=GROUPS)
             for part in np.unique(parts):
                 words = outputs["word"].cast(pa.binary()).take(pa.array(np.flatnonzero(parts == part)))
-                counts[part] += columns.ones(words, features)
+                counts[part] += columns.count_ones(words, features)
         for view, (counts, sent) in ones.items():
             part, bit = np.nonzero(counts)
             groups[view] = Groups(part, bit, counts[part, bit], sent, groups[view].devices, groups[view].max_outputs)
         return groups
 
-    def _devices(self, rows: str, reports: Integers) -> tuple[Integers, Integers]:
+    def _devices(self, selection: str, reports: Integers) -> tuple[Integers, Integers]:
         """Return the number of devices of each view, (J,), and the largest number of outputs of one device, (J,).
 
         Args:
@@ -231,7 +231,7 @@ class Counting:
         if self.campaign.answers_per_period == 1:
             return reports, np.minimum(reports, 1)
         devices, max_outputs = np.zeros_like(reports), np.zeros_like(reports)
-        for row in tables.query(self.table, f"{rows} {_SIZES}").to_pylist():
+        for row in tables.query(self.table, f"{selection} {_SIZES}").to_pylist():
             devices[row["view"]], max_outputs[row["view"]] = row["devices"], row["max_outputs"]
         return devices, max_outputs
 
@@ -253,7 +253,7 @@ class Counting:
         refused = MappingProxyType(self.study.refused(self.signed))
         return TranscriptTally(counts, len(keys), refused, self.table.version(), chains, lost, only, groups=groups)
 
-    def _personal(self, rows: str, *, grouped: bool) -> PersonalTally:
+    def _personal(self, selection: str, *, grouped: bool) -> PersonalTally:
         """Return the counts of outputs by the prior that the key declared; if ``grouped``, also by group of devices.
 
         The possible outputs of a device depend on its declaration, so impossible outputs are refused here, as bad
@@ -263,7 +263,7 @@ class Counting:
         from aggregator.estimate.groups import GROUPS, Groups
         from aggregator.estimate.personal import PersonalTally, possible
 
-        table = tables.query(self.table, f"{rows} {_OF_KEYS}")
+        table = tables.query(self.table, f"{selection} {_OF_KEYS}")
         key, output, times = (table[name].to_numpy() for name in ("key", "output", "n"))
         registry = self.study.registry(self.id)
         positions, _ = registry.find(key)  # the key of every counted report is registered
@@ -282,7 +282,7 @@ class Counting:
             counts[~allowed] = 0
         reports, groups = int(counts.sum()), None
         if grouped:
-            devices, max_outputs = self._devices(rows, np.array([reports]))
+            devices, max_outputs = self._devices(selection, np.array([reports]))
             valid, cells = allowed[declaration_index, output], declaration_index * output_count + output
             part = key & (GROUPS - 1)
             groups = Groups.of(part[valid], cells[valid], times[valid], int(devices[0]), int(max_outputs[0]))

@@ -47,10 +47,10 @@ contact = "survey@library.example"
 retention = "until the classes begin"
 """
 
-FROM_AFAR = {"enrolment": "enrolled", "address": "https://study.example"}
+ENROLLED = {"enrolment": "enrolled", "address": "https://study.example"}
 """The draft's enrolment, and the address to which devices send."""
 
-FEW = 40
+PAGE_DIVISOR = 40
 """Divisor of the data set's counts. The quotients are the numbers of simulated people who answer before the page is
 opened."""
 
@@ -77,7 +77,7 @@ class PublicCounts:
     published: tuple[int, ...]
 
 
-def people(column: str = "education") -> PublicCounts:
+def public_counts(column: str = "education") -> PublicCounts:
     """Return the counts by ``education`` or ``age`` that are part of the package."""
     text = resources.files("aggregator").joinpath(f"data/adult_{column}.csv").read_text(encoding="utf-8")
     _, *rows = csv.reader(text.splitlines())
@@ -86,14 +86,14 @@ def people(column: str = "education") -> PublicCounts:
     return PublicCounts(values, tuple(int(a) + b for a, b in zip(first, published, strict=True)), published)
 
 
-def draft(title: str, notion: str, opens: str, closes: str, prior: bool, entries: Mapping[str, str] = FROM_AFAR) -> str:
+def draft(title: str, notion: str, opens: str, closes: str, prior: bool, entries: Mapping[str, str] = ENROLLED) -> str:
     """Return the draft of a campaign about education.
 
     Args:
         prior: whether the published counts are its prior.
         entries: values for the draft's entries ``enrolment`` and ``address``.
     """
-    counts = people()
+    counts = public_counts()
     values = ", ".join(f'"{value}"' for value in counts.values)
     domain = f'kind = "values"\nvalues = [{values}]'
     text = DRAFT.format(
@@ -106,9 +106,9 @@ def draft(title: str, notion: str, opens: str, closes: str, prior: bool, entries
 
 def age_draft(opens: str, closes: str) -> str:
     """Return the draft of a campaign about age, a number."""
-    values = people("age").values
+    values = public_counts("age").values
     domain = RANGE.format(low=values[0], high=values[-1])
-    return DRAFT.format(title="Age", question=AGE, domain=domain, notion="ldp", opens=opens, closes=closes, **FROM_AFAR)
+    return DRAFT.format(title="Age", question=AGE, domain=domain, notion="ldp", opens=opens, closes=closes, **ENROLLED)
 
 
 def truth_csv(column: str = "education", every: int = 1) -> str:
@@ -117,7 +117,7 @@ def truth_csv(column: str = "education", every: int = 1) -> str:
     Args:
         every: a divisor; each count is divided by it and rounded down.
     """
-    counts = people(column)
+    counts = public_counts(column)
     rows = (f"{value},{count // every}" for value, count in zip(counts.values, counts.counts, strict=True))
     return "\n".join(("value,count", *rows, ""))
 
@@ -157,7 +157,7 @@ def attack(signed: SignedCampaign, honest: bytes) -> Attack:
     ]
     batch = b"".join(forge(i) for i in range(ATTACKS) for _, forge in forged)
     enrolments = b"".join(Enrolment(signed.id, key.public).seal(key) for key in attacker_keys)
-    return Attack(batch, enrolments, {reject: ATTACKS for reject, _ in forged})
+    return Attack(batch, enrolments, {reason: ATTACKS for reason, _ in forged})
 
 
 def _report(signed: SignedCampaign, period: int, slot: int) -> Report:
@@ -200,4 +200,4 @@ def write_page_inputs(folder: Path, address: str, opens: str, closes: str) -> No
     folder.mkdir(parents=True, exist_ok=True)
     text = draft("Highest education", "ldp", opens, closes, False, {"enrolment": "open", "address": address})
     (folder / "education.toml").write_text(text, encoding="utf-8")
-    (folder / "counts.csv").write_text(truth_csv(every=FEW), encoding="utf-8")
+    (folder / "counts.csv").write_text(truth_csv(every=PAGE_DIVISOR), encoding="utf-8")

@@ -9,7 +9,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -26,6 +26,7 @@ from protocol.errors import SignatureRefused
 
 LIBRARIES = ("cryptography", "msgpack", "pynacl", "deltalake", "pyarrow", "numpy", "scipy", "matplotlib")
 ROOM = 2**30
+"""Free bytes that a large ingest needs."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,6 @@ class CheckResult:
 
 def check_up() -> list[CheckResult]:
     """Return the result of every check; a check that raises an exception has failed."""
-    return list(_findings())
-
-
-def _findings() -> Iterator[CheckResult]:
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("python", platform.python_version),
         ("libraries", lambda: _versions(LIBRARIES)),
@@ -62,11 +59,13 @@ def _findings() -> Iterator[CheckResult]:
         ),
         ("room", _room),
     )
+    results = []
     for name, check in checks:
         try:
-            yield CheckResult(name, True, check())
+            results.append(CheckResult(name, True, check()))
         except Exception as error:  # a broken installation may raise any error
-            yield CheckResult(name, False, f"{type(error).__name__}: {error}")
+            results.append(CheckResult(name, False, f"{type(error).__name__}: {error}"))
+    return results
 
 
 def _signatures_agree() -> str:

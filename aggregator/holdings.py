@@ -38,7 +38,7 @@ class CampaignEntry:
     closing: bytes = field(default=b"", repr=False)
 
     @property
-    def closes(self) -> int | None:
+    def closed_early(self) -> int | None:
         """The closing time that the notice states, UTC seconds; None without a notice."""
         return unverified_closing(self.closing).closes if self.closing else None
 
@@ -57,7 +57,7 @@ class VerifiedCampaign:
     closing: bytes = field(default=b"", repr=False)
 
     @property
-    def closes(self) -> int | None:
+    def closed_early(self) -> int | None:
         """The closing time that the notice states, UTC seconds; None without a notice."""
         return unverified_closing(self.closing).closes if self.closing else None
 

@@ -23,7 +23,7 @@ class CampaignFile:
 
     campaign: Campaign
     id: bytes
-    author: bytes
+    author_key_id: bytes
     size: int
 
 
@@ -65,7 +65,7 @@ class ClosingFile:
     """The unverified content of a closing notice: the closing, its author's key id, and size in bytes."""
 
     closing: Closing
-    author: bytes
+    author_key_id: bytes
     size: int
 
 

@@ -133,22 +133,22 @@ def drawn_answers_csv(truth: Truth, domain: Domain) -> str:
 def _rows(lines: Reader, name: str, domain: Domain, max_level: int) -> Iterator[Declarers]:
     labels = {domain.label(x) for x in range(domain.size)}
     header = [cell.strip() for cell in next(lines, [])]
-    holds = header[:1] == [VALUE] and VALUE not in labels
-    counted = header[-1:] == [COUNT] and COUNT not in labels
-    leveled = EPSILON in header[-2:] and EPSILON not in labels
-    ends = len(header) - counted - leveled
-    columns = header[holds:ends]
+    has_answer = header[:1] == [VALUE] and VALUE not in labels
+    has_count = header[-1:] == [COUNT] and COUNT not in labels
+    has_level = EPSILON in header[-2:] and EPSILON not in labels
+    end = len(header) - has_count - has_level
+    columns = header[has_answer:end]
     places = _places(columns, name, domain)
     for row in lines:
         location = f"{name}, line {lines.line_num}"
         require_cells(row, header, location)
         weights = [Fraction(0)] * domain.size
-        for place, cell in zip(places, row[holds:ends], strict=True):
+        for place, cell in zip(places, row[has_answer:end], strict=True):
             weights[place] = _weight(cell, location)
-        count = people_of(row[-1], location) if counted else 1
+        count = people_of(row[-1], location) if has_count else 1
         answer, level = (
-            _answer(row[0], domain, location) if holds else None,
-            _level(row[ends], max_level, location) if leveled else 0,
+            _answer(row[0], domain, location) if has_answer else None,
+            _level(row[end], max_level, location) if has_level else 0,
         )
         yield Declarers(_declared(weights, location), count, answer, level)
 

@@ -235,8 +235,8 @@ class _Rebuilding:
         if incomplete & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("the study kept no batches, and none was given: rows that were not copied are lost")
         empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
-        everything = REPORTS in incomplete and not self.read  # no rows are copied, so the ingest produces all of them
-        if self.batches and incomplete & {KEYS, REJECTS} and not everything:
+        recounted = REPORTS in incomplete and not self.read  # no rows are copied, so the ingest produces all of them
+        if self.batches and incomplete & {KEYS, REJECTS} and not recounted:
             self._count_apart()
         if self.batches and REPORTS in incomplete:
             result = self._ingest(self.study)
@@ -248,7 +248,7 @@ class _Rebuilding:
                 )
         if REJECTS in incomplete and self.batches:
             self._warn("refusals are counted again from the batches, in which each report occurs only once")
-            if everything:
+            if recounted:
                 return
         # The ingest refused copied rows as replays, so its refusals are discarded.
         shutil.rmtree(self.path / REJECTS)
@@ -272,9 +272,9 @@ class _Rebuilding:
         self._ingest(apart)
         for campaign in apart.ids():
             registry = apart.registry(campaign)
-            brought = registry.enrolled
-            priors = None if registry.prior is None else registry.prior[brought]
-            enrolments.register(self.study, campaign, registry.ids[brought], registry.public[brought], priors)
+            enrolled = registry.enrolled
+            priors = None if registry.prior is None else registry.prior[enrolled]
+            enrolments.register(self.study, campaign, registry.ids[enrolled], registry.public[enrolled], priors)
         if REJECTS in self.incomplete:
             self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
 

@@ -169,13 +169,13 @@ def histories(
     counts = np.array(truth.chances or truth.counts, dtype=np.float64)
     kinds = list(zip(truth.class_indices or (0,) * len(counts), declared or ((),) * len(counts), strict=True))
     number_of = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
-    kin = np.array([number_of[kind] for kind in kinds])
+    kind_of = np.array([number_of[kind] for kind in kinds])
     for period in range(1, periods):
         history[:, period] = history[:, period - 1]
         changed = generator.random(len(order)) < change
-        for number in range(int(kin.max()) + 1):
-            movers = np.flatnonzero(changed & (kin[order] == number))
-            groups = np.flatnonzero(kin == number)
+        for number in range(int(kind_of.max()) + 1):
+            movers = np.flatnonzero(changed & (kind_of[order] == number))
+            groups = np.flatnonzero(kind_of == number)
             if len(movers):
                 history[movers, period] = generator.choice(groups, len(movers), p=counts[groups] / counts[groups].sum())
     return history
@@ -199,7 +199,7 @@ def _answer_all(
 ) -> SimulatedUpload:
     reports, enrolments = bytearray(), bytearray()
     for number, person in enumerate(people, first):
-        draw = dice(seed, number)
+        draw = random_source(seed, number)
         sealed, enrolment = _answer(campaign, campaign_id, person, periods, draw, repeats=seed is not None)
         enrolments += enrolment
         if campaign.enrolment == "open":
@@ -268,7 +268,7 @@ def _transcript(
     return [y for _, y in reported]
 
 
-def dice(seed: int | None, number: int) -> Callable[[int], bytes]:
+def random_source(seed: int | None, number: int) -> Callable[[int], bytes]:
     """Return the source of random bytes of person ``number``: the operating system, or a stream of the seed."""
     if seed is None:
         return os.urandom

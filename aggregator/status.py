@@ -92,7 +92,7 @@ def campaign_status(
         refused: its refused envelopes, by reason.
         now: the current time, UTC seconds.
     """
-    campaign, campaign_hex, early = known.signed.campaign, known.signed.id.hex(), known.closes
+    campaign, campaign_hex, early = known.signed.campaign, known.signed.id.hex(), known.closed_early
     views, warnings = _views(table, known.signed)
     counted = periods(table, campaign_hex)
     since, keys = np.unique(registry.since[registry.revoked], return_counts=True)

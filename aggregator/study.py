@@ -159,11 +159,11 @@ class Study(Estimates):
 
         def rows(table: DeltaTable) -> pa.Table:
             entry = next(entry for entry in listed_in(table) if entry.id == campaign)
-            if entry.closes is not None and entry.closes < closes:
+            if entry.closed_early is not None and entry.closed_early < closes:
                 raise CampaignError(
                     f"{entry.name!r} was already closed at an earlier time: a later notice cannot open it again"
                 )
-            if entry.closes == closes:
+            if entry.closed_early == closes:
                 return SCHEMAS[CAMPAIGNS].empty_table()
             return pa.table([[campaign], [entry.name], [entry.author], [data]], schema=SCHEMAS[CAMPAIGNS])
 
@@ -253,12 +253,12 @@ def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, RefusalReason]]]
     builder = ChunkBuilder()
     builder.add(data, frames(data, final=True))
     chunk = builder.chunk()
-    strays = chunk.frames.shape[1] - len(chunk.of(Kind.ENROLMENT)) + chunk.malformed_items
-    return chunk, Counter({("", RefusalReason.MALFORMED): strays})
+    misplaced = chunk.frames.shape[1] - len(chunk.of(Kind.ENROLMENT)) + chunk.malformed_items
+    return chunk, Counter({("", RefusalReason.MALFORMED): misplaced})
 
 
 def _by_reason(refused: Mapping[tuple[str, RefusalReason], int]) -> Mapping[str, int]:
     reasons: Counter[str] = Counter()
-    for (_, reject), count in sorted(refused.items()):
-        reasons[str(reject)] += count
-    return MappingProxyType({reject: count for reject, count in reasons.items() if count})
+    for (_, reason), count in sorted(refused.items()):
+        reasons[str(reason)] += count
+    return MappingProxyType({reason: count for reason, count in reasons.items() if count})

@@ -37,7 +37,7 @@ def test_a_device_with_the_same_random_bytes_sends_the_same_bytes(domain, answer
     assert (held[:, 1:] != held[:, :-1]).any()
     outboxes = b""
     for person, groups in enumerate(held.tolist()):
-        dice, now = simulation.dice(7, person), [0]
+        dice, now = simulation.random_source(7, person), [0]
         now[0] = OPENS + periods[0] * DAY
         with Device.open(
             ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=partial(now.__getitem__, 0), urandom=dice

@@ -56,9 +56,11 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
         with author_files.verifying(file):
             closed = Study.open(arguments.study_folder(ctx)).close_early(data)
         if as_json:
-            printing.print_json({"name": closed.name, "id": closed.signed.id.hex(), "closed_early": closed.closes})
+            printing.print_json(
+                {"name": closed.name, "id": closed.signed.id.hex(), "closed_early": closed.closed_early}
+            )
         else:
-            printing.say(f"{closed.name}  early closing at {second_text(closed.closes or 0)}")
+            printing.say(f"{closed.name}  early closing at {second_text(closed.closed_early or 0)}")
         return
     data = author_files.campaign_file(file)
     if not trust:

@@ -212,7 +212,7 @@ def estimate(
         if comparison is not None and chosen.report is None:
             return comparison
         tally = engine.tally(study, signed, chosen.period)
-    closed_early = study.cached_campaign(signed.id.hex()).closes
+    closed_early = study.cached_campaign(signed.id.hex()).closed_early
     signed, tally = signed_within(signed, tally, name)
     if chosen.by is None and chosen.ranges.named:
         return _in_order(chosen, signed, tally, margins, closed_early)
@@ -240,7 +240,7 @@ def _of_form(
     if not chosen.questions and chosen.report is not None:
         chosen.require_page_alone()
         tally = engine.tally(study, signed, chosen.period)
-        closed_early = study.cached_campaign(signed.id.hex()).closes
+        closed_early = study.cached_campaign(signed.id.hex()).closed_early
         write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins, closed_early)
         return None
     if chosen.by == "period":

@@ -54,8 +54,8 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             "organisation": campaign.organisation,
             **study_facts(campaign),
             "id": content.id.hex(),
-            "author_key_id": content.author.hex(),
-            **_verified(data, content.author, [author_files.author_key(path) for path in trust]),
+            "author_key_id": content.author_key_id.hex(),
+            **_verified(data, content.author_key_id, [author_files.author_key(path) for path in trust]),
             "bytes": content.size,
             "opens": second_text(campaign.opens),
             "closes": second_text(campaign.closes),
@@ -77,7 +77,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
         claims = {
             "closes": second_text(content.closing.closes),
             "campaign": content.closing.campaign_id.hex(),
-            "author_key_id": content.author.hex(),
+            "author_key_id": content.author_key_id.hex(),
             "bytes": content.size,
         }
         if as_json:

@@ -42,13 +42,13 @@ def invite(
     to join, except a code if the campaign accepts enrolled devices only.
     """
     known = signed.named_campaign(ctx, campaign, trust)
-    link = invitation(known.signed, int(time.time()), address, known.closes)
+    link = invitation(known.signed, int(time.time()), address, known.closed_early)
     if out is not None:
         from aggregator.invite.content import PosterContent
         from aggregator.invite.poster import draw_poster, undrawn  # matplotlib takes a second to load
         from aggregator.invite.wording import missing_texts
 
-        content = PosterContent.of(known.signed, link, language, known.closes)
+        content = PosterContent.of(known.signed, link, language, known.closed_early)
         drawn = draw_poster(content, out.suffix.lower().removeprefix("."))
         with new_files.new_file(out) as file:
             file.write(drawn)

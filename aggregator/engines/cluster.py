@@ -89,11 +89,11 @@ class Cluster:
         study_version = self._require_shared(study)
         warnings: dict[StoragePath, str] = {}
         cut = pieces.cut_files(self.workers, study, files, self.piece_bytes, warnings)
-        totals, verified = IngestTotals(study, now), VerifiedDigests.of(study.path)
-        self._take_keys(totals, verified, [piece for piece in cut if piece.enrolments], study_version)
-        # The table of keys has a new version now. ``verified`` needs no update, because it only saves time.
-        study_version = replace(StudyVersion.of(study), verified=study_version.verified)
-        self._take_reports(totals, verified, cut, study_version, warnings, progress)
+        totals, stored = IngestTotals(study, now), VerifiedDigests.of(study.path)
+        self._take_keys(totals, stored, [piece for piece in cut if piece.enrolments], study_version)
+        # The table of keys has a new version now. ``digest_bytes`` needs no update, because it only saves time.
+        study_version = replace(StudyVersion.of(study), digest_bytes=study_version.digest_bytes)
+        self._take_reports(totals, stored, cut, study_version, warnings, progress)
         return totals.result(len(files), tuple(pieces.sentences(files, warnings)))
 
     def _require_shared(self, study: Study) -> StudyVersion:
@@ -126,14 +126,14 @@ class Cluster:
         return study_version
 
     def _take_keys(
-        self, totals: IngestTotals, verified: VerifiedDigests, cut: Iterable[Piece], study_version: StudyVersion
+        self, totals: IngestTotals, stored: VerifiedDigests, cut: Iterable[Piece], study_version: StudyVersion
     ) -> None:
         """Register the keys that enrolments introduce, in the order in which they were read."""
         waiting: dict[str, list[IntroducedKeys]] = {}
         jobs = ((piece.ranges, study_version) for piece in cut)
         for item in self.workers.in_order(steps.verify_enrolments, jobs):
             enrolments: steps.VerifiedEnrolments = item.future.result()
-            verified.add(enrolments.verified)
+            stored.add(enrolments.digests)
             totals.take_keys(enrolments.enrolled, enrolments.without_key)
             for introduction in enrolments.keys:
                 waiting.setdefault(introduction.campaign, []).append(introduction)
@@ -145,7 +145,7 @@ class Cluster:
     def _take_reports(
         self,
         totals: IngestTotals,
-        verified: VerifiedDigests,
+        stored: VerifiedDigests,
         cut: Sequence[Piece],
         study_version: StudyVersion,
         warnings: dict[StoragePath, str],
@@ -162,8 +162,8 @@ class Cluster:
         preferred: list[str | None] = [None] * shards
         for piece, item in zip(cut, items, strict=True):
             validated: ValidatedReports = item.summary.result()
-            verified.add(validated.verified)
-            self.sent_bytes += validated.packed_bytes
+            stored.add(validated.digests)
+            self.sent_bytes += validated.sent_bytes
             for path, reason in validated.reasons.items():
                 warnings.setdefault(path, unread(reason, nothing=False))
             round_.append((item, validated))

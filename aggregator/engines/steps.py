@@ -49,13 +49,13 @@ class StudyVersion:
     Attributes:
         path: the folder of the study; the same path on every machine.
         campaigns, keys: the versions of the tables of campaigns and keys.
-        verified: the size in bytes of the file of verified digests; only the running time depends on it.
+        digest_bytes: the size in bytes of the file of verified digests; only the running time depends on it.
     """
 
     path: StoragePath
     campaigns: int
     keys: int
-    verified: int = field(compare=False)
+    digest_bytes: int = field(compare=False)
 
     @classmethod
     def of(cls, study: Study) -> StudyVersion:
@@ -104,7 +104,7 @@ def pinned(study_version: StudyVersion) -> PinnedStudy:
 
 
 @lru_cache(maxsize=2)
-def verified(path: StoragePath, size: int) -> VerifiedDigests:
+def stored_digests(path: StoragePath, size: int) -> VerifiedDigests:
     """Return the digests that were verified before, from the first ``size`` bytes of their file."""
     return VerifiedDigests.of(path, size)
 
@@ -154,19 +154,19 @@ class VerifiedEnrolments:
         enrolled: the counts of refused and ignored enrolments.
         without_key: the number of enrolments that introduce no key.
         keys: the keys to register.
-        verified: the digests of verified enrolments, to be stored.
+        digests: the digests of verified enrolments, to be stored.
     """
 
     enrolled: EnrolmentCounts
     without_key: int
     keys: tuple[IntroducedKeys, ...]
-    verified: tuple[bytes, ...]
+    digests: tuple[bytes, ...]
 
 
 def verify_enrolments(piece: Sequence[Range], study_version: StudyVersion) -> VerifiedEnrolments:
     """Verify the enrolments of a piece."""
     chunk, _ = ranges.gather(piece)
-    collector = verified(study_version.path, study_version.verified).collector()
+    collector = stored_digests(study_version.path, study_version.digest_bytes).collector()
     with verifier(1, collector) as verifying:
         enrolled, keys = introduced(pinned(study_version), chunk, verifying, uploaded=True)
     without_key = len(chunk.of(Kind.ENROLMENT)) - sum(len(introduction.ids) for introduction in keys)
@@ -180,16 +180,16 @@ class ValidatedReports:
     Attributes:
         outcome: the counts of refused reports.
         outputs: the number of outputs of the valid reports.
-        packed_bytes: the number of bytes of the valid reports, packed for sending.
+        sent_bytes: the number of bytes of the valid reports, packed for sending.
         reasons: for each file that could not be read to its end, the reason.
-        verified: the digests of verified reports, to be stored.
+        digests: the digests of verified reports, to be stored.
     """
 
     outcome: ValidationOutcome
     outputs: int
-    packed_bytes: int
+    sent_bytes: int
     reasons: Mapping[StoragePath, str]
-    verified: tuple[bytes, ...]
+    digests: tuple[bytes, ...]
 
 
 def validate_piece(
@@ -197,14 +197,14 @@ def validate_piece(
 ) -> tuple[ValidatedReports, list[ShardPart]]:
     """Validate the reports of a piece, and return the valid reports sorted into ``shard_count`` shards."""
     chunk, reasons = ranges.gather(piece)
-    collector = verified(study_version.path, study_version.verified).collector()
+    collector = stored_digests(study_version.path, study_version.digest_bytes).collector()
     with verifier(1, collector) as verifying:
         outcome, candidates = validate.examine(pinned(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS)
     parts = shards.split(candidates, shard_count)
     pa.default_memory_pool().release_unused()
     outputs = sum(len(batch.report) for batch in candidates)
-    packed_bytes = sum(part.__sizeof__() for part in parts)
-    return ValidatedReports(outcome, outputs, packed_bytes, reasons, tuple(collector.collected)), parts
+    sent_bytes = sum(part.__sizeof__() for part in parts)
+    return ValidatedReports(outcome, outputs, sent_bytes, reasons, tuple(collector.collected)), parts
 
 
 def summary(examined: tuple[ValidatedReports, list[ShardPart]]) -> ValidatedReports:

@@ -114,7 +114,7 @@ def halves(campaign_id: bytes) -> tuple[int, int]:
     return first, second
 
 
-def reports(data: Bytes, payload: Integers, end: Integers) -> Reports:
+def decode_reports(data: Bytes, payload: Integers, end: Integers) -> Reports:
     """Decode the report payloads ``data[payload[i]:end[i]]``.
 
     Every payload is followed by at least the bytes of a signature. Therefore reading the fields of a payload that is
@@ -156,7 +156,7 @@ def _integers(data: Bytes, offset: Integers, valid: Mask, high: int) -> tuple[In
     return value, offset + width
 
 
-def outputs(
+def unpacked_outputs(
     data: Bytes, packed: Integers, length: Integers, count: int, bits: int, limit: int
 ) -> tuple[Integers, Mask]:
     """Unpack the outputs of reports that carry ``count`` outputs of ``bits`` bits each.
@@ -207,8 +207,8 @@ def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
 def _wide_outputs(
     data: Bytes, packed: Integers, length: Integers, count: int, bits: int, limit: int
 ) -> tuple[Integers, Mask]:
-    """Unpack outputs of more than ``_MAX_BITS`` bits as ``outputs`` does; all bits before the last ``_MAX_BITS`` must
-    be zero."""
+    """Unpack outputs of more than ``_MAX_BITS`` bits like ``unpacked_outputs``; the bits before the last ``_MAX_BITS``
+    must be zero."""
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
     valid = length == packed_bytes(count, bits)
     spare, place_values = bits - _MAX_BITS, 1 << np.arange(_MAX_BITS - 1, -1, -1, dtype=np.int64)
@@ -243,7 +243,7 @@ def unpacked_words(
     return unpacked, valid
 
 
-def ones(words: pa.Array, bits: int) -> Integers:
+def count_ones(words: pa.Array, bits: int) -> Integers:
     """Return for each of the ``bits`` places the number of words that have this bit set.
 
     Args:
@@ -272,7 +272,7 @@ def _bit_rows(
         yield batch, bit_values[:, : count * bits].reshape(len(batch), count, bits), padded
 
 
-def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) -> Enrolments:
+def decode_enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) -> Enrolments:
     """Decode the enrolment payloads ``data[payload[i]:end[i]]`` of envelopes with these key ids."""
     valid = end - payload >= _ENROLMENT_BYTES
     raw = np.zeros((len(payload), _ENROLMENT_BYTES), dtype=np.uint8)

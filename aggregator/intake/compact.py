@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 HOUR = 3600
 RETENTION = 168 * HOUR
 """Retention time in seconds: the table format's default."""
-SHORTEST_RETENTION = 24 * HOUR
-"""Shortest retention time in seconds if other processes may use the study. An ingest takes minutes, but a computer may
+MIN_RETENTION = 24 * HOUR
+"""Minimum retention time in seconds if other processes may use the study. An ingest takes minutes, but a computer may
 sleep during it."""
 FILE_BYTES = 100 * 2**20
 """Size in bytes of a full file."""
@@ -139,9 +139,9 @@ def compact(
         StudyError: the retention time is too short and other processes may have the study open; or the study is damaged
             or cannot be written.
     """
-    if retention < SHORTEST_RETENTION and not alone:
+    if retention < MIN_RETENTION and not alone:
         raise StudyError(
-            f"the retention time must be at least {SHORTEST_RETENTION // HOUR} hours, not {retention / HOUR:g}, "
+            f"the retention time must be at least {MIN_RETENTION // HOUR} hours, not {retention / HOUR:g}, "
             "because a running ingest or estimate may need unused files; if no other command uses the study, "
             "add --alone"
         )

@@ -275,7 +275,7 @@ def register(
 
 def _decoded(chunk: Chunk, sealed: EnvelopeOffsets, result: EnrolmentCounts) -> tuple[columns.Enrolments, Integers]:
     key_ids = chunk.key_ids(sealed)
-    fields = columns.enrolments(chunk.octets, key_ids, sealed.payload, sealed.payload_end)
+    fields = columns.decode_enrolments(chunk.octets, key_ids, sealed.payload, sealed.payload_end)
     result.refused["", RefusalReason.MALFORMED] += int((~fields.valid).sum())
     return fields, columns.key_column(key_ids)
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from aggregator.intake.columns import ByteStrings, Integers
 from aggregator.intake.deduplicate import Candidates
 
-Packed: TypeAlias = NDArray[np.signedinteger[Any]]
+Narrow: TypeAlias = NDArray[np.signedinteger[Any]]
 """Integers of the narrowest type that holds them."""
 
 _COLUMNS = ("report", "campaign", "period", "key", "slot", "view", "output")
@@ -40,7 +40,7 @@ class ShardPart:
     """
 
     reports: int
-    columns: tuple[Packed, ...]
+    columns: tuple[Narrow, ...]
     word: pa.Array | None
 
     def __sizeof__(self) -> int:
@@ -93,12 +93,12 @@ def _rows_by_shard(candidates: Candidates, shards: int) -> list[Integers]:
 
 
 def _chosen(candidates: Candidates, rows: Integers) -> ShardPart:
-    """Pack the chosen rows; their reports are numbered from 0."""
+    """Return the chosen rows as a part; their reports are numbered from 0."""
     starts = np.diff(candidates.report[rows], prepend=-1) != 0
     reports = int(starts.sum())
     columns = [np.cumsum(starts) - 1, *(getattr(candidates, name)[rows] for name in _COLUMNS[1:])]
     word = None if candidates.word is None else pa.array(candidates.word[rows], pa.binary())
-    return ShardPart(reports, tuple(map(_packed, columns)), word)
+    return ShardPart(reports, tuple(map(_narrowed, columns)), word)
 
 
 def _joined(parts: Sequence[ShardPart]) -> ShardPart:
@@ -113,10 +113,10 @@ def _joined(parts: Sequence[ShardPart]) -> ShardPart:
     if any(part.word is not None for part in parts):
         words = [pa.nulls(len(part.columns[0]), pa.binary()) if part.word is None else part.word for part in parts]
         word = pa.concat_arrays(words)
-    return ShardPart(offsets[-1], tuple(_packed(np.concatenate(empty + column)) for column in columns), word)
+    return ShardPart(offsets[-1], tuple(_narrowed(np.concatenate(empty + column)) for column in columns), word)
 
 
-def _packed(column: Packed) -> Packed:
+def _narrowed(column: Narrow) -> Narrow:
     """Return a column in the narrowest type that holds its numbers."""
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     for width in _WIDTHS:

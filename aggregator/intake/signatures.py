@@ -30,7 +30,7 @@ SLICE = 2048
 """Number of signatures that a thread verifies in one task."""
 BLOCK_BYTES = 2**20
 """Size in bytes of the blocks into which a chunk is cut; each block has one digest."""
-LEAST = 256
+MIN_SIGNATURES = 256
 """Minimum number of signatures in a block whose digest is stored."""
 
 
@@ -85,12 +85,12 @@ class PendingVerdicts:
     Attributes:
         count: number of envelopes.
         blocks: the blocks of envelopes that were not verified before.
-        verified: stores the digests of blocks in which all signatures verify; None to store nothing.
+        stored: stores the digests of blocks in which all signatures verify; None to store nothing.
     """
 
     count: int
     blocks: list[SignatureBlock]
-    verified: VerifiedDigests | None
+    stored: VerifiedDigests | None
 
     def verdicts(self, start: int = 0, stop: int | None = None) -> Mask:
         """Wait for the envelopes from ``start`` up to ``stop`` (default: to the last), and return whether each
@@ -104,8 +104,8 @@ class PendingVerdicts:
                 verdicts[block.start : block.stop] = block_verdicts
                 if block.digest is not None and block_verdicts.all():
                     digests.append(block.digest)
-        if self.verified is not None:
-            self.verified.add(digests)
+        if self.stored is not None:
+            self.stored.add(digests)
         return verdicts[start:stop]
 
 
@@ -114,11 +114,11 @@ class Verifier:
     """Threads that verify signatures.
 
     Attributes:
-        verified: the digests of signatures verified before; None to verify all signatures.
+        stored: the digests of signatures verified before; None to verify all signatures.
     """
 
     pool: ThreadPoolExecutor
-    verified: VerifiedDigests | None = None
+    stored: VerifiedDigests | None = None
 
     def start(self, sealed: EnvelopeOffsets, publics: Bytes) -> PendingVerdicts:
         """Start to verify envelopes under their keys.
@@ -133,15 +133,15 @@ class Verifier:
         bounds = [0, *cuts.tolist(), len(sealed)]
         for start, stop in pairwise(bounds):
             digest = None
-            if self.verified is not None and stop - start >= LEAST:
+            if self.stored is not None and stop - start >= MIN_SIGNATURES:
                 digest = _digest(sealed, publics, start, stop)
-                if digest in self.verified:
+                if digest in self.stored:
                     continue
             slices = [(first, min(first + SLICE, stop)) for first in range(start, stop, SLICE)]
             futures = [self.pool.submit(_verify_slice, sealed, publics, begin, end) for begin, end in slices]
             if futures:
                 blocks.append(SignatureBlock(start, stop, digest, futures))
-        return PendingVerdicts(len(sealed), blocks, self.verified)
+        return PendingVerdicts(len(sealed), blocks, self.stored)
 
     def verify(self, sealed: EnvelopeOffsets, publics: Bytes) -> Mask:
         """Return whether each envelope verifies under its key; see ``start``."""
@@ -149,11 +149,11 @@ class Verifier:
 
 
 @contextmanager
-def verifier(threads: int | None = None, verified: VerifiedDigests | None = None) -> Iterator[Verifier]:
+def verifier(threads: int | None = None, stored: VerifiedDigests | None = None) -> Iterator[Verifier]:
     """Context manager: a verifier on ``threads`` threads, or on one for each processor."""
     with ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="verify") as pool:
         try:
-            yield Verifier(pool, verified)
+            yield Verifier(pool, stored)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # the remaining verdicts are not needed
 

@@ -115,9 +115,9 @@ def examine(
 def _outcome(verdicts: _Verdicts | None, chunk: Chunk) -> ValidationOutcome:
     """Return the outcome of a chunk, including its envelopes that are not reports."""
     outcome = ValidationOutcome() if verdicts is None else verdicts.outcome()
-    strays = chunk.malformed_items + len(chunk.of(Kind.CAMPAIGN)) + len(chunk.of(Kind.CLOSING))
-    outcome.refused["", RefusalReason.MALFORMED] += strays
-    outcome.read = strays + len(chunk.of(Kind.REPORT))
+    misplaced = chunk.malformed_items + len(chunk.of(Kind.CAMPAIGN)) + len(chunk.of(Kind.CLOSING))
+    outcome.refused["", RefusalReason.MALFORMED] += misplaced
+    outcome.read = misplaced + len(chunk.of(Kind.REPORT))
     return outcome
 
 
@@ -127,7 +127,7 @@ class _Verdicts:
 
     Attributes:
         names: ids of the study's campaigns, in hex.
-        closes: time of each campaign's early closing in UTC seconds; None if it was not closed early.
+        closed_early: time of each campaign's early closing in UTC seconds; None if it was not closed early.
         campaign: (n,) index into ``names``, or -1 for an unknown campaign.
         key: (n,) key ids.
         view: (n,) index of the view of each report's device, set when the key is found.
@@ -142,7 +142,7 @@ class _Verdicts:
     sealed: EnvelopeOffsets
     reports: Reports
     names: tuple[str, ...]
-    closes: tuple[int | None, ...]
+    closed_early: tuple[int | None, ...]
     campaign: Integers
     key: Integers
     view: Integers
@@ -158,20 +158,20 @@ class _Verdicts:
         sealed = chunk.of(Kind.REPORT)
         if not len(sealed):
             return None
-        reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
+        reports = columns.decode_reports(chunk.octets, sealed.payload, sealed.payload_end)
         listed = study.listed()
         names = tuple(entry.id for entry in listed)
-        closes = tuple(entry.closes for entry in listed)
+        closed_early = tuple(entry.closed_early for entry in listed)
         campaign = by_campaign(reports.campaign, names)
         verdict = np.full(len(sealed), _NONE, dtype=np.int64)
         view = np.zeros(len(sealed), dtype=np.int64)
         verdicts = cls(
-            study, chunk.octets, sealed, reports, names, closes, campaign, chunk.keys(sealed), view, {}, verdict, now,
-            [],
+            study, chunk.octets, sealed, reports, names, closed_early, campaign, chunk.keys(sealed), view, {}, verdict,
+            now, [],
         )  # fmt: skip
-        everyone = np.arange(len(sealed))
-        verdicts.refuse(everyone, ~reports.valid, RefusalReason.MALFORMED)
-        verdicts.refuse(everyone, campaign < 0, RefusalReason.UNKNOWN_CAMPAIGN)
+        all_rows = np.arange(len(sealed))
+        verdicts.refuse(all_rows, ~reports.valid, RefusalReason.MALFORMED)
+        verdicts.refuse(all_rows, campaign < 0, RefusalReason.UNKNOWN_CAMPAIGN)
         verdicts.check_keys(verifier)
         return verdicts
 
@@ -215,26 +215,26 @@ class _Verdicts:
 
         While one part is unpacked and committed, threads verify the signatures of the next part.
         """
-        signatures, everyone = self.pending.pop(), self.undecided()
-        upto = np.cumsum(self.reports.count[everyone])
+        signatures, undecided = self.pending.pop(), self.undecided()
+        upto = np.cumsum(self.reports.count[undecided])
         cuts = np.flatnonzero(np.diff(upto // max_outputs)) + 1
-        for start, stop in pairwise([0, *cuts.tolist(), len(everyone)]):
-            rows = everyone[start:stop]
+        for start, stop in pairwise([0, *cuts.tolist(), len(undecided)]):
+            rows = undecided[start:stop]
             self.refuse(rows, ~signatures.verdicts(start, stop), RefusalReason.BAD_SIGNATURE)
             self.check_schedule(rows)
             yield rows[self.verdict[rows] == _NONE]
 
-    def check_schedule(self, everyone: Integers) -> None:
+    def check_schedule(self, part: Integers) -> None:
         """Refuse reports that are early, late or over the quota."""
-        for index in np.unique(self.campaign[everyone]).tolist():
+        for index in np.unique(self.campaign[part]).tolist():
             campaign = self.campaign_at(index)
-            rows = everyone[self.campaign[everyone] == index]
+            rows = part[self.campaign[part] == index]
             # All time before the opening counts as period -1, so a report of period 0 from a clock that runs ahead is
             # not early.
             current = max(-1, (self.now - campaign.opens) // campaign.period_seconds)
             period = self.reports.period[rows]
             self.refuse(rows, period > current + 1, RefusalReason.EARLY)
-            closing_time = self.closes[index]
+            closing_time = self.closed_early[index]
             last = campaign.periods if closing_time is None else campaign.periods_until(closing_time)
             self.refuse(rows, period >= last, RefusalReason.LATE)
             count = self.reports.count[rows]

@@ -72,5 +72,5 @@ def unpack(data: Bytes, packed: Integers, length: Integers, count: int, channel:
     if channel.unary:
         words, good = columns.unpacked_words(data, packed, length, count, channel.output_bits, channel.ones, width)
         return Unpacked(np.zeros(words.shape, dtype=np.int64), words, good)
-    unpacked, good = columns.outputs(data, packed, length, count, width, channel.output_count)
+    unpacked, good = columns.unpacked_outputs(data, packed, length, count, width, channel.output_count)
     return Unpacked(unpacked, None, good)

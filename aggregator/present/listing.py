@@ -250,9 +250,9 @@ def release_table(release: Release) -> Table:
 def ingest_table(result: IngestResult) -> Table:
     """Return a table of an ingest: the reports read, those accepted, those refused by reason, and the enrolments."""
     rows = [("read", f"{result.read:,}"), ("accepted", f"{result.accepted:,}")]
-    for reject, count in result.refused.items():
-        advice = f" ({ADVICE[reject]})" if reject in ADVICE else ""
-        rows.append((reject, f"{count:,} refused{advice}"))
+    for reason, count in result.refused.items():
+        advice = f" ({ADVICE[reason]})" if reason in ADVICE else ""
+        rows.append((reason, f"{count:,} refused{advice}"))
     if result.enrolments:
         rows.append(("enrolments", f"{result.enrolments:,}"))
     return _pairs(rows)
@@ -269,7 +269,7 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
         table.add_column(name, justify="right")
     for row in rows:
         keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
-        refused = ", ".join(f"{count:,} {reject}" for reject, count in row.refused.items() if count) or "none"
+        refused = ", ".join(f"{count:,} {reason}" for reason, count in row.refused.items() if count) or "none"
         dates = f"{day_text(row.opens)} to {day_text(row.closes)}"
         if row.closed_early is not None:
             dates += f", early closing on {day_text(row.closed_early)}"

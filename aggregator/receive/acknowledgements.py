@@ -138,7 +138,7 @@ class CountedQuery:
         builder.add(body, frames(body, final=True))
         chunk = builder.chunk()
         sealed = chunk.of(Kind.REPORT)
-        reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
+        reports = columns.decode_reports(chunk.octets, sealed.payload, sealed.payload_end)
         named = zip(reports.campaign, reports.valid.tolist(), strict=True)
         campaigns = tuple(ids.tobytes().hex() if valid else "" for ids, valid in named)
         return cls(chunk, sealed, reports, chunk.keys(sealed), campaigns)

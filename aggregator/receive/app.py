@@ -96,7 +96,7 @@ def application(
     snapshot = StudySnapshot(study)
     service = _Service(study, snapshot, max_bytes, patience)
     app = Starlette(
-        lifespan=partial(_following, snapshot),
+        lifespan=partial(_refreshing, snapshot),
         routes=[
             Route("/health", service.health),
             Route("/v1/reports", service.reports, methods=["POST"]),
@@ -119,7 +119,7 @@ def application(
 
 
 @contextlib.asynccontextmanager
-async def _following(snapshot: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
+async def _refreshing(snapshot: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
     """Context manager: refresh the snapshot of the study while the application runs."""
     stop = threading.Event()
     threading.Thread(target=snapshot.follow, args=(stop,), name="follow", daemon=True).start()

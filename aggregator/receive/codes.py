@@ -28,14 +28,14 @@ from aggregator.storage.tables import StudyError
 from protocol.keys import PUBLIC_BYTES
 
 CODE_BITS = 80
-LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """The digits of a code, 5 bits each: Crockford's base 32. It has no I, L and O, which people misread as digits, and no
 U."""
-CODE_LETTERS = CODE_BITS // 5
+CODE_CHARACTERS = CODE_BITS // 5
 MAX_CODES = 10**6
 """Maximum number of codes made by one call."""
 
-_CODE = re.compile(f"[{LETTERS}]{{{CODE_LETTERS}}}")
+_CODE = re.compile(f"[{ALPHABET}]{{{CODE_CHARACTERS}}}")
 _READ_AS = str.maketrans("ILO", "110", "- ")
 _FILE = "codes.sqlite"
 _SCHEMA = """
@@ -171,7 +171,7 @@ def copy(old: Path, new: Path) -> None:
 
 def _drawn(urandom: Callable[[int], bytes]) -> str:
     number = int.from_bytes(urandom(CODE_BITS // 8), "big")
-    return "".join(LETTERS[number >> 5 * place & 31] for place in reversed(range(CODE_LETTERS)))
+    return "".join(ALPHABET[number >> 5 * place & 31] for place in reversed(range(CODE_CHARACTERS)))
 
 
 def _digest(campaign_id: bytes, code: str) -> bytes:

@@ -30,7 +30,7 @@ from protocol.errors import HalftruthError
 ENDING = ".htr"
 ROOM = 2**26
 """Bytes of disk space that uploads leave free, so that the study can still be written."""
-PILE_BYTES = 2**26
+BATCH_BYTES = 2**26
 """Approximate maximum number of bytes of uploads that are mixed into one batch."""
 ABANDONED = 3600
 """Seconds after which a partial file is deleted."""
@@ -181,7 +181,7 @@ def archives(study_path: StoragePath) -> list[Path]:
 def archive(study_path: StoragePath, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
     """Archive ingested uploads as mixed batches, so that the next ingest does not read them.
 
-    Files above ``PILE_BYTES``, and files with bytes that are not envelopes, are not uploads of a single device, and are
+    Files above ``BATCH_BYTES`` and files with bytes that are not envelopes are not uploads of a single device, and are
     archived unchanged. A crash can leave uploads both waiting and archived; if they are ingested again, each report
     counts once.
 
@@ -194,14 +194,14 @@ def archive(study_path: StoragePath, files: Iterable[Path], warnings: Iterable[s
     """
     prepare(study_path)
     named = "\n".join(warnings)
-    pile: set[bytes] = set()
+    mixed: set[bytes] = set()
     sources: list[Path] = []
     size = 0
     for file in files:
         if str(file) in named:
             continue
         with suppress(FileNotFoundError):  # another ingest has archived it
-            if file.stat().st_size > PILE_BYTES:
+            if file.stat().st_size > BATCH_BYTES:
                 _archive_whole(study_path, file)
                 continue
             data = file.read_bytes()
@@ -209,13 +209,13 @@ def archive(study_path: StoragePath, files: Iterable[Path], warnings: Iterable[s
             if envelopes.malformed_items:
                 _archive_whole(study_path, file)
                 continue
-            pile.update(data[begin:end] for begin, end in zip(envelopes.begin, envelopes.end, strict=True))
+            mixed.update(data[begin:end] for begin, end in zip(envelopes.begin, envelopes.end, strict=True))
             sources.append(file)
             size += len(data)
-        if size > PILE_BYTES:
-            _archive_mixed(study_path, pile, sources)
-            pile, sources, size = set(), [], 0
-    _archive_mixed(study_path, pile, sources)
+        if size > BATCH_BYTES:
+            _archive_mixed(study_path, mixed, sources)
+            mixed, sources, size = set(), [], 0
+    _archive_mixed(study_path, mixed, sources)
     sync_path(inbox_of(study_path))
 
 
@@ -235,9 +235,9 @@ def _folders(study_path: StoragePath) -> tuple[Path, ...]:
     return inbox_of(study_path), done_of(study_path), admitted_of(study_path), admitted_of(study_path) / "done"
 
 
-def _archive_mixed(study_path: StoragePath, pile: set[bytes], sources: list[Path]) -> None:
-    if pile:
-        _write(done_of(study_path), b"".join(sorted(pile)))
+def _archive_mixed(study_path: StoragePath, mixed: set[bytes], sources: list[Path]) -> None:
+    if mixed:
+        _write(done_of(study_path), b"".join(sorted(mixed)))
     for file in sources:
         file.unlink(missing_ok=True)
 

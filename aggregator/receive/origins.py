@@ -16,12 +16,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ANY_ORIGIN = ("/v1/reports", "/v1/counted", "/v1/campaigns/{id}/closing")
 """Routes whose responses may be read by web pages of any origin."""
-REMEMBERED = 86_400
+PREFLIGHT_SECONDS = 86_400
 """Seconds for which a browser may reuse the response to a preflight request; browsers cap this at a day or less."""
 _ALLOWED = {
     "access-control-allow-methods": "POST, GET",
     "access-control-allow-headers": "content-type, halftruth-code",
-    "access-control-max-age": str(REMEMBERED),
+    "access-control-max-age": str(PREFLIGHT_SECONDS),
 }
 
 

@@ -79,7 +79,7 @@ class CountedHashes:
             counted |= run[positions] == hashes
         return counted
 
-    def following(self, path: StoragePath, table: DeltaTable, campaign: str) -> CountedHashes:
+    def updated(self, path: StoragePath, table: DeltaTable, campaign: str) -> CountedHashes:
         """Return the hashes in a newer snapshot; only its new files are read, or all if earlier files are gone.
 
         Args:

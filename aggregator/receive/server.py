@@ -37,8 +37,8 @@ STOP_SECONDS = 8
 seconds."""
 HEAD_BYTES, HEAD_LINES = 2**13, 64
 """Maximum bytes and lines of a request's head."""
-PIECES, PAUSE = 64, 0.5
-"""After ``PIECES`` reads of a request, each further read comes after a pause of ``PAUSE`` seconds, because even the
+READS, PAUSE = 64, 0.5
+"""After ``READS`` reads of a request, each further read comes after a pause of ``PAUSE`` seconds, because even the
 smallest read has a cost."""
 LINGER = 1.0
 """Seconds between a refusal and closing the connection; closing at once with unread bytes can lose the refusal."""
@@ -149,7 +149,7 @@ class Deadlines(H11Protocol):
     connection_seconds = CONNECTION_SECONDS
     _timers: tuple[asyncio.TimerHandle, ...] = ()
     _head: bytearray | None
-    _pieces = 0
+    _reads = 0
     _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn declares it like this
@@ -171,8 +171,8 @@ class Deadlines(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
-        self._pieces += 1
-        if self._pieces > PIECES:
+        self._reads += 1
+        if self._reads > READS:
             self.transport.pause_reading()
             self.loop.call_later(PAUSE, self._read_on)
         if self._head is not None:

@@ -99,7 +99,7 @@ class StudySnapshot:
             self.pages = MappingProxyType({campaign.signed.id.hex(): self._page(campaign) for campaign in known})
             self.listing = json.dumps({"campaigns": [_listed(campaign) for campaign in known]}).encode()
         self._snapshots = MappingProxyType(
-            {campaign: self._following(campaign, stamp) for campaign in sorted(requested)}
+            {campaign: self._campaign_snapshot(campaign, stamp) for campaign in sorted(requested)}
         )
         self._stamp = stamp
 
@@ -159,14 +159,14 @@ class StudySnapshot:
         snapshots = [self._snapshots.get(campaign) for campaign in campaigns]
         return any(snapshot is None or any(map(int.__lt__, snapshot.stamp, stamp)) for snapshot in snapshots)
 
-    def _following(self, campaign: str, stamp: Stamp) -> CampaignSnapshot:
+    def _campaign_snapshot(self, campaign: str, stamp: Stamp) -> CampaignSnapshot:
         before = self._snapshots.get(campaign)
         if before is not None and before.stamp == stamp:
             return before
         path = self._path / REPORTS
         known = CountedHashes(secrets.randbits(64)) if before is None else before.counted
         if before is None or before.stamp[2] != stamp[2]:
-            known = known.following(path, tables.snapshot(path), campaign)
+            known = known.updated(path, tables.snapshot(path), campaign)
         registry = before.registry if before is not None and before.stamp[1] == stamp[1] else None
         registry = registry or self._study.registry(campaign)
         return CampaignSnapshot(stamp, self.campaigns[campaign], registry, known)
@@ -197,5 +197,5 @@ def _listed(known: VerifiedCampaign) -> dict[str, object]:
         "opens": campaign.opens,
         "closes": campaign.closes,
         "enrolment": campaign.enrolment,
-        "closed_early": known.closes,
+        "closed_early": known.closed_early,
     }

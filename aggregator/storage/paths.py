@@ -22,7 +22,7 @@ from aggregator.storage.remote import SCHEME, Remote, StoragePathError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_URI_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 AT_ONCE = 32
 """Maximum number of requests at the same time."""
 
@@ -45,7 +45,7 @@ class File:
 
 def is_remote(text: str) -> bool:
     """Return whether a name has the form of a remote path, such as s3://BUCKET."""
-    return _ELSEWHERE.match(text) is not None
+    return _URI_START.match(text) is not None
 
 
 def storage_path(text: str | StoragePath) -> StoragePath:

@@ -99,7 +99,7 @@ _CHECKPOINT_EVERY, _CHECKPOINT_REMOTE_EVERY = 50, 10
 _LATER_COMMIT = re.compile(r"\d*[1-9]\d*\.json")
 _BEYOND_END = "416"
 """HTTP status of an object store for a range beyond the end of an object; the file was truncated."""
-_PATIENCE = 8
+_MAX_FAILURES = 8
 """Number of consecutive failed commits, without a commit by others, after which the failure is not a conflict."""
 
 
@@ -349,7 +349,7 @@ def append(path: StoragePath, rows_for: Callable[[DeltaTable], pa.Table]) -> Non
                 )
             except CommitFailedError:
                 failures += 1
-                if failures > _PATIENCE:
+                if failures > _MAX_FAILURES:
                     raise
                 pause(failures)
                 continue

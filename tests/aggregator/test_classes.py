@@ -407,7 +407,7 @@ def test_enrolment_columns_equal_the_decoded_enrolments(rows) -> None:
         except BadData:
             expected.append(None)
         ids.append(key_id(payload[21:53]))
-    found = columns.enrolments(data, np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 8), starts, ends)
+    found = columns.decode_enrolments(data, np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 8), starts, ends)
     assert found.valid.tolist() == [one is not None for one in expected]
     for row, one in enumerate(expected):
         if one is not None:

@@ -88,7 +88,7 @@ def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
     periods."""
     later = NOW + 3 * WEEK
     closed = study.close_early(notice(OPENS + WEEK + 1))
-    assert closed.closes == OPENS + WEEK + 1
+    assert closed.closed_early == OPENS + WEEK + 1
     sent = [report(number, PLAIN, period=number) for number in range(4)]
     assert counted(study, *sent, now=later) == (2, {"late": 2})
     (status,) = study.status(later)
@@ -122,7 +122,7 @@ def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
     with pytest.raises(BadData) as refused:
         study.close_early(data)
     assert refused.value.stage == stage
-    assert study.listed()[0].closes is None
+    assert study.listed()[0].closed_early is None
 
 
 def test_a_notice_for_an_unknown_campaign_is_refused(study):
@@ -136,19 +136,19 @@ def test_a_notice_cannot_be_rolled_back(study):
     all readers."""
     other = Study.open(str(study.path))
     study.close_early(notice(OPENS + 2 * WEEK))
-    assert study.close_early(notice(OPENS + 2 * WEEK)).closes == OPENS + 2 * WEEK
+    assert study.close_early(notice(OPENS + 2 * WEEK)).closed_early == OPENS + 2 * WEEK
     with pytest.raises(CampaignError, match="cannot open it again"):
         other.close_early(notice(OPENS + 3 * WEEK))
-    assert other.close_early(notice(OPENS + WEEK)).closes == OPENS + WEEK
+    assert other.close_early(notice(OPENS + WEEK)).closed_early == OPENS + WEEK
     assert counted(study, report(0, PLAIN, period=1), now=NOW + WEEK) == (0, {"late": 1})
-    assert [one.closes for one in study.listed()] == [OPENS + WEEK]
+    assert [one.closed_early for one in study.listed()] == [OPENS + WEEK]
 
 
 def test_a_notice_in_a_batch_is_malformed(study):
     """A notice in a batch of reports is counted as one malformed item and closes nothing: the analyst imports notices
     separately."""
     assert counted(study, notice(OPENS), report(0, PLAIN)) == (1, {"malformed": 1})
-    assert study.listed()[0].closes is None
+    assert study.listed()[0].closed_early is None
 
 
 def test_a_rebuild_keeps_closing_notices(study, tmp_path):
@@ -156,7 +156,7 @@ def test_a_rebuild_keeps_closing_notices(study, tmp_path):
     study.close_early(notice(OPENS + 2 * WEEK))
     study.close_early(notice(OPENS + WEEK))
     rebuild(study.path, tmp_path / "new", Sources(batches=[]), now=NOW)
-    assert Study.open(str(tmp_path / "new")).listed()[0].closes == OPENS + WEEK
+    assert Study.open(str(tmp_path / "new")).listed()[0].closed_early == OPENS + WEEK
 
 
 def test_the_service_serves_closing_notices(study):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from aggregator.cli.group import halftruth
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
-from aggregator.receive.codes import CODE_LETTERS, LETTERS, CodeCounts, Codes, grouped, normal
+from aggregator.receive.codes import ALPHABET, CODE_CHARACTERS, CodeCounts, Codes, grouped, normal
 from aggregator.study import Study
 from edge_sdk import Device
 from edge_sdk.campaigns.invitation import Invitation
@@ -56,7 +56,9 @@ def test_a_code_admits_one_key_any_number_of_times(study, code):
     assert codes.counts(ENROLLED.id) == CodeCounts(1, 1)
 
 
-@pytest.mark.parametrize("text", ["", "0", "0" * CODE_LETTERS, "U" * CODE_LETTERS, "é" * CODE_LETTERS, "0" * 500])
+@pytest.mark.parametrize(
+    "text", ["", "0", "0" * CODE_CHARACTERS, "U" * CODE_CHARACTERS, "é" * CODE_CHARACTERS, "0" * 500]
+)
 def test_an_invalid_code_admits_no_device(study, code, text):
     """A text that is not a code of the study admits no key and redeems no code."""
     codes = Codes(study.path)
@@ -68,7 +70,7 @@ def test_an_invalid_code_admits_no_device(study, code, text):
 def test_a_code_is_read_as_people_write_it(octets):
     """Any 80 bits have a code; dashes, blanks, small letters and letters that look alike make no difference."""
     number = int.from_bytes(octets, "big")
-    code = "".join(LETTERS[number >> 5 * place & 31] for place in reversed(range(CODE_LETTERS)))
+    code = "".join(ALPHABET[number >> 5 * place & 31] for place in reversed(range(CODE_CHARACTERS)))
     assert normal(code) == code
     for mistaken in (grouped(code), code.lower(), code.replace("0", "o").replace("1", "l"), f" {grouped(code)} "):
         assert normal(mistaken) == code
@@ -108,7 +110,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
         # The device repeats the upload if its acknowledgement was lost.
         assert post(address, first, headers={"halftruth-code": code})[0] == 200
         second = enrolment(1, ENROLLED) + report(1, ENROLLED)
-        for wrong in (code, "0" * CODE_LETTERS, "%"):
+        for wrong in (code, "0" * CODE_CHARACTERS, "%"):
             status, answer = post(address, second, headers={"halftruth-code": wrong})
             assert (status, answer["stage"]) == (403, "code")
         # An upload without a code is accepted too.

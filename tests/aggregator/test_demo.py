@@ -46,9 +46,9 @@ def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
     """
     fewer = {}
     for column in ("education", "age"):
-        all_people = demo.people(column)
+        all_people = demo.public_counts(column)
         fewer[column] = dataclasses.replace(all_people, counts=tuple(-(-count // 16) for count in all_people.counts))
-    monkeypatch.setattr(demo, "people", lambda column="education": fewer[column])
+    monkeypatch.setattr(demo, "public_counts", lambda column="education": fewer[column])
     ran = CliRunner().invoke(halftruth, ["demo", "--out", str(tmp_path)], catch_exceptions=False)
     assert ran.exit_code == 0
     require_shown(ran.output, tmp_path, *(sum(counts.counts) for counts in fewer.values()))
@@ -69,7 +69,7 @@ def test_the_demonstration_of_all_people_runs_to_its_end(tmp_path):
 def test_the_people_are_those_of_the_data_set():
     """The packaged counts are the 48,842 people of the data set, 16,281 of them in its second file."""
     for column, size in (("education", 16), ("age", 74)):
-        counts = demo.people(column)
+        counts = demo.public_counts(column)
         assert (len(counts.values), sum(counts.counts), sum(counts.published)) == (size, 48_842, 16_281)
 
 
@@ -87,4 +87,4 @@ def test_a_page_is_served_until_it_is_stopped(tmp_path):
         rest = running.stdout.read()
     assert running.returncode == 0
     assert "<title>Highest education</title>" in page
-    assert f"{sum(count // demo.FEW for count in demo.people().counts):,} reports" in rest
+    assert f"{sum(count // demo.PAGE_DIVISOR for count in demo.public_counts().counts):,} reports" in rest

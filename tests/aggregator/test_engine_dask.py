@@ -215,7 +215,7 @@ def count_work(least, block):
     """On a worker: remember single envelopes, and count the verified signatures and the data files read."""
     if not hasattr(signatures, "sound_open"):
         signatures.sound_open, slots.Slots.sound_rows = signatures.crypto_sign_open, slots.Slots._rows
-    signatures.LEAST, signatures.BLOCK_BYTES = least, block
+    signatures.MIN_SIGNATURES, signatures.BLOCK_BYTES = least, block
     seen = signatures.seen = Counter()
 
     def opened(*arguments):
@@ -239,7 +239,7 @@ def work_since():
 @pytest.fixture
 def watched(dask):
     """The engine, and a function that returns the sum of its workers' counts and resets them."""
-    usual = signatures.LEAST, signatures.BLOCK_BYTES
+    usual = signatures.MIN_SIGNATURES, signatures.BLOCK_BYTES
     dask.workers.client.run(count_work, 1, 512)
     yield dask, lambda: sum(dask.workers.client.run(work_since).values(), Counter())
     dask.workers.client.run(count_work, *usual)

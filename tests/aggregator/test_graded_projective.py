@@ -240,7 +240,7 @@ def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path
     assert (campaign.mechanism, campaign.channel.family, campaign.channel.output_bits) == ("graded", "graded", 11)
     signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
     assert 1 < audit(campaign, levels_request(campaign)).as_json()["levels"]["ldp"] <= 2
-    dice = simulation.dice(2, 0)
+    dice = simulation.random_source(2, 0)
     with Device.open(
         ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=lambda: campaign.opens, urandom=dice
     ) as device:

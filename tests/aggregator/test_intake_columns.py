@@ -77,7 +77,7 @@ def laid_out(parts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @example(payloads_in_every_encoding())
 def test_columns_equal_the_decoded_reports(parts):
     """A payload is refused if and only if Report.decode refuses it, and all others are read as by Report.decode."""
-    found = columns.reports(*laid_out(parts))
+    found = columns.decode_reports(*laid_out(parts))
     data = laid_out(parts)[0]
     for row, part in enumerate(parts):
         try:
@@ -101,7 +101,7 @@ def test_outputs_equal_the_unpacked_reports(bits, count, data):
     packed = st.lists(st.integers(0, most), min_size=count, max_size=count).map(lambda outputs: pack(outputs, bits))
     parts = data.draw(st.lists(packed | st.binary(min_size=width - 1, max_size=width + 1), min_size=1, max_size=6))
     buffer, start, end = laid_out(parts)
-    values, valid = columns.outputs(buffer, start, end - start, count, bits, limit)
+    values, valid = columns.unpacked_outputs(buffer, start, end - start, count, bits, limit)
     for row, part in enumerate(parts):
         try:
             expected = unpack(part, count, bits)
@@ -116,7 +116,7 @@ def test_integers_that_are_not_outputs_of_the_channel_are_refused():
     """All of a channel's outputs are accepted; larger integers with as many bits are refused."""
     channel = RandomizedResponse(5, (2**64 // 6,))
     buffer, start, end = laid_out([bytes([y << 5]) for y in range(8)])
-    _, valid = columns.outputs(buffer, start, end - start, 1, channel.output_bits, channel.output_count)
+    _, valid = columns.unpacked_outputs(buffer, start, end - start, 1, channel.output_bits, channel.output_count)
     assert valid.tolist() == [True] * 5 + [False] * 3
 
 
@@ -135,5 +135,5 @@ def test_an_enrolment_must_have_the_id_of_its_key(rows):
         expected.append(honest and not (at < 3 or 19 <= at < 21))
     buffer, start, end = laid_out(parts)
     key_ids = np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 8)
-    found = columns.enrolments(buffer, key_ids, start, end)
+    found = columns.decode_enrolments(buffer, key_ids, start, end)
     assert found.valid.tolist() == expected

@@ -16,7 +16,7 @@ from aggregator.intake.compact import compact
 from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
-from aggregator.intake.signatures import LEAST, verifier
+from aggregator.intake.signatures import MIN_SIGNATURES, verifier
 from aggregator.intake.slots import Slots, Spans
 from aggregator.intake.verified import NAME, VerifiedDigests
 from aggregator.storage import tables
@@ -42,7 +42,7 @@ def verified_now(monkeypatch):
         return real(*arguments)
 
     monkeypatch.setattr(signatures, "crypto_sign_open", counted)
-    monkeypatch.setattr(signatures, "LEAST", 1)
+    monkeypatch.setattr(signatures, "MIN_SIGNATURES", 1)
     monkeypatch.setattr(signatures, "BLOCK_BYTES", 500)
     return count
 
@@ -273,9 +273,11 @@ def test_a_remembered_signature_is_valid_for_one_key_only(tmp_path):
     """The same bytes with the same key id and another public key are verified again, and refused."""
     data = report(0, PLAIN)
     builder = ChunkBuilder()
-    builder.add(data * LEAST, frames(data * LEAST, final=True))
+    builder.add(data * MIN_SIGNATURES, frames(data * MIN_SIGNATURES, final=True))
     sealed = builder.chunk().of(Kind.REPORT)
-    publics = [np.frombuffer(device(n, PLAIN).public * LEAST, dtype=np.uint8).reshape(-1, 32) for n in range(2)]
+    publics = [
+        np.frombuffer(device(n, PLAIN).public * MIN_SIGNATURES, dtype=np.uint8).reshape(-1, 32) for n in range(2)
+    ]
     with verifier(1, VerifiedDigests.of(tmp_path)) as verifying:
         assert [verifying.verify(sealed, publics[n]).all() for n in (0, 0, 1)] == [True, True, False]
     assert (tmp_path / NAME).read_bytes().count(b"\n") == 2

@@ -110,7 +110,7 @@ def test_recorded_signatures_are_not_verified_again(bucket, study, monkeypatch):
     """Signatures that one process has recorded in the bucket are not verified by another, and each object of the
     record has a maximum size."""
     for module, name, value in (
-        (signatures, "LEAST", 1), (signatures, "BLOCK_BYTES", 500), (verification, "OBJECT_BYTES", 100),
+        (signatures, "MIN_SIGNATURES", 1), (signatures, "BLOCK_BYTES", 500), (verification, "OBJECT_BYTES", 100),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     file = bucket / "many.htr"

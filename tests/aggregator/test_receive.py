@@ -437,7 +437,7 @@ def test_slow_clients_are_disconnected_and_delay_no_other(study, monkeypatch):
 def test_a_body_sent_byte_by_byte_is_read_in_few_pieces(study, monkeypatch):
     """For a body that is sent byte by byte, the server wakes for fewer than a quarter of the bytes."""
     monkeypatch.setattr(server_module, "PAUSE", 0.2)
-    monkeypatch.setattr(server_module, "PIECES", 10)
+    monkeypatch.setattr(server_module, "READS", 10)
     body, woken = sent(1), []
     received = Deadlines.data_received
 
@@ -683,7 +683,7 @@ def test_output_hashes_agree_with_the_table_after_commits_and_compactions(study,
         file = study.path.parent / "batch.htr"
         file.write_bytes(enrolment(number, OPEN) + report(number, OPEN, 1, 2, 3) + report(number, OPEN, 4, slot=3))
         ingest(study, [file], now=NOW, threads=1)
-        known = known.following(path, snapshot(path), name)
+        known = known.updated(path, snapshot(path), name)
         key = np.array([int.from_bytes(device(number, OPEN).id, "big", signed=True)] * 5)
         slot, output = np.array([0, 1, 2, 3, 4]), np.array([1, 2, 3, 4, 4])
         found = known.holds(output_hashes(7, 0, key, slot, numbers(output)))
@@ -693,7 +693,7 @@ def test_output_hashes_agree_with_the_table_after_commits_and_compactions(study,
     assert len(read) == len(set(read)) == 6
     assert sum(map(len, known.runs)) == 24
     compact(study, now=NOW, alone=True)
-    again = known.following(path, snapshot(path), name)
+    again = known.updated(path, snapshot(path), name)
     assert np.sort(np.concatenate(again.runs)).tolist() == np.sort(np.concatenate(known.runs)).tolist()
 
 

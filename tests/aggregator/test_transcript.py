@@ -274,7 +274,7 @@ def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path
     now, envelopes, chains = [0], [], []
     policy = BudgetPolicy(lifetime=4)
     for number in range(200):
-        dice, now[0] = simulation.dice(5, number), OPENS
+        dice, now[0] = simulation.random_source(5, number), OPENS
         x = 0 if number < 100 else 1 if number < 160 else 2
         with Device.open(":memory:", [AUTHOR.public], policy, clock=lambda: now[0], urandom=dice) as device:
             joined = device.join(signed.data).campaign_id
@@ -354,7 +354,7 @@ def test_a_device_with_the_same_random_bytes_sends_the_same_bytes(notion) -> Non
     sent = [next(population(signed.campaign, signed.id, truth, period, seed=7)).reports for period in range(3)]
     written = [b"", b"", b""]
     for person, which in enumerate(order):
-        dice, now[0] = simulation.dice(7, person), OPENS
+        dice, now[0] = simulation.random_source(7, person), OPENS
         with Device.open(":memory:", [AUTHOR.public], None, clock=lambda: now[0], urandom=dice) as device:
             joined = device.join(signed.data).campaign_id
             device.consent(joined)

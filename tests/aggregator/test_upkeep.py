@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from aggregator.cli.group import halftruth
 from aggregator.estimate.estimator import estimate
 from aggregator.intake import compact as compaction
-from aggregator.intake.compact import HOUR, SHORTEST_RETENTION, compact
+from aggregator.intake.compact import HOUR, MIN_RETENTION, compact
 from aggregator.intake.ingest import ingest
 from aggregator.rebuild import Sources, rebuild
 from aggregator.receive import inbox
@@ -246,10 +246,10 @@ def test_unused_files_are_removed_after_the_retention(study, before):
 
 def test_a_short_retention_requires_the_option_alone(study, before):
     """Compaction refuses a retention below 24 hours unless it runs with --alone; then only files in use are left."""
-    for retention in (0, SHORTEST_RETENTION - 1):
+    for retention in (0, MIN_RETENTION - 1):
         with pytest.raises(StudyError, match="--alone"):
             compact(study, now=time.time(), retention=retention)
-    assert compact(study, now=time.time(), retention=SHORTEST_RETENTION)[2].removed.files == 0
+    assert compact(study, now=time.time(), retention=MIN_RETENTION)[2].removed.files == 0
     compact(study, now=time.time() + 3600, retention=0, alone=True)
     for name in SCHEMAS:
         assert set((study.path / name).rglob("part-*")) == live(study, name)

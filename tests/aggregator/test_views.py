@@ -215,7 +215,7 @@ def test_outputs_of_few_bits_in_wide_reports_are_unpacked(bits, count, data):
     assert unpack(packed, count, bits) == tuple(outputs)
     octets = np.frombuffer(packed + bytes(64), dtype=np.uint8)
     at, length = np.zeros(1, dtype=np.int64), np.array([len(packed)])
-    values, good = columns.outputs(octets, at, length, count, bits, 2**57 - 1)
+    values, good = columns.unpacked_outputs(octets, at, length, count, bits, 2**57 - 1)
     assert good[0] == (max(outputs) < 2**57 - 1)
     assert not good[0] or values[0].tolist() == outputs
     words, good = columns.unpacked_words(octets, at, length, count, 21, None, bits)

@@ -63,7 +63,7 @@ def batch_target(data: bytes) -> None:
 
 def report_target(payload: bytes) -> None:
     """Check that the decoder of one report and the decoder of columns of reports agree on any payload."""
-    found = columns.reports(np.frombuffer(payload + TRAILER, dtype=np.uint8), *_whole(payload))
+    found = columns.decode_reports(np.frombuffer(payload + TRAILER, dtype=np.uint8), *_whole(payload))
     try:
         report = Report.decode(payload)
     except BadData:
@@ -81,7 +81,7 @@ def enrolment_target(payload: bytes) -> None:
     """Check that the decoder of one enrolment and the decoder of columns of enrolments agree on any payload, under its
     own key's id."""
     named = key_id(payload[21:53])
-    found = columns.enrolments(
+    found = columns.decode_enrolments(
         np.frombuffer(payload + TRAILER, dtype=np.uint8), np.frombuffer(named, dtype=np.uint8)[None], *_whole(payload)
     )
     try:

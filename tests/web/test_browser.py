@@ -15,7 +15,7 @@ from playwright.sync_api import Error, Page
 
 from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
-from aggregator.simulation import dice, shuffled
+from aggregator.simulation import random_source, shuffled
 from aggregator.study import Study
 from aggregator.truth_file import Truth
 from protocol.campaign import campaign_id, open_campaign
@@ -322,7 +322,7 @@ def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, peop
     expected = b"".join(part.reports for part in population(signed.campaign, signed.id, truth, 0, seed=1))
     persons = []
     for number, group in enumerate(shuffled(truth, seed=1).tolist()):
-        draw = dice(1, number)
+        draw = random_source(1, number)
         rands = [draw(count).hex() for count in (32, 8, signed.campaign.channel.rand_bytes)]
         persons.append({"name": f"person {number}", "value": LABELS[group], "rands": rands})
     page = browser.page()
