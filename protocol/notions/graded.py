@@ -60,7 +60,7 @@ class Graded(Pairwise):
         sizes = [len(members) for members in self.inputs_by_class]
         for c, d in self.unbounded_pairs:
             if not 0 <= c <= d < count:
-                raise NotionError(f"a pair without a bound must be budget classes c <= d below {count}, not {c} and {d}")
+                raise NotionError(f"a pair without a bound must be classes c <= d below {count}, not {c} and {d}")
             if c == d and sizes[c] == 1:
                 raise NotionError(
                     f"budget class {c} has a single input, so it has no pair of inputs: remove the pair ({c}, {c})"

@@ -163,7 +163,7 @@ export function graded(wire) {
   for (let i = 0; i < flat.length; i += 2) {
     const [c, d] = [flat[i], flat[i + 1]];
     if (c > d || d >= classes.length)
-      throw new NotionError(`a pair without a bound must be budget classes c <= d below ${classes.length}, not ${c} and ${d}`);
+      throw new NotionError(`a pair without a bound must be classes c <= d below ${classes.length}, not ${c} and ${d}`);
     if (c === d && classes[c].length < 2) throw new NotionError(`budget class ${c} has a single input, so it has no pair of inputs`);
     listed.push(64 * c + d);
     open.add(64 * c + d).add(64 * d + c);
