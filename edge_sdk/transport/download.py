@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from edge_sdk.campaigns.invitation import Invitation, require_author
 from edge_sdk.transport.address import PATH, Address, address
 from edge_sdk.transport.exchange import Opener, ask, connect
 from edge_sdk.transport.stored_outbox import MAX_WAITING_BYTES
-from edge_sdk.transport.upload import BATCH
+from edge_sdk.transport.upload import BATCH, json_object
 from protocol import codec
 from protocol.campaign import campaign_id
 from protocol.errors import BadData, CampaignError, NotYet
@@ -90,7 +89,7 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
         NoResponse: the study gave no valid response.
     """
     to = _address(url, LIST_PATH)
-    listed = _stated(to, _exchange(to, None, MAX_LIST_BYTES, opener)).get("campaigns")
+    listed = json_object(_exchange(to, None, MAX_LIST_BYTES, opener)).get("campaigns")
     if not isinstance(listed, list) or len(listed) > MAX_OFFERS:
         raise _strange(to)
     return [_offer(to, row) for row in listed]
@@ -218,7 +217,7 @@ def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[b
     Raises:
         NoResponse
     """
-    verdicts = _stated(to, _exchange(to, b"".join(reports), MAX_COUNTED_BYTES, opener)).get("counted")
+    verdicts = json_object(_exchange(to, b"".join(reports), MAX_COUNTED_BYTES, opener)).get("counted")
     if not isinstance(verdicts, list) or len(verdicts) != len(reports):
         raise _strange(to)
     if not all(isinstance(verdict, bool) for verdict in verdicts):
@@ -250,21 +249,6 @@ def _exchange(to: Address, body: bytes | None, limit: int, opener: Opener | None
     if len(content) > limit:
         raise NoResponse(f"{to.host} responded with more than {limit} bytes, which no study does: check the address")
     return content
-
-
-def _stated(to: Address, content: bytes) -> dict[str, object]:
-    """Return the JSON object of a response.
-
-    Raises:
-        NoResponse
-    """
-    try:
-        stated = json.loads(content)
-    except (ValueError, RecursionError):
-        stated = None
-    if not isinstance(stated, dict):
-        raise _strange(to)
-    return stated
 
 
 def _offer(to: Address, row: object) -> Offer:

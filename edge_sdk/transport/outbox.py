@@ -1,4 +1,4 @@
-"""Sending and exporting of the envelopes in the outbox.
+"""Send and export the envelopes in the outbox.
 
 Exporting and sending remove an envelope only once its file is on the disk, or the acknowledgement of its upload has
 arrived. After a crash before the removal, the envelope is exported or sent twice, and the study counts it once. A file

@@ -57,8 +57,8 @@ class Outcome(Enum):
     UNKNOWN_CAMPAIGN = "unknown_campaign"
     """The study does not have the campaign, but may import it later: the envelopes are kept and tried again."""
     REFUSED = "refused"
-    """The study refused these bytes for good, or the device's code; they are kept and not sent before a new address or
-    code."""
+    """The study can never accept these bytes, or refused the device's code; they are kept and not sent before a new
+    address or code."""
     ELSEWHERE = "elsewhere"
     """Not tried: the campaign has no address, or its addresses do not include the named one."""
 
@@ -275,7 +275,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise _Failed(f"no response from {to.host}: {_why(error)}") from None
-    status, stated = response.status, _stated(content)
+    status, stated = response.status, json_object(content)
     if status == http.client.OK:
         not_accepted = _not_accepted(stated, upload)
         if not_accepted is None:
@@ -307,13 +307,13 @@ def _why(error: Exception) -> str:
     return str(reason or type(error).__name__)
 
 
-def _stated(content: bytes) -> dict[str, object]:
-    """Return the JSON object in a server's response; empty if the response is not a JSON object."""
+def json_object(content: bytes) -> dict[str, object]:
+    """Return the JSON object in a study's response; empty if the response is not a JSON object."""
     try:
-        stated = json.loads(content)
+        value = json.loads(content)
     except (ValueError, RecursionError):
         return {}
-    return stated if isinstance(stated, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def retry_after(header: str | None, now: float) -> int:
