@@ -107,7 +107,7 @@ def _declared_prior_notion(campaign: Campaign) -> DeclaredPrior:
     from protocol.notions.declared_prior import DeclaredPrior
 
     if not isinstance(campaign.notion, DeclaredPrior):
-        raise CampaignError(f"{campaign.title!r} asks for no prior: leave it out")
+        raise CampaignError(f"{campaign.title!r} asks for no prior: leave out the prior and the level")
     return campaign.notion
 
 

@@ -20,10 +20,8 @@ WITH_VALUES = "answer", "preview", "exposure"
 _NO_VALUE = re.compile(r"the following arguments are required: .*|argument \S+: (must be|expected) .*")
 """The errors of the parser that repeat no argument."""
 
-_HIDDEN = (
-    "an argument that begins with a dash is not an option of this command; it is not repeated, because it may be an "
-    "answer. Put -- before an answer that begins with a dash"
-)
+_HIDDEN = "an option is unknown or has a wrong value; it is not repeated, because it may be an answer"
+_ADVICE = "Put -- before an answer that begins with a dash"
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,9 +30,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if self.prog.endswith(WITH_VALUES):
             if not _NO_VALUE.fullmatch(message):
-                message = _HIDDEN
+                message = f"{_HIDDEN}. {_ADVICE}"
             elif message.endswith(" VALUE"):
-                message = f"{message}; put -- before an answer that begins with a dash"
+                message = f"{message}. {_ADVICE}"
         self.refuse(message)
 
     def refuse(self, message: str) -> NoReturn:
@@ -88,7 +86,7 @@ def unknown_arguments(words: Sequence[str], parser: argparse.ArgumentParser, of_
         return f"{option} must stand before the command"
     hint = suggestion(option, {*re.findall(r"--[a-z-]+", parser.format_usage()), *before})
     if parser.prog.endswith(WITH_VALUES):
-        return f"{_HIDDEN}{hint}"
+        return f"{_HIDDEN}{hint or '.'} {_ADVICE}"
     return f"unknown option {option[:40]!r}{hint or ': put -- before an argument that begins with a dash'}"
 
 

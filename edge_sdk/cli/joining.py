@@ -39,7 +39,7 @@ def join(options: argparse.Namespace) -> Printed:
 
 
 def _join_by_link(options: argparse.Namespace) -> Printed:
-    """Join the campaign of a link, after the person agreed to contact its host."""
+    """Join the campaign of a link; ask the person first, because its host learns the network address."""
     from edge_sdk.transport.download import fetch_invited
     from protocol.link import Link
 
@@ -59,7 +59,7 @@ def _join_by_link(options: argparse.Namespace) -> Printed:
 
 
 def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
-    """Show the host that following a link would contact, and continue only if the person confirms.
+    """Show the host and the author of a link, and continue only if the person confirms.
 
     Raises:
         Usage: standard input is not a terminal, so the person cannot confirm.
@@ -71,7 +71,7 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
     print(f"host: {link.host}\nauthor: {fingerprint} ({whose})", file=sys.stderr)
     if not sys.stdin.isatty():
         raise Usage(
-            "the link was not followed: standard input is not a terminal, so nobody can confirm; add --yes to confirm"
+            "no campaign was fetched: standard input is not a terminal, so nobody can confirm; add --yes to confirm"
         )
     print(
         "The host will see your network address. Fetch the campaign from the host? [y/N] ",

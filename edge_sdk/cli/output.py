@@ -25,8 +25,10 @@ NATS = {
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "latest_recorded_time"}
 LABELS = {
     "changing": "answers that change",
+    "declares_prior": "consent declares a prior",
     "fits_other": "reports that fit the answer, from people who give another answer, at least",
     "fits_true": "reports that fit the answer, from people who give it",
+    "forgotten": "forgotten campaigns",
     "has_code": "code that waits to be redeemed",
     "leaves": "reports go to",
     "missing": "levels not computed",

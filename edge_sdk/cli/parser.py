@@ -90,7 +90,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
 
     join = command("join", joining.join, "verify, audit and store a signed campaign, and show its terms")
     join.add_argument("campaign", metavar="FILE|LINK", help="a signed campaign, or a link to one, in quotes")
-    join.add_argument("--yes", action="store_true", help="follow a link without confirmation")
+    join.add_argument("--yes", action="store_true", help="join by a link without confirmation")
     join.add_argument("--address", metavar="URL", help="address of the study; used if the signed campaign names none")
     join.add_argument(
         "--trust",

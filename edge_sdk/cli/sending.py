@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 def outbox(options: argparse.Namespace) -> Printed:
     """``outbox [export|send|bundle]``: return the waiting envelopes, or the numbers exported, sent or bundled."""
     with Device.open(options.store) as device:
+        if options.campaign is not None and options.verb not in ("export", "send"):
+            raise Usage("--campaign is only for export and send; to bundle one campaign, write outbox bundle ID")
         if options.verb is None:
             return {
                 "queued": len(device.outbox),
@@ -31,8 +33,6 @@ def outbox(options: argparse.Namespace) -> Printed:
                 "campaigns": _waiting(device),
                 "envelopes": _envelopes(device),
             }
-        if options.campaign is not None and options.verb == "bundle":
-            raise Usage("--campaign is not for bundle: name the campaign as outbox bundle ID")
         chosen_id = None if options.campaign is None else find(device, options.campaign)
         if options.verb == "bundle":
             chosen = device.campaigns if options.to is None else [find(device, options.to)]

@@ -40,7 +40,7 @@ export async function countsOf({ domain }, counts) {
  * @throws {CampaignError} the campaign asks for no prior
  */
 export function ownOf(campaign) {
-  if (!campaign.declaredPrior) throw new CampaignError(`"${title(campaign)}" asks for no prior: leave it out`);
+  if (!campaign.declaredPrior) throw new CampaignError(`"${title(campaign)}" asks for no prior: leave out the prior and the level`);
   return campaign.declaredPrior;
 }
 
