@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from protocol.channels import Channel
+from protocol.domain import Domain
+from protocol.notions import Notion
+from protocol.views.maps import Map
 from tests.test_architecture import ROOT
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "protocol").glob("*.md")])
@@ -69,3 +73,13 @@ def test_the_menu_of_the_site_has_every_page() -> None:
     assert sorted(page for page in named if not elsewhere.fullmatch(page)) == sorted(
         page for page in pages if not re.match(r"decisions/\d", page)
     )
+
+
+def test_contributing_names_all_members_that_a_subclass_must_define() -> None:
+    """For each base class on the page for contributors, the listed members are its abstract ones and ``from_wire``."""
+    text = (ROOT / "docs" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    steps = re.findall(r"a subclass of `(\w+)`.*? with ((?:`\w+`(?:,| and)?\s+)+`\w+`)", text, re.DOTALL)
+    bases = {base.__name__: base for base in (Channel, Notion, Domain, Map)}
+    assert {name: set(re.findall(r"\w+", listed)) - {"and"} for name, listed in steps} == {
+        name: base.__abstractmethods__ | {"from_wire"} for name, base in bases.items()
+    }
