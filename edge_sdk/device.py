@@ -132,7 +132,7 @@ class Device(Membership, Disclosures):
     # Budget
 
     def lower_caps(self, policy: BudgetPolicy) -> None:
-        """Lower the owner's caps. Of two caps of the same kind, the lower one applies.
+        """Lower the owner's caps. Of two caps of the same kind and window length, the lower one applies.
 
         The first lifetime cap replaces the default of 8 nats, even if it is higher. A cap below the amount already
         spent or reserved takes effect at once: answers are refused until forgetting has released enough reserve.
@@ -191,7 +191,7 @@ class Device(Membership, Disclosures):
                 value.
             OutboxFull: the outbox is full; this does not depend on the value.
             StoreRestored: this store is an old copy. The answer was charged and queued in it nevertheless.
-            StoreError: for any other reason, nothing was charged or queued.
+            StoreError: the store failed otherwise; nothing was charged or queued.
             ValueError: no period has this slot.
         """
         return give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=False)
@@ -297,7 +297,7 @@ class Device(Membership, Disclosures):
         return set_clock(self.records, self._now())
 
     def doctor(self) -> dict[str, str | int]:
-        """Return facts about this store for its owner, by name.
+        """Return facts about this store for its owner.
 
         Returns:
             Values by a short description. The wording is for people and may change.

@@ -12,7 +12,7 @@ from protocol.errors import CampaignError, HalftruthError, NotYet
 
 
 class BudgetRefused(HalftruthError):
-    """A cap of the owner leaves too little room, or was lowered too far. The text names the cap and both amounts."""
+    """A cap of the owner leaves too little room, or was lowered too far. The text names the cap and the amounts."""
 
 
 class ConsentMissing(HalftruthError):

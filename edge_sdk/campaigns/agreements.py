@@ -48,7 +48,7 @@ class Agreements(Session):
             campaign_id: id of a joined campaign, 16 bytes.
             as_class: the person's class, in a campaign with classes. It is public and must not depend on an answer;
                 ``choose_class`` chooses one at random by the person's history.
-            prior: the weight of each value for the person, as whole numbers above zero, in a campaign for people's own
+            prior: the weight of each value for the person, as whole numbers above zero, in a campaign for declared
                 priors. Consent declares it publicly and permanently.
             level: a personal level in nats, at most the campaign's; only with a prior. It is declared with the prior,
                 so it must not depend on an answer.

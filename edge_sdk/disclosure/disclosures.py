@@ -24,8 +24,7 @@ class Disclosures(Session):
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
             value: the answer that the person considers; None for the answer that one report can make most probable. For
-                a form before consent, ``value`` must be None, and the preview is for the questions of which a report
-                can make an answer most probable.
+                a form before consent, ``value`` must be None, and the answer is that of any view.
         Returns:
             The lengths in bytes, the cost, and bounds on the disclosure.
         Raises:

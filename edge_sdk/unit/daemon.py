@@ -120,7 +120,7 @@ def _log() -> Say:
 def _spare_memory() -> None:
     """Use Python's built-in digests instead of OpenSSL's; both give the same results.
 
-    This saves 3 MB, because a second OpenSSL, beside the one in ``cryptography``, is not loaded.
+    This saves 3 MB, because only the OpenSSL of ``cryptography`` is loaded.
     """
     from importlib.util import find_spec
 

@@ -418,7 +418,7 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
 
 def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device, clock):
     """If one address refuses the bytes and another one fails, they are sent again, and the reason does not deny this;
-    they are kept for good only if every address refuses them."""
+    they stay unsent only if every address refuses them."""
     device = open_device()
     agreed(device, campaign(addresses=("https://first.example", "https://second.example")), None)
     refused = FakeResponse(400, b'{"error": "no", "stage": "codec"}')
