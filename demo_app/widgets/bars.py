@@ -117,7 +117,7 @@ class TopBar(BoxLayout):
 
 
 class Destination(Pressed, BoxLayout):
-    """The button of one destination."""
+    """The button of one destination; ``wide`` is the width of its name in pixels."""
 
     text = StringProperty("")
     sign = StringProperty("info")
@@ -127,17 +127,17 @@ class Destination(Pressed, BoxLayout):
 
     def __init__(self, **properties: object) -> None:
         super().__init__(**properties)
-        self.bind(width=self._fit, text=self._fit)
+        self._size = min(palette.letters("small"), dp(20))
+        line = Measure(font_size=self._size, bold=True)
+        line.resolve_font_name()
+        self.wide = line.get_extents(self.text)[0] + dp(8)
+        self.bind(width=self._fit)
         self._fit()
 
     def _fit(self, *_: object) -> None:
         """Shrink the name so that it stays on one line at any text size; small letters do little harm, because
         people find a destination by its position."""
-        size = min(palette.letters("small"), dp(20))
-        line = Measure(font_size=size, bold=True)
-        line.resolve_font_name()
-        wide = line.get_extents(self.text)[0] + dp(4)
-        self.letters = size * min(1.0, self.width / wide)
+        self.letters = self._size * min(1.0, self.width / self.wide)
 
 
 class Destinations(BoxLayout):
@@ -177,6 +177,8 @@ class Destinations(BoxLayout):
             if self.upright:
                 place.size_hint_y = None
                 place.height = dp(76)
+            else:
+                place.size_hint_x = place.wide
             place.bind(on_release=lambda pressed: self.dispatch("on_choice", pressed.name))
             self.add_widget(place)
         if self.upright:

@@ -112,6 +112,7 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
             screen.shot(name)
 
         screen.wait("campaigns:page")
+        settle(screen)
         seen("campaigns")
         tap(screen, "campaign:Not yet")
         seen("terms")
