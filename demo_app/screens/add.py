@@ -52,7 +52,7 @@ class AddScreen(PageScreen):
             words(say("add.link"), "title"),
             words(say("add.link_how"), colour="muted"),
             self._link,
-            action("follow", say("add.follow"), self._follow),
+            action("follow", say("link.follow"), self._follow),
         )
         yield card(
             words(say("add.online"), "title"),
@@ -63,7 +63,7 @@ class AddScreen(PageScreen):
         yield self._offers
         read = action("read", say("add.read"), self._read, "outlined")
         yield card(words(say("add.file"), "title"), self._file, read)
-        yield entry("authors", say("add.authors"), say("add.authors_below"), lambda: self.app.go("authors"))
+        yield entry("authors", say("authors.title"), say("add.authors_below"), lambda: self.app.go("authors"))
 
     def _follow(self) -> None:
         self.app.follow(self._link.text)

@@ -35,9 +35,9 @@ class CampaignsScreen(PageScreen):
         for campaign in overview.campaigns:
             yield self._entry(campaign)
         kind = "outlined" if overview.campaigns else "filled"
-        yield action("add", say("campaigns.add"), lambda: self.app.go("add"), kind)
+        yield action("add", say("add.title"), lambda: self.app.go("add"), kind)
         left = say("campaigns.budget_below", remaining=below(overview.budget.remaining), cap=overview.budget.cap)
-        yield entry("budget", say("campaigns.budget"), left, lambda: self.app.visit("budget"))
+        yield entry("budget", say("budget.title"), left, lambda: self.app.visit("budget"))
 
     def _entry(self, campaign: CampaignSummary) -> Widget:
         leads = answering(campaign) if campaign.state == OPEN else "terms"

@@ -78,9 +78,7 @@ class HistoryScreen(PageScreen):
             action(f"counted:{name}", say("history.ask"), lambda: self._ask(history_card, answers), "outlined")
         )
         history_card.add_widget(
-            action(
-                f"exposure:{name}", say("history.exposure"), lambda: self.app.go("exposure", campaign_id), "outlined"
-            )
+            action(f"exposure:{name}", say("exposure.title"), lambda: self.app.go("exposure", campaign_id), "outlined")
         )
         history_card.add_widget(action(f"forget:{name}", say("forget.do"), lambda: self._forget(answers), "plain"))
         return history_card

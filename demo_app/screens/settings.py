@@ -47,12 +47,12 @@ class SettingsScreen(PageScreen):
                     self._lock,
                 ),
             )
-        yield entry("authors", say("settings.authors"), say("settings.authors_below"), lambda: self.app.go("authors"))
-        yield entry("device", say("settings.device"), say("settings.device_below"), lambda: self.app.go("device"))
+        yield entry("authors", say("authors.title"), say("settings.authors_below"), lambda: self.app.go("authors"))
+        yield entry("device", say("device.title"), say("settings.device_below"), lambda: self.app.go("device"))
         yield card(
             words(say("settings.forget"), "title"),
             words(say("forget.what"), colour="muted"),
-            action("forget", say("settings.forget_do"), self._forget, "alert"),
+            action("forget", say("forget.do"), self._forget, "alert"),
         )
 
     def _speak(self, place: int) -> None:
@@ -68,7 +68,7 @@ class SettingsScreen(PageScreen):
         ask(
             say("settings.forget_ask"),
             say("forget.what"),
-            say("settings.forget_do"),
+            say("forget.do"),
             lambda: self.app.do(lambda model: model.forget(), self._forgotten),
             grave=True,
         )
