@@ -26,7 +26,7 @@ class DeliveredScreen(PageScreen):
         sign = Sign(sign="check" if good else "warning", ink=palette.good if good else palette.alert)
         sign.size_hint, sign.size = (1, None), (dp(40), dp(40))
         if good:
-            outcome = say("delivered.all", count=delivery.sent) if delivery.sent else say("delivered.nothing")
+            outcome = say("delivered.all", count=delivery.sent) if delivery.sent else say("notice.nothing.title")
         elif delivery.refused:
             outcome = say("delivered.refused", count=delivery.left)
         else:

@@ -36,7 +36,7 @@ class OutboxScreen(PageScreen):
         if outbox.envelopes:
             yield from self._waiting(outbox)
         else:
-            empty = words(say("outbox.empty"), "title", name="empty")
+            empty = words(say("notice.nothing.title"), "title", name="empty")
             yield card(empty, words(say("outbox.empty_how"), colour="muted"))
         if outbox.enrolments:
             how = words(say("outbox.enrolments_how"), colour="muted")
@@ -96,7 +96,7 @@ class OutboxScreen(PageScreen):
             yield words(say("outbox.unknown_campaign"), colour="alert")
         if upload.next_attempt is not None:
             yield words(
-                say("outbox.again", day=day(upload.next_attempt), clock=clock(upload.next_attempt)),
+                say("delivered.again", day=day(upload.next_attempt), clock=clock(upload.next_attempt)),
                 colour="muted",
             )
         else:

@@ -42,7 +42,7 @@ const delay = (failures, rand) => Number((toBig(rand) * BigInt(Math.min(DAY, 60 
  * True if an upload is due. A time beyond the longest delay was stored while the clock was ahead, so it is ignored.
  * @param {Kept} kept @param {number} now
  */
-const due = ({ upload }, now) => upload.trouble !== "refused" && !(now < upload.nextAttempt && upload.nextAttempt <= now + DAY + 1);
+export const due = ({ upload }, now) => upload.trouble !== "refused" && !(now < upload.nextAttempt && upload.nextAttempt <= now + DAY + 1);
 
 /**
  * The delay in seconds of a Retry-After header, at most 24 hours; 0 if it is invalid or past.

@@ -320,11 +320,11 @@ def test_the_page_does_not_deny_an_upload_after_a_failure(visitor: Visitor) -> N
     answering(visitor)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
+    visitor.page.add_init_script("const later = Date.now() + 1e8; Date.now = () => later")
     visitor.page.reload()
     visitor.heading("Highest education")
     visitor.page.evaluate(
-        "() => { const own = window.fetch; const later = Date.now() + 1e8; Date.now = () => later;"
-        "window.fetch = async (...given) => { const response = await own(...given);"
+        "() => { const own = window.fetch; window.fetch = async (...given) => { const response = await own(...given);"
         "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') };"
         "return response; } }"
     )
@@ -346,13 +346,21 @@ def test_only_the_messages_that_are_left_are_called_waiting(visitor: Visitor) ->
 
 def test_a_survey_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
     """A person can agree to a survey before it opens; then the page shows the date of the opening, and no button to
-    answer."""
+    answer. If the survey is closed before it opens, the page says so, and names neither days nor answers."""
     visitor.open(document(campaigns.UPCOMING))
     assert "Opens on" in visitor.text
     visitor.touch("I agree")
     visitor.heading("Upcoming")
     assert "Opens on" in visitor.text
     assert not visitor.page.get_by_role("button", name="Answer now").count()
+    notice = seal_closing(open_campaign(campaigns.UPCOMING, [AUTHOR.public]), campaigns.NOW + DAY, AUTHOR)
+    visitor.open(document(campaigns.UPCOMING, closing=notice), path="/s/closed")
+    visitor.heading("Upcoming")
+    assert "Cancelled by the organisation" in visitor.text
+    visitor.touch("Terms")
+    visitor.heading("Town library asks")
+    assert "Cancelled by the organisation" in visitor.text
+    assert "answers in all" not in visitor.text
 
 
 def test_an_end_is_named_by_its_last_day(visitor: Visitor) -> None:
@@ -384,7 +392,7 @@ def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visit
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "There is no internet connection." in visitor.text
-    assert "If you come back later, choose “Send it now”." in visitor.text
+    assert "it sends the messages by itself. If you come back later, choose “Send it now”." in visitor.text
     visitor.page.context.set_offline(False)
     visitor.heading("Your report has arrived.")
     assert len(visitor.browser.study.received) == 1
@@ -394,13 +402,15 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     """If the server fails, the same bytes wait, can be saved as a file, and are still there when the page is opened
     again.
 
-    The page does not ask for a new answer, and "Send it now" sends them.
+    The page does not ask for a new answer. It shows the time of the next attempt, and then "Send it now", which sends
+    them.
     """
-    visitor.browser.study.faults = ["500"]
+    visitor.browser.study.faults = ["busy"]
     answering(visitor)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
-    assert "answered with status 500" in visitor.text
+    assert "answered with status 503" in visitor.text
+    assert not visitor.page.get_by_role("button", name="Try again").count()
     assert "Units of your privacy budget spent so far: 1" in visitor.text
     with visitor.page.expect_download() as saved:
         visitor.touch("Save the report as a file")
@@ -411,7 +421,9 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     visitor.heading("Highest education")
     assert "not confirmed yet that 2 messages have arrived" in visitor.text
     assert visitor.faults.pop().startswith("Failed to load resource")
-    visitor.page.clock.fast_forward(120_000)  # the next attempt is due after a random time
+    assert "The next attempt is possible on" in visitor.text
+    assert not visitor.page.get_by_role("button", name="Send it now").count()
+    visitor.page.clock.fast_forward(7_300_000)
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
 
@@ -424,7 +436,31 @@ def test_a_refused_code_is_named(visitor: Visitor) -> None:
     visitor.heading("Your report waits on this device")
     assert "Perhaps the code in your link is the reason" in visitor.text
     assert "For somebody who helps you: 127.0.0.1" in visitor.text
+    visitor.touch("History and budget")
+    visitor.heading("Enrolled")
+    assert "server refused" in visitor.text
+    assert "not confirmed" not in visitor.text
+    assert visitor.page.get_by_role("link", name="Save the report as a file").count()
+    assert not visitor.page.get_by_role("button", name="Send it now").count()
     assert visitor.faults.pop().startswith("Failed to load resource")
+
+
+def test_a_report_without_an_address_is_saved(visitor: Visitor) -> None:
+    """If the survey names no address, the page says so and offers a file; it neither tries to send nor redraws the
+    screen."""
+    visitor.open(document(campaigns.EDUCATION, served=False))
+    visitor.touch("I agree")
+    visitor.page.wait_for_selector(".stay")
+    visitor.touch("bachelor")
+    visitor.touch("Review before sending")
+    visitor.heading("Review before sending")
+    visitor.touch("Send it now")
+    visitor.heading("Your report waits on this device")
+    assert "The survey names no address for reports." in visitor.text
+    visitor.touch("The 240 bytes that are sent")
+    visitor.page.wait_for_timeout(1500)
+    assert visitor.page.locator("p.code").first.is_visible()
+    assert not visitor.page.get_by_role("button", name="Try again").count()
 
 
 def test_forgetting_keeps_the_cost(visitor: Visitor) -> None:

@@ -103,7 +103,7 @@ export class Visit {
   /** Show the next screen: the terms, a question, or the overview of the person's answers and budget. */
   async next() {
     const campaign = await this.terms();
-    const ended = Date.now() / 1000 >= campaign.ends;
+    const ended = Math.max(Date.now() / 1000, campaign.opens) >= campaign.ends;
     if (!campaign.consented && !ended) return this.open(() => terms(this));
     return (await this.waits()).length || !campaign.left ? this.own() : this.question();
   }

@@ -6,7 +6,8 @@
 import { hex } from "../codec.js";
 import { above, below, day, language, number, say } from "./say.js";
 import { button, card, el, more, p, svg } from "./dom.js";
-import { enrolment } from "./sent.js";
+import { at, enrolment, file, waiting } from "./sent.js";
+import { due } from "../upload.js";
 import { factorAbove } from "../promise.js";
 import { named } from "./review.js";
 
@@ -16,6 +17,7 @@ import { named } from "./review.js";
  */
 export function stateOf({ opens, closes, ends, left, nextPeriod }) {
   const now = Date.now() / 1000;
+  if (ends <= opens) return say("state.cancelled");
   if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends - 1) });
   if (now < opens) return say("state.upcoming", { day: day(opens) });
   if (left > 0) return say("state.open", { day: day((nextPeriod ?? ends) - 1) });
@@ -30,14 +32,20 @@ export async function own(visit) {
   const titles = new Map();
   for (const one of await device.campaigns()) titles.set(hex(one), (await device.terms(one, language())).texts.title);
   const entries = (await device.ledger()).reverse().slice(0, 60);
+  const [, kept] = await device.found(id);
+  const refused = kept.upload.trouble === "refused";
+  const later = waits.length > 0 && !due(kept, device.now);
+  const again = later ? kept.upload.nextAttempt : 0;
+  const send = button(say("review.send"), () => visit.do(() => visit.sending()), later ? "gone" : "");
   visit.show(campaign.texts.title, [
-    el("div.card", {}, p(stateOf(campaign)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
+    el("div.card", {}, p(stateOf(campaign)), ...(waits.length ? waiting(campaign, refused, again, waits.length) : [])),
     el(
       "div.actions",
       {},
-      waits.length > 0 && button(say("review.send"), () => visit.do(() => visit.sending())),
+      waits.length > 0 && campaign.addresses.length > 0 && send,
       campaign.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question()), waits.length ? "plain" : ""),
     ),
+    waits.length > 0 && (await file(visit)),
     card(
       say("history.title"),
       p(say("history.private"), "small"),
@@ -64,6 +72,7 @@ export async function own(visit) {
       button(say("forget.do"), () => visit.do(() => visit.forget()), "grave"),
     ),
   ], campaign.texts.language);
+  if (later && !refused) at(again, () => send.classList.remove("gone"));
 }
 
 /** The card with the budget. @param {{lifetime: bigint, spent: bigint, reserved: bigint, remaining: bigint}} budget */

@@ -118,9 +118,9 @@ function when(campaign) {
   return card(
     say("terms.when"),
     p(stateOf(campaign)),
-    p(say("terms.from_to", { opens: day(opens), closes: day(ends - 1) })),
-    p(say("terms.answers", { count: periods * answersPerPeriod })),
-    p(say("terms.every", { count: answersPerPeriod, length: span(periodSeconds) })),
+    periods > 0 && p(say("terms.from_to", { opens: day(opens), closes: day(ends - 1) })),
+    periods > 0 && p(say("terms.answers", { count: periods * answersPerPeriod })),
+    periods > 0 && p(say("terms.every", { count: answersPerPeriod, length: span(periodSeconds) })),
   );
 }
 

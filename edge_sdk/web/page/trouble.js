@@ -23,7 +23,7 @@ const KNOWN = [
   [Uncertified, "notice.certificate.title", "fault.data", false],
   [BadData, "notice.data.title", "fault.data", false],
   [ClosedEarly, "fault.early", UNSPENT, false],
-  [OutsideSchedule, "fault.closed", UNSPENT, false],
+  [OutsideSchedule, "notice.schedule.title", "notice.schedule.body", false],
   [BudgetRefused, "notice.budget.title", "notice.budget.body", false],
   [OutboxFull, "notice.full.title", "notice.full.body", true],
   [StoreError, "notice.store.title", "fault.store_how", true],
@@ -40,7 +40,8 @@ export function trouble(visit, error) {
       "div.card.alert",
       {},
       (how !== UNSPENT || unspent) && p(say(how)),
-      unspent && how !== UNSPENT && how.startsWith("fault.") && p(say(UNSPENT)),
+      // The remedies for the budget and the outbox say so themselves.
+      unspent && ![UNSPENT, "notice.budget.body", "notice.full.body"].includes(how) && p(say(UNSPENT)),
       error.message && detail(error.message),
     ),
     again && el("div.actions", {}, button(say("page.retry"), () => visit.start())),
