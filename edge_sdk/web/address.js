@@ -49,8 +49,8 @@ export function requireAddress(written) {
  * @throws {CampaignError}
  */
 export function requireLink(written) {
-  const { scheme, rest } = split(written, "a link", 500);
-  if (scheme !== "https") throw new CampaignError("a link must begin with https://, not http://");
+  const { scheme, rest } = split(written, "a link to a web page", 500);
+  if (scheme !== "https") throw new CampaignError("a link to a web page must begin with https://, not http://");
   if (!/^([/?#][A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)?$/.test(rest))
-    throw new CampaignError("a link has a character that is not allowed: write it as % and two hexadecimal digits");
+    throw new CampaignError("a link to a web page has a character that is not allowed: write this character as % and two hexadecimal digits");
 }

@@ -22,10 +22,8 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @typedef {object} DeviceView
  * @property {number} index among the campaign's views
  * @property {import("./channels/channel.js").Channel} channel
- * @property {Certificate} certificate
  * @property {number[]} questions for a form, the indices of the questions that it is asked; else empty
  * @property {number} inputCount number of inputs of the view
- * @property {bigint} draws maximum number of fresh outputs
  * @property {bigint} cost nanonats of one fresh output, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
  * @property {(facts?: ChannelFacts) => PricedChannel} priced the channel and the cost of an answer
@@ -49,7 +47,6 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @typedef {object} PricedChannel
  * @property {import("./channels/channel.js").Channel} channel
  * @property {bigint} cost nanonats of one fresh output
- * @property {bigint} worstCase nanonats of all draws that the device can make
  * @property {(x: number, rand: Uint8Array) => number | bigint} draw draws an output with the view's `randomBytes` bytes
  */
 
@@ -84,10 +81,8 @@ const textFrom = (value, what) => text(value, `the ${what}`, CampaignError);
 
 /** A campaign with a verified author and a valid certificate. */
 export class Campaign {
-  /**
-   * @param {Uint8Array} payload @param {Uint8Array} id @param {Uint8Array} author @param {Uint8Array} data the envelope
-   */
-  constructor(payload, id, author, data) {
+  /** @param {Uint8Array} payload @param {Uint8Array} id @param {Uint8Array} author */
+  constructor(payload, id, author) {
     const wire = array(decode(payload), "a campaign", CampaignError, NAMES.length);
     /** @type {Record<string, any>} */
     const fields = Object.fromEntries(NAMES.map((name, place) => [name, wire[place]]));
@@ -95,7 +90,6 @@ export class Campaign {
       integer(fields[name], `the field ${name}`, CampaignError, low, high);
     this.id = id;
     this.author = author;
-    this.data = data;
     this.fields = fields;
     this.domain = domainFrom(fields.domain);
     this.notion = notionFrom(fields.notion);
@@ -157,6 +151,11 @@ export class Campaign {
     this.outputBits = Math.max(...this.views.map(({ channel }) => channel.outputBits));
   }
 
+  /** The title in the campaign's original language. */
+  get title() {
+    return this.ownTexts.title;
+  }
+
   /** The notion, if the channel of a report depends on the device's earlier reports; else null. */
   get transcript() {
     return this.notion instanceof TranscriptPrior ? this.notion : null;
@@ -215,8 +214,8 @@ export class Campaign {
    * @throws {NotOpen | OutsideSchedule} before the opening, or from the closing on
    */
   periodAt(now) {
-    if (now < this.opens) throw new NotOpen(`"${this.ownTexts.title}" has not opened yet`);
-    if (now >= this.closes) throw new OutsideSchedule(`"${this.ownTexts.title}" has closed`);
+    if (now < this.opens) throw new NotOpen(`"${this.title}" has not opened yet`);
+    if (now >= this.closes) throw new OutsideSchedule(`"${this.title}" has closed`);
     return Math.floor((now - this.opens) / this.periodSeconds);
   }
 
@@ -253,7 +252,6 @@ export class Campaign {
     return {
       channel,
       cost,
-      worstCase: cost * this.drawsOf(view),
       // A channel for a person's prior may take fewer bytes than the view's.
       draw: (x, rand) => channel.draw(x, rand.subarray(0, channel.randomBytes)),
     };
@@ -267,17 +265,14 @@ export class Campaign {
   async viewOf(publicKey) {
     const index = await viewIndex(this.views, this.id, publicKey);
     const { map, channel } = this.views[index];
-    const certificate = this.viewCertificates[index];
     const { domain } = this;
     const asked = map.questions.length ? map.questions : undefined;
     return {
       index,
       channel,
-      certificate,
       questions: map.questions,
       inputCount: map.inputCount(domain),
-      draws: this.drawsOf(index),
-      cost: certificate.cost,
+      cost: this.viewCertificates[index].cost,
       randomBytes: channel.randomBytes,
       priced: (role = {}) => this.pricedOf(index, role),
       label: (z) => map.label(domain, z),
@@ -348,7 +343,7 @@ export async function openCampaign(data, { trusted }) {
     if (same(await keyId(author), sealed.keyId)) {
       const payload = await openEnvelope(sealed, author);
       requireSize(payload, data.length);
-      return new Campaign(payload, (await sha256(data)).slice(0, 16), author, data);
+      return new Campaign(payload, (await sha256(data)).slice(0, 16), author);
     }
   throw new CampaignError(`no trusted author has key ${hex(sealed.keyId)}: take the link to this campaign from its author`);
 }

@@ -15,8 +15,8 @@ export async function openClosing(data, campaign) {
   const parts = array(decode(await openEnvelope(sealed, campaign.author)), "a closing notice", CampaignError, 2);
   const id = octets(parts[0], "a campaign id", CampaignError, 16);
   const closes = integer(parts[1], "the time of a closing", CampaignError, 0, 2 ** 40);
-  if (!same(id, campaign.id)) throw new CampaignError(`the notice closes another campaign, not "${campaign.ownTexts.title}"`);
-  if (closes >= campaign.closes) throw new CampaignError(`a notice must take effect before "${campaign.ownTexts.title}" closes: this one does not, so it is not needed`);
+  if (!same(id, campaign.id)) throw new CampaignError(`the notice closes another campaign, not "${campaign.title}"`);
+  if (closes >= campaign.closes) throw new CampaignError(`a notice must take effect before "${campaign.title}" closes: this one does not, so it is not needed`);
   return closes;
 }
 
@@ -27,5 +27,5 @@ export async function openClosing(data, campaign) {
  */
 export function requireOpen(campaign, closes, now) {
   if (closes <= now && now < campaign.closes)
-    throw new ClosedEarly(`"${campaign.ownTexts.title}" was closed early by its author: no more answers are taken`);
+    throw new ClosedEarly(`"${campaign.title}" was closed early by its author: no more answers are taken`);
 }

@@ -144,7 +144,7 @@ export function decode(data, limit = 2 ** 20) {
   if (data.length > limit) throw new CodecError(`the value has ${data.length} bytes, and at most ${limit} are allowed`);
   const reader = new Reader(data);
   const value = reader.value(MAX_DEPTH);
-  if (reader.at !== data.length) throw new CodecError(`there are bytes after the value at byte ${reader.at}`);
+  if (reader.at !== data.length) throw new CodecError(`there are bytes after the value, which ends at byte ${reader.at}`);
   return value;
 }
 
@@ -366,5 +366,5 @@ export function requireIncreasing(entries, what, error) {
 export function requireFirstUse(places, count, what, error) {
   const first = [...new Set(places)];
   if (first.length < count) throw new error(`a listed ${what} is not used: leave it out`);
-  if (first.some((place, i) => place !== i)) throw new error(`a listed ${what} is not in the order of first use`);
+  if (first.some((place, i) => place !== i)) throw new error(`the list has a ${what} in the wrong place: list each one in the order of its first use`);
 }

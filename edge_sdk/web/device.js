@@ -121,7 +121,7 @@ export class Device {
           kept.joined = { author: campaign.author, address: null };
         }
         if (address === undefined || campaign.addresses.length || address === kept.joined.address) return;
-        if (kept.joined.address) throw new AddressRefused(`reports in this campaign are already sent to ${kept.joined.address}: leave the other address out`);
+        if (kept.joined.address) throw new AddressRefused(`reports in this campaign go to ${kept.joined.address}: leave the other address out`);
         kept.joined.address = address;
       },
       data,
@@ -179,7 +179,7 @@ export class Device {
     await this.store.change(id, async (kept) => {
       if (kept.closes !== null && kept.closes < closes)
         throw new CampaignError(
-          `"${campaign.ownTexts.title}" was already closed at an earlier time: a later notice cannot open it again`,
+          `"${campaign.title}" was already closed at an earlier time: a later notice cannot open it again`,
         );
       kept.closes = closes;
     });

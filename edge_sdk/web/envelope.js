@@ -65,7 +65,7 @@ export function decodeEnvelope(data) {
   const unverified = reader.bytes(MAX_PAYLOAD[kind], `a payload of kind ${KINDS[kind]}`, EnvelopeError);
   expect([0xc4, 64], "the signature is not a byte string of 64 bytes");
   const signature = reader.take(64);
-  if (reader.at !== data.length) throw new CodecError(`there are bytes after the envelope at byte ${reader.at}`);
+  if (reader.at !== data.length) throw new CodecError(`there are bytes after the envelope, which ends at byte ${reader.at}`);
   return { kind, keyId: id, unverified, signature };
 }
 

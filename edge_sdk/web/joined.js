@@ -44,7 +44,7 @@ export class Joined {
   }
 
   get title() {
-    return this.campaign.ownTexts.title;
+    return this.campaign.title;
   }
 
   /**

@@ -17,9 +17,6 @@ import { levelFrom } from "./notions/notion.js";
 /** @typedef {{classIndex?: number, declared?: Declared}} Role */
 /** @typedef {{[label: string]: number}} Counts numbers by label */
 
-/** The campaign's title in its original language. @param {Campaign} campaign */
-const title = ({ ownTexts }) => ownTexts.title;
-
 /**
  * The counts by input, from counts by label.
  * @param {Campaign} campaign @param {Counts} counts @returns {Promise<bigint[]>}
@@ -40,7 +37,7 @@ export async function countsOf({ domain }, counts) {
  * @throws {CampaignError} the campaign asks for no prior
  */
 export function ownOf(campaign) {
-  if (!campaign.declaredPrior) throw new CampaignError(`"${title(campaign)}" asks for no prior: leave out the prior and the level`);
+  if (!campaign.declaredPrior) throw new CampaignError(`"${campaign.title}" asks for no prior: leave out the prior and the level`);
   return campaign.declaredPrior;
 }
 
@@ -53,7 +50,7 @@ export function priorsOf(campaign) {
   const { notion } = campaign;
   return (notion instanceof Classes ? notion.notions : [null]).map((inner) => {
     if (inner instanceof Lip) return inner.prior;
-    throw new CampaignError(`"${title(campaign)}" has no classes with priors, so the device cannot choose one: name the class`);
+    throw new CampaignError(`not every class of "${campaign.title}" has a prior, so the device cannot choose one: name the class`);
   });
 }
 
@@ -91,7 +88,7 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
   if (asClass !== undefined) {
     role.classIndex = campaign.classes.indexOf(asClass);
     if (role.classIndex < 0)
-      throw new CampaignError(`"${title(campaign)}" has no such class; its classes are: ${campaign.classes.join(", ") || "none"}`);
+      throw new CampaignError(`"${campaign.title}" has no such class; its classes are: ${campaign.classes.join(", ") || "none"}`);
   }
   const weights = prior && (await declaredPrior(campaign, prior));
   const own = level === undefined ? 0n : personalLevel(campaign, level);
@@ -108,7 +105,7 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
  */
 export function requireComplete(campaign, role) {
   if (campaign.classes.length && role.classIndex === undefined)
-    throw new ConsentMissing(`"${title(campaign)}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);
+    throw new ConsentMissing(`"${campaign.title}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);
   if (campaign.declaredPrior && !role.declared)
-    throw new ConsentMissing(`"${title(campaign)}" is for declared priors: consent with a weight for every value`);
+    throw new ConsentMissing(`"${campaign.title}" is for declared priors: consent with a weight for every value`);
 }

@@ -50,8 +50,6 @@ export function termsOf(joined, kept, now, language) {
     shown: (language ? campaign.domainIn(language) : campaign.domain).describe(),
     notion: campaign.notion.name,
     promise: promiseOf(campaign.notion, certificate, consent?.classIndex),
-    audited: campaign.audited,
-    ldp: campaign.ldp,
     cost,
     worstCase: consent ? worstCase(consent.commitment) : campaign.worstCase,
     opens,

@@ -121,7 +121,7 @@ function questions(wire) {
   if (places.length < 1 || places.length > 2 || second <= first)
     throw new ViewError(`a map of questions must have the numbers of one or two questions, from 0, in increasing order, not ${places.join(", ")}`);
   const form = (/** @type {Domain} */ domain) => {
-    if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not ${domain.kind}`);
+    if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not a domain of ${domain.kind}`);
     const [last, asked] = [places[places.length - 1], domain.questions.length];
     if (last >= asked) throw new CampaignError(`a view asks question number ${last}, counted from 0, but the form has only ${asked}`);
     return domain;
@@ -182,7 +182,7 @@ export function viewsFrom(wire) {
     map: mapFrom(row[1]),
     channel: channels[places[j]],
   }));
-  if (isPlain(views)) throw new ViewError("the only view does not coarsen the answer: write its channel alone");
+  if (isPlain(views)) throw new ViewError("the campaign's only view does not coarsen the answer: write its channel in place of the views");
   const weights = views.map(({ weight }) => BigInt(weight));
   const whole = total(weights);
   if (whole > 2n ** 32n) throw new ViewError(`the weights of the views must sum to at most ${2 ** 32}, not ${whole}`);
@@ -214,7 +214,7 @@ export function requireFit(views, domain, classes) {
  */
 export function certificatesOf(views, notion, domain) {
   const plain = isPlain(views);
-  if (!plain && !notion.carriesViews) throw new CampaignError("views need ldp, pairwise, or minid or avgid with every pair bounded, in each class");
+  if (!plain && !notion.carriesViews) throw new CampaignError("the notion of a campaign with views must be ldp, pairwise, or minid or avgid with every pair bounded, in each class");
   for (const { name, inputCount } of notion instanceof Classes ? notion.notions : [notion]) {
     if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
     if (!plain && inputCount !== null && inputCount !== domain.size)

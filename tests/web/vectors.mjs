@@ -76,8 +76,8 @@ const opened = async (data) => {
 const CHECKS = {
   async campaign(it) {
     const campaign = await openCampaign(bytes(it.campaign), { trusted: it.trusted.map(bytes) });
-    equal([codec.hex(campaign.id), codec.hex(campaign.data)], [it.id, it.campaign]);
-    equal([campaign.fields.title, campaign.periods, campaign.classes], [it.title, it.periods, it.classes]);
+    equal(codec.hex(campaign.id), it.id);
+    equal([campaign.title, campaign.periods, campaign.classes], [it.title, it.periods, it.classes]);
     equal(
       campaign.views.map(({ channel }) => channel.inputCount),
       it.input_counts,

@@ -80,7 +80,7 @@ export class Blocks extends Channel {
     if (members.length === 2 && !members[0].length)
       throw new ChannelError("the only block has all inputs: write its inner channel alone");
     if (inner.length !== members.length - 1)
-      throw new ChannelError(`each block must have one inner channel: ${members.length - 1}, not ${inner.length}`);
+      throw new ChannelError(`each block must have one inner channel: ${members.length - 1} in all, not ${inner.length}`);
     const blocks = sum(inner.map(({ outputCount }) => outputCount));
     super(
       wire,

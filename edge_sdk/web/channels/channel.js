@@ -286,7 +286,7 @@ export function insideOf(outside, having, lacking, even) {
   if (even && remainder)
     throw new ChannelError(`the outside weight must leave a multiple of ${having} for the inside weights, not ${remainder} more`);
   if (remainder > inside - outside)
-    throw new ChannelError("the remainder would make an output without the true input more likely than one with it");
+    throw new ChannelError("the remainder would make an output without the true input more likely than one with it: choose another outside weight");
   return { inside, remainder };
 }
 

@@ -64,7 +64,7 @@ export class Windows extends Channel {
       throw new ChannelError(`a windows channel without types must have 1 cell and 1 order, not ${cells} and ${orders}`);
     for (const { span, inside, outside, heavy } of types) {
       if (heavy.length !== heavies.length)
-        throw new ChannelError(`a type of windows must have a weight for each heavy input: ${heavies.length}, not ${heavy.length}`);
+        throw new ChannelError(`a type of windows must have one weight for each heavy input: ${heavies.length} in all, not ${heavy.length}`);
       if (span > cells) throw new ChannelError(`a window must span 0 to ${cells} cells, not ${span}`);
       if (inside < outside)
         throw new ChannelError(`the inside weight of a window must be at least its outside weight, ${outside}, not ${inside}`);

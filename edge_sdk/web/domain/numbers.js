@@ -55,8 +55,8 @@ class Line {
   }
 
   describe() {
-    const { kind, size, random, clamp, unit } = this;
-    return { kind, size, low: this.label(0), high: this.label(size - 1), step: this.step, random, clamp, unit };
+    const { kind, size, random, unit } = this;
+    return { kind, size, low: this.label(0), high: this.label(size - 1), step: this.step, random, unit };
   }
 
   /** The distance between consecutive numbers as text; "" for bucket edges. @returns {string} */
@@ -162,7 +162,7 @@ export class Dates {
   }
 
   describe() {
-    const { kind, size, step, clamp } = this;
-    return { kind, size, low: this.label(0), high: this.label(size - 1), step, clamp };
+    const { kind, size, step } = this;
+    return { kind, size, low: this.label(0), high: this.label(size - 1), step };
   }
 }
