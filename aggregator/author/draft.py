@@ -376,7 +376,7 @@ def _time(section: Section, name: str) -> int:
 
 
 def _period(section: Section, open_seconds: int) -> int:
-    days = section.number("period_days", "days", Fraction(open_seconds, DAY))
+    days = section.number("period_days", "a number of days, such as 7", Fraction(open_seconds, DAY))
     seconds = days * DAY
     if seconds.denominator != 1 or seconds < 1:
         raise DraftError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -31,6 +32,9 @@ ROUNDING = Fraction(1, 1000)
 
 MAX_BYTES = 1 << 26
 """Maximum size of a TOML file in bytes."""
+
+MAX_NUMBER = 10**300
+"""Numbers of a draft must be smaller in size, so that a float can represent them."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -216,12 +220,13 @@ def finite(section: Section, key: str, value: object) -> Fraction:
     """Return the value of an entry, or of a part of it, as an exact rational number.
 
     Raises:
-        DraftError: the value is not a finite number.
+        DraftError: the value is not a finite number below ``MAX_NUMBER`` in size.
     """
-    try:
-        return exact.rational(value)  # type: ignore[arg-type]  # ``rational`` refuses other types
-    except ValueError:
-        raise DraftError(f"{section.entry(key)} must be a finite number, not {shown(value)}") from None
+    with suppress(ValueError):
+        number = exact.rational(value)  # type: ignore[arg-type]  # ``rational`` refuses other types
+        if abs(number) < MAX_NUMBER:
+            return number
+    raise DraftError(f"{section.entry(key)}: a finite number of at most 300 digits is expected, not {shown(value)}")
 
 
 def normalised(shares: Sequence[Fraction], entry: str, otherwise: str = "") -> list[Fraction]:

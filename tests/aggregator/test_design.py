@@ -346,11 +346,11 @@ def test_geo_measures_distances_in_the_metric_of_the_draft():
 
 
 def test_a_larger_sigma_gives_wider_gaussian_noise():
-    """`gaussian` needs numbers and a sigma above 0; a larger sigma gives wider noise."""
+    """`gaussian` needs numbers and a sigma of up to 4,096 steps; a larger sigma gives wider noise."""
     asked = NUMBERS + '[mechanism]\nname = "gaussian"\n'
     narrow, wide = (drafted(asked + f"sigma = {sigma}").channel for sigma in (0.8, 1.5))
     assert narrow.weight(0, 0) > wide.weight(0, 0)
-    for wrong, named in (("", "sigma is missing"), ("sigma = 0", "sigma")):
+    for wrong, named in (("", "sigma is missing"), ("sigma = 0", "sigma"), ("sigma = 1e9", "at most 4,096")):
         with pytest.raises(DraftError, match=named):
             drafted(asked + wrong)
     with pytest.raises(DraftError, match="numbers"):
@@ -463,12 +463,14 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed("closes = 2027-03-01", "closes = 2026-11-01"), "closes"),
         (changed("period_days = 7", "period_days = 0"), "period_days"),
         (changed("period_days = 7", "period_days = 0.00001"), "period_days"),
+        (changed("period_days = 7", "period_days = true"), "period_days must be a number of days, such as 7"),
         (changed("opens = 2026-12-01", 'opens = "soon"'), "opens"),
         (changed('notion = "ldp"', 'notion = "lip"'), "weights"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.1, 0.2, 0.3, 0.3]", "sum to 0.9"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.0, 0.2, 0.4, 0.4]", "entry 1"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.5, 0.5]", "one for each value, not 2"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [nan, 0.2, 0.4, 0.4]", "finite"),
+        (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [1, 2, 3, 4]\nradius = -1e400", "-1E+400"),
         (DRAFT + "[prior]\nweights = [0.1, 0.2, 0.3, 0.4]", "nothing else in the draft uses [prior]"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["blue"]'), "'blue'"),
 
@@ -482,6 +484,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = 10'), "not 10"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = "10%"'), "'10%'"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = nan'), "finite"),
+        (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = 1e400'), "not 1E+400"),
         (changed("epsilon = 1.0", "epsilon = 1.0\nsensitive_share = 0.1"), "sensitive_share needs"),
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["primary"], ["secondary"], ["bachelor"]]'),
          "alone in its block"),
@@ -490,6 +493,8 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "minid"'), "budgets"),
         (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {none = 1.0}'), "has no budget"),
         (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {nobody = 1.0}\ndefault = 2'), "nobody"),
+        (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {none = "x"}\ndefault = 2'),
+         "[privacy] budgets: a finite number"),
         (changed('notion = "ldp"\nepsilon = 1.0',
                  'notion = "minid"\nbudgets = {none = 1.0}\ndefault = 2\npairs = [[1.0, 3]]'), "no value has"),
         (changed('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"'), "[privacy] metric 'numbers' does not apply"),

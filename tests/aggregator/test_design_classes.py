@@ -105,7 +105,7 @@ def test_several_levels_are_classes_without_priors(tmp_path) -> None:
             "[farmers]\ncounts = [1, 2, 3, 4]\n[gardeners]\ncounts = [1, 2, 3, 4]\nradius = 2",
             "[classes.gardeners] radius must be a total variation distance",
         ),
-        ("[farmers]\nepsilon = nan\n[gardeners]", "[classes.farmers] epsilon must be a finite number"),
+        ("[farmers]\nepsilon = nan\n[gardeners]", "[classes.farmers] epsilon: a finite number"),
     ],
 )
 def test_tables_that_do_not_describe_classes_are_refused(written: str, fault: str, tmp_path) -> None:
