@@ -61,6 +61,15 @@ def read_draft(path: Path) -> Campaign:
     return campaign_of(read_toml(path), path.parent)
 
 
+def read_padded(path: Path) -> dict[str, Any]:
+    """Return the parsed draft at ``path``, with floats as ``Decimal`` and with a number instead of the padding "auto".
+
+    Raises:
+        DraftError, BadData
+    """
+    return _padded(read_toml(path), path.parent)
+
+
 def read_question(path: Path, *, rounded: bool = True) -> PlannedQuestion:
     """Return the question for which the draft at ``path`` needs a channel; sections that do not affect it are ignored.
 
@@ -71,13 +80,21 @@ def read_question(path: Path, *, rounded: bool = True) -> PlannedQuestion:
     Raises:
         DraftError, BadData: an entry is invalid, or the draft is a form.
     """
-    document = read_toml(path)
+    return draft_question(read_padded(path), path.parent, rounded=rounded)
+
+
+def draft_question(document: dict[str, Any], folder: Path, *, rounded: bool = True) -> PlannedQuestion:
+    """Return the question of a parsed draft; see ``read_question``.
+
+    Raises:
+        DraftError, BadData
+    """
     if _is_form(document):
         raise DraftError("the draft is a form, which has a channel for each view: plan it with `halftruth plan DRAFT`")
     top = Section("", document)
     sections = answers, privacy, prior, analysis = _sections(top, "domain", "privacy", "prior", "analysis")
     domain = domain_of(answers)
-    question = _question(privacy, prior, domain, path.parent, document)
+    question = _question(privacy, prior, domain, folder, document)
     question = _for_goal(question, _goal(analysis, domain), _reports(analysis))
     for section in sections:
         section.refuse_unknown()
@@ -86,71 +103,70 @@ def read_question(path: Path, *, rounded: bool = True) -> PlannedQuestion:
     return rounded_for_mean(question) if rounded else question
 
 
-def read_form(path: Path) -> DraftForm | None:
-    """Read the form of the draft at ``path``, with its views; None if it is not a form.
+def draft_form(document: dict[str, Any], folder: Path) -> DraftForm | None:
+    """Return the form of a parsed draft, with its views; None if it is not a form.
 
     Raises:
         DraftError, BadData
     """
-    document = read_toml(path)
     if not _is_form(document):
         return None
     _require_form(document)
     top = Section("", document)
     privacy, analysis, mechanism = _sections(top, "privacy", "analysis", "mechanism")
     form, name = questions_form(top), mechanism_name(mechanism)
-    question, classes = _question_and_classes(document, top, form, path.parent, privacy, Section("prior", {}))
+    question, classes = _question_and_classes(document, top, form, folder, privacy, Section("prior", {}))
     return form_draft(analysis, name, form, dataclasses.replace(question, reports=_reports(analysis)), classes)
 
 
-def bins_sentences_of_draft(path: Path, campaign_domain: Domain) -> list[str]:
-    """Return a sentence for each numeric question of the form at ``path`` that gets fewer values than its author
-    wrote; empty if the draft is not a form.
+def bins_sentences_of_draft(document: dict[str, Any], campaign_domain: Domain) -> list[str]:
+    """Return a sentence for each numeric question of a parsed form that gets fewer values than its author wrote; empty
+    if the draft is not a form.
 
     Args:
-        campaign_domain: the domain of the campaign read from the draft.
+        campaign_domain: the domain of the campaign of the draft.
     """
     if not isinstance(campaign_domain, Form):
         return []
-    top = Section("", read_toml(path))
+    top = Section("", document)
     (analysis,) = _sections(top, "analysis")
     return bins_sentences(questions_form(top), campaign_domain, _reports(analysis))
 
 
-def read_classes(path: Path) -> DraftClasses | None:
-    """Read the classes of the draft at ``path``; None for a draft without classes, or for a form.
+def draft_classes(document: dict[str, Any], folder: Path) -> DraftClasses | None:
+    """Return the classes of a parsed draft; None for a draft without classes, or for a form.
 
     With ``[views]``, the channels are those of the view that asks for the answer itself.
 
     Raises:
         DraftError, BadData
     """
-    document = read_toml(path)
     if "classes" not in document or _is_form(document):
         return None
     top = Section("", document)
     answers, privacy, prior, analysis, mechanism = _sections(top, "domain", "privacy", "prior", "analysis", "mechanism")
     domain = domain_of(answers)
-    question, names = _question_and_classes(document, top, domain, path.parent, privacy, prior)
+    question, names = _question_and_classes(document, top, domain, folder, privacy, prior)
     question = _for_goal(question, _goal(analysis, domain), _reports(analysis))
     return DraftClasses.of(names, _by_value(question) if "views" in document else question, mechanism_name(mechanism))
 
 
-def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View, ...], int] | None:
-    """Read the domain, the views and the number of classes of the draft at ``path``; None without ``[views]``.
+def draft_views(
+    document: dict[str, Any], folder: Path, expected: int = DEVICES
+) -> tuple[Domain, tuple[View, ...], int] | None:
+    """Return the domain, the views and the number of classes of a parsed draft; None without ``[views]``.
 
     Args:
         expected: the number of devices for which shares are chosen, if the draft gives no number.
     Raises:
         DraftError, BadData
     """
-    document = read_toml(path)
     if "views" not in document:
         return None
     top = Section("", document)
     domain, privacy, prior, mechanism = _sections(top, "domain", "privacy", "prior", "mechanism")
-    question, names = _question_and_classes(document, top, domain_of(domain), path.parent, privacy, prior)
-    _, views = _views(top, mechanism_name(mechanism), mechanism, question, path.parent, expected)
+    question, names = _question_and_classes(document, top, domain_of(domain), folder, privacy, prior)
+    _, views = _views(top, mechanism_name(mechanism), mechanism, question, folder, expected)
     return question.domain, views, len(names)
 
 
@@ -182,8 +198,8 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     notion, name = question.notion, mechanism_name(sections["mechanism"])
     if form:
         question = dataclasses.replace(question, reports=reports)
-        draft_form = form_draft(sections["analysis"], name, form, question, names)
-        domain, mechanism, views = draft_form.form, draft_form.made_by, draft_form.views
+        form_of_draft = form_draft(sections["analysis"], name, form, question, names)
+        domain, mechanism, views = form_of_draft.form, form_of_draft.made_by, form_of_draft.views
     elif isinstance(notion, Classes) and "views" not in top:
         classes = DraftClasses.of(names, _for_goal(question, goal, reports), name)
         domain, mechanism, views = classes.questions[0].domain, classes.mechanism, plain_views(classes.channel)
@@ -347,7 +363,7 @@ def _question_and_classes(
     if isinstance(domain, Form) and CLASS in domain.positions:
         raise DraftError(f'[[question]] name: with [classes], no question may be called "{CLASS}": choose another name')
     tables = top.take("classes", dict, "a table [classes.NAME] for each class")
-    notion, names = classes_of(tables, document["privacy"], domain, folder)
+    notion, names = classes_of(tables, document.get("privacy", {}), domain, folder)
     return PlannedQuestion(domain, notion, bundled=_bundled(document), families=families_of(document)), names
 
 

@@ -11,9 +11,10 @@ import click
 
 from aggregator.author.audit import audit as audit_of
 from aggregator.author.audit import levels_request
-from aggregator.author.draft import bins_sentences_of_draft, read_draft
+from aggregator.author.draft import bins_sentences_of_draft, campaign_of
 from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
+from aggregator.author.toml_section import read_toml
 from aggregator.author.trade_off import trade_offs
 from aggregator.author.value_table import read_prior
 from aggregator.cli import arguments, author_files, new_files, options, printing
@@ -40,11 +41,15 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     campaign cannot be changed; publish a new campaign instead.
     """
     key = author_files.secret_key(key_file)
-    campaign = read_draft(draft)
+    document = read_toml(draft)
+    campaign = campaign_of(document, draft.parent)
     data = seal_campaign(campaign, key)
     with new_files.new_file(out) as file:
         file.write(data)
-    campaign_audit, warnings = audit_of(campaign), (*bins_sentences_of_draft(draft, campaign.domain), *lint(campaign))
+    campaign_audit, warnings = (
+        audit_of(campaign),
+        (*bins_sentences_of_draft(document, campaign.domain), *lint(campaign)),
+    )
     if as_json:
         facts = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
         printing.print_json(facts | {"audit": campaign_audit.as_json(), "warnings": list(warnings)})

@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
 from aggregator.author.classes import DraftClasses
-from aggregator.author.draft import bins_sentences_of_draft, read_classes, read_form, read_question, read_views
+from aggregator.author.draft import (
+    bins_sentences_of_draft,
+    draft_classes,
+    draft_form,
+    draft_question,
+    draft_views,
+    read_padded,
+)
 from aggregator.author.form_section import DraftForm
 from aggregator.author.value_table import read_prior
 from aggregator.author.views_section import DEVICES
@@ -33,6 +40,9 @@ from protocol.domain import MAX_VALUES, Domain, Line, NumberRange, Values
 from protocol.errors import DomainError
 from protocol.notions import Block, HighLow, Ldp, Lip, Notion
 from protocol.notions.information import RADIUS_UNITS
+
+ParsedDraft: TypeAlias = tuple[dict[str, Any], Path]
+"""A parsed draft, and the folder to which the names of files in it are relative."""
 
 Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
 
@@ -119,6 +129,7 @@ def plan(
     if described != 1:
         fault = "several" if described else "none"
         raise click.UsageError(f"{fault} of DRAFT, --values and --number are given: give exactly one of them")
+    parsed: ParsedDraft | None = None
     if draft is not None:
         of_draft = {
             "epsilon": epsilon,
@@ -129,26 +140,27 @@ def plan(
         }
         if conflicts := [name for name, value in of_draft.items() if value is not None]:
             raise click.UsageError(f"--{conflicts[0]} cannot be combined with DRAFT: change the draft's entry instead")
-        form = read_form(draft)
+        document, folder = parsed = read_padded(draft), draft.parent
+        form = draft_form(document, folder)
         if form is not None:
             if bits is not None or distances or all_of_them or plot is not None:
                 raise click.UsageError(
                     "--bits, --within, --all and --plot need a single question, and the draft is a form: leave them out"
                 )
-            for note in bins_sentences_of_draft(draft, form.form):
+            for note in bins_sentences_of_draft(document, form.form):
                 printing.note(f"Note: {note}")
             _plan_form(form, form.question.reports if reports is None else reports, target_errors, as_json)
             return
-        classes = read_classes(draft)
+        classes = draft_classes(document, folder)
         if classes is not None:
             if bits is not None or all_of_them or plot is not None:
                 raise click.UsageError(
                     "--bits, --all and --plot need a single channel, and the draft has one for each class: "
                     "leave them out"
                 )
-            _plan_classes(draft, classes, reports, target_errors, distances, as_json)
+            _plan_classes(parsed, classes, reports, target_errors, distances, as_json)
             return
-        full_question = read_question(draft, rounded=False)
+        full_question = draft_question(document, folder, rounded=False)
     elif radius is not None and prior is None:
         raise click.UsageError("--radius needs --prior")
     elif epsilon is None:
@@ -159,7 +171,7 @@ def plan(
         notion = _notion(domain, exact.level_from(epsilon), sensitive_values, block_size, prior, radius)
         full_question = PlannedQuestion(domain, notion, goal=goal)
     reports = full_question.reports if reports is None else reports
-    views = [] if draft is None else _views(draft, reports, reports)
+    views = [] if parsed is None else _views(parsed, reports, reports)
     question = full_question if views else rounded_for_mean(full_question)
     if distances and views:
         raise click.UsageError("--within cannot be used for a draft with [views]: leave it out")
@@ -194,8 +206,8 @@ def plan(
         if goals:
             printing.console().print(goals_table(goals, full_question))
         printing.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
-        if draft is not None and views:
-            _print_views(draft, views, reports, bundled=question.bundled)
+        if parsed is not None and views:
+            _print_views(parsed, views, reports, bundled=question.bundled)
     if plot:
         from aggregator.present.curve import draw_curve  # matplotlib takes a second to load
 
@@ -233,16 +245,16 @@ def _print_form_plan(form_plan: FormPlan) -> None:
     printing.say(" ".join(form_plan.sentences))
 
 
-def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
+def _views(parsed: ParsedDraft, reports: int, expected: int) -> list[dict[str, Any]]:
     """Return the channel of each view of the draft, and the standard error of its shares; empty without views.
 
     Args:
         expected: the number of devices for which shares are chosen, if the draft gives no number.
     """
-    draft_views = read_views(draft, expected)
-    if draft_views is None:
+    views_of_draft = draft_views(*parsed, expected)
+    if views_of_draft is None:
         return []
-    domain, views, classes = draft_views
+    domain, views, classes = views_of_draft
     total = sum(view.weight for view in views)
     return [
         {
@@ -260,10 +272,10 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
     ]
 
 
-def _print_views(draft: Path, views: list[dict[str, Any]], reports: int, *, bundled: bool) -> None:
+def _print_views(parsed: ParsedDraft, views: list[dict[str, Any]], reports: int, *, bundled: bool) -> None:
     """Print the views, and a hint if ``campaign`` would choose other shares for them."""
     printing.console().print(plan_views_table(views, bundled=bundled))
-    if reports != DEVICES and _views(draft, reports, DEVICES) != views:
+    if reports != DEVICES and _views(parsed, reports, DEVICES) != views:
         printing.say(
             f"These shares are chosen for {reports:,} devices. `campaign` chooses them for {DEVICES:,} if the draft "
             f"gives no number: to sign these, write devices = {reports} under [views]."
@@ -271,7 +283,7 @@ def _print_views(draft: Path, views: list[dict[str, Any]], reports: int, *, bund
 
 
 def _plan_classes(
-    draft: Path,
+    parsed: ParsedDraft,
     classes: DraftClasses,
     reports: int | None,
     target_errors: tuple[float, ...],
@@ -289,7 +301,7 @@ def _plan_classes(
     reports = sum(class_question.reports for class_question in classes.questions) if reports is None else reports
     with printing.progress("classes", None):
         class_plans = plan_classes(classes.names, classes.questions, classes.choices, reports, targets)
-        views = _views(draft, reports, reports)
+        views = _views(parsed, reports, reports)
     if views:
         # Classes with views cannot be pooled by precision.
         class_plans[-1] = replace(class_plans[-1], se_precision=None)
@@ -301,7 +313,7 @@ def _plan_classes(
     else:
         printing.console().print(classes_table(class_plans, question))
         if views:
-            _print_views(draft, views, reports, bundled=question.bundled)
+            _print_views(parsed, views, reports, bundled=question.bundled)
 
 
 def _number(text: str) -> NumberRange:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggregator.author.draft import campaign_of, read_form
+from aggregator.author.draft import campaign_of, draft_form
+from aggregator.author.toml_section import read_toml
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_errors
@@ -189,7 +190,7 @@ def test_the_plan_of_a_class_equals_that_of_a_form_without_classes(tmp_path: Pat
     """The plan of one class is that of the form without classes at the level of the class."""
     (tmp_path / "form.toml").write_text(FORM + CLASSES)
     (tmp_path / "alone.toml").write_text(FORM.replace("epsilon = 2.0", "epsilon = 1.0"))
-    form, alone = read_form(tmp_path / "form.toml"), read_form(tmp_path / "alone.toml")
+    form, alone = (draft_form(read_toml(tmp_path / f"{name}.toml"), tmp_path) for name in ("form", "alone"))
     assert form is not None
     assert alone is not None
     assert form.classes == ("members", "guests")

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aggregator.author.draft import read_form
+from aggregator.author.draft import draft_form
+from aggregator.author.toml_section import read_toml
 from aggregator.cli.group import halftruth
 from aggregator.estimate.form import pooled_question
 from aggregator.estimate.form_table import cross
@@ -27,7 +28,7 @@ SIZES = {"a": 4, "b": 6, "c": 3}
 
 
 def planned(folder: Path, reports: int, more: str = "", epsilon: str = "1.0") -> FormPlan:
-    asked = read_form(draft(folder, more, epsilon))
+    asked = draft_form(read_toml(draft(folder, more, epsilon)), folder)
     assert asked is not None
     return plan_form(asked, reports)
 
@@ -58,7 +59,7 @@ def test_an_association_of_the_planned_strength_is_detected_in_four_of_five_surv
     The expected rate is .8 with a standard deviation of .06. A failure means that the planned strength is off by a
     tenth.
     """
-    asked = read_form(draft(tmp_path, epsilon="2.0"))
+    asked = draft_form(read_toml(draft(tmp_path, epsilon="2.0")), tmp_path)
     assert asked is not None
     people, (view, *_) = 18_000, asked.views
     found = next(table for table in plan_form(asked, people).tables if table.names == ("a", "b"))
@@ -80,7 +81,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
 
     The number of people for an error of 0.01 is 90,000 times the squared ratio of the planned error to 0.01.
     """
-    asked = read_form(draft(tmp_path))
+    asked = draft_form(read_toml(draft(tmp_path)), tmp_path)
     assert asked is not None
     found = plan_form(asked, 90_000, target_errors=(0.01,))
     rng, views = np.random.default_rng(2), []

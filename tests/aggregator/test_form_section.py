@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.author.draft import DraftError, bins_sentences_of_draft, read_draft, read_form, read_question
+from aggregator.author.draft import DraftError, bins_sentences_of_draft, draft_form, read_draft, read_question
 from aggregator.author.lint import lint
+from aggregator.author.toml_section import read_toml
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.method import MethodRefused
 from aggregator.families.registry import decoder_of
@@ -171,7 +172,7 @@ def test_a_wrong_translation_of_a_form_is_named(tmp_path: Path, old: str, new: s
 def test_a_question_in_no_pair_keeps_all_its_numbers(tmp_path: Path) -> None:
     """A question for a number with many values keeps all of them if it is in no pair."""
     many, tables = FORM.replace("high = 19", "high = 90"), '[analysis]\ntables = [["vote", "work"]]\n'
-    asked = read_form(drafted(tmp_path, many, tables))
+    asked = draft_form(read_toml(drafted(tmp_path, many, tables)), tmp_path)
     assert asked is not None
     assert [view.map for view in asked.views] == [QuestionsMap((0,)), QuestionsMap((1, 2))]
     assert asked.form.questions[0].domain.size == 74
@@ -208,7 +209,7 @@ def test_a_number_in_a_pair_gets_a_longer_step(
     assert isinstance(campaign.domain, Form)
     age = campaign.domain.questions[0]
     assert age.domain == NumberRange.of(17, high, step)
-    notes = bins_sentences_of_draft(draft, campaign.domain)
+    notes = bins_sentences_of_draft(read_toml(draft), campaign.domain)
     chosen = step > 1 and "bins" not in entry
     assert len(notes) == chosen
     if not chosen:

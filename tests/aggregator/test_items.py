@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.author.draft import DraftError, campaign_of
+from aggregator.author.draft import DraftError, campaign_of, read_question
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate import query
 from aggregator.estimate.estimator import estimate
@@ -99,7 +99,8 @@ def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechani
 
 
 def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
-    """padding = "auto" takes a padding from 1 to 5 for five items and a sample file with one set a line.
+    """padding = "auto" takes a padding from 1 to 5 for five items and a sample file with one set a line, for the
+    campaign and for the plan.
 
     A line with an unknown item is named.
     """
@@ -109,6 +110,9 @@ def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
     campaign = drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
     assert isinstance(campaign.domain, Items)
     assert 1 <= campaign.domain.padding <= 5
+    text = DRAFT.format(padding='"auto"\nsample = "sets.txt"', mechanism="idue")
+    (tmp_path / "draft.toml").write_text(text, encoding="utf-8")
+    assert read_question(tmp_path / "draft.toml").domain == campaign.domain
     (tmp_path / "sets.txt").write_text("bread;stone", encoding="utf-8")
     with pytest.raises(BadData, match=r"line 1: the line is not a set of the question's 5 items, .*: expected 'bread'"):
         drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)

@@ -352,6 +352,13 @@ def test_too_few_bits_are_refused_with_a_sufficient_number():
     assert "use --bits 4 or more" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=65).output
 
 
+def test_a_draft_with_classes_and_without_a_notion_is_refused(tmp_path):
+    """If a draft has classes and no [privacy], plan says that the notion is missing."""
+    draft = tmp_path / "draft.toml"
+    draft.write_text('[domain]\nkind = "values"\nvalues = ["a", "b"]\n[classes.x]\n[classes.y]\n')
+    assert "[privacy] notion is missing" in run("plan", draft, code=65).output
+
+
 @pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 5)])
 def test_auto_takes_few_bits_if_reports_have_several_outputs(tmp_path, answers, mechanism, bits):
     """For a draft with one answer a period, auto takes the least error; with several answers it takes few bits.
