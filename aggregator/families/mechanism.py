@@ -23,9 +23,9 @@ LIP = "lip"
 """The name by which a draft leaves the choice of a channel for a prior to the planner. The planner chooses among the
 mechanisms whose names begin with it."""
 
-COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
-"""Cost of decoding n reports of k values. COUNT: outputs are counted. WALSH and POINTS: a transform of K points. BITS:
-bits are counted. DENSE: a matrix of k x m cells. TRIPLES: triples."""
+COUNT, TRANSFORM, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n k", "n + k m", "n + k^2"
+"""Cost of decoding n reports of k values. COUNT: outputs are counted. TRANSFORM: a transform of K points. BITS: bits
+are counted. DENSE: a matrix of k x m cells for m outputs. TRIPLES: sums over triples."""
 
 EXPECTED_REPORTS = 10_000
 """Default number of expected reports."""

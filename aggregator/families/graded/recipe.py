@@ -24,7 +24,7 @@ import numpy as np
 
 from aggregator.families.barrier import PRECISION, Problem, minimum
 from aggregator.families.decoder import Floats
-from aggregator.families.mechanism import POINTS, Mechanism, PlannedQuestion, Recipe
+from aggregator.families.mechanism import TRANSFORM, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.projective.recipe import NO_WORSE, geometries, sizes
 from aggregator.families.rounding import LEVEL_RESERVE
 from protocol import exact
@@ -189,7 +189,7 @@ MECHANISMS = (
         "graded",
         "a point of a projective space, with more noise for a smaller budget, log2 k bits",
         "halftruth; an open problem of Gu et al. 2020",
-        POINTS,
+        TRANSFORM,
         _recipe,
     ),
 )

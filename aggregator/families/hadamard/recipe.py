@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aggregator.families.blocks.recipe import for_ldp_block_and_high_low
-from aggregator.families.mechanism import WALSH, Mechanism
+from aggregator.families.mechanism import TRANSFORM, Mechanism
 from aggregator.families.rounding import D
 from protocol.channels import Hadamard
 from protocol.channels.hadamard.channel import HADAMARD_SCALE
@@ -31,7 +31,7 @@ MECHANISMS = (
         "hadamard",
         "a column of Hadamard's matrix, whose entry for the true value is more often +1 than -1, log2 k bits",
         "Acharya, Sun, Zhang 2019; Acharya et al. 2020",
-        WALSH,
+        TRANSFORM,
         for_ldp_block_and_high_low(hadamard),
     ),
 )

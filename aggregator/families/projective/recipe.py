@@ -8,7 +8,7 @@ from functools import cache
 from itertools import accumulate, takewhile
 
 from aggregator.families.blocks.recipe import for_ldp_block_and_high_low, high_low
-from aggregator.families.mechanism import POINTS, Mechanism, PlannedQuestion, Recipe
+from aggregator.families.mechanism import TRANSFORM, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.support import outside_weight, support_error
 from protocol import exact
 from protocol.channels import Channel
@@ -138,8 +138,8 @@ def _orders_of_planes() -> tuple[int, ...]:
 
 
 def geometries(size: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (q, t, output bits) for every projective space with at least ``size`` points; of the lines (t = 2), only
-    for the smallest.
+    """Yield (q, t, output bits) for every projective space with at least ``size`` points; for t = 2, a line, only for
+    the smallest.
 
     On a line S_x is a single point, as in randomised response, so additional points only increase the error.
     """
@@ -172,7 +172,7 @@ MECHANISMS = (
         "projective",
         "a point of a projective space, log2 k bits",
         "Feldman et al. 2022",
-        POINTS,
+        TRANSFORM,
         _recipe,
     ),
 )

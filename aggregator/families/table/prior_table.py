@@ -16,6 +16,7 @@ import numpy as np
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.families.decoder import Floats
 from aggregator.families.lifts import level_for_ball
+from aggregator.families.rounding import LEVEL_RESERVE
 from aggregator.families.table.ball import Staircases, of_two
 from aggregator.families.table.column_generation import Coordinates, Mixture, best_mixture
 from protocol import exact, personal
@@ -30,11 +31,9 @@ from protocol.notions.information import RADIUS_UNITS
 MAX_INPUTS = 150
 """Maximum number of inputs; a larger table takes minutes to design and more than 200 kilobytes to send."""
 
-SHRINK = 1e-9
-"""The part of the level that is reserved for rounding in the first attempt."""
-
 ATTEMPTS = 12
-"""Number of attempts; each attempt reserves four times as much as the attempt before."""
+"""Number of attempts. The first reserves ``LEVEL_RESERVE`` for rounding, and each other one four times as much as the
+attempt before."""
 
 MAX_ERROR = 1.005
 """Maximum error of a table that is mixed with a response, as a multiple of the least error."""
@@ -85,7 +84,7 @@ def certified_table(notion: Lip, mixture_of: Callable[[float], Mixture]) -> Tabl
         Uncertified: no rounding was found that satisfies the notion.
     """
     for attempt in range(ATTEMPTS):
-        mixture = mixture_of(notion.level / NANONATS * (1 - SHRINK * 4**attempt))
+        mixture = mixture_of(notion.level / NANONATS * (1 - LEVEL_RESERVE * 4**attempt))
         rows = (mixture.lifts * mixture.weights[:, np.newaxis]).T
         if rows.shape[1] < 2:
             rows = np.repeat(rows / 2, 2, axis=1)

@@ -72,7 +72,7 @@ MECHANISMS = (
         "wave",
         "a random number; the numbers near the true one are the most likely; for distribution and mean",
         "Li et al. 2020",
-        "n + k per step",
+        "n + k per iteration",
         _on_numbers,
     ),
 )

@@ -18,9 +18,10 @@ import numpy as np
 
 from aggregator.families.decoder import Floats
 from aggregator.families.lifts import lift_range
-from aggregator.families.mechanism import POINTS, Mechanism, for_priors_near
+from aggregator.families.mechanism import DENSE, Mechanism, for_priors_near
+from aggregator.families.rounding import LEVEL_RESERVE
 from aggregator.families.table.column_generation import Coordinates, Mixture, best_mixture, plain_mixture
-from aggregator.families.table.prior_table import ATTEMPTS, MAX_ERROR, MAX_LOST, MIN_PART, SHRINK
+from aggregator.families.table.prior_table import ATTEMPTS, MAX_ERROR, MAX_LOST, MIN_PART
 from aggregator.families.windows.decoder import MAX_CELLS, MAX_INPUTS, WindowsDecoder
 from protocol import exact
 from protocol.channels.windows.arrangement import Single, WindowType
@@ -47,7 +48,7 @@ _MAX_CELLS = 2**13
 _MIN_OUTPUTS = 2**12
 _OUTPUTS_PER_INPUT = 16
 """The number of outputs of one order is limited to this multiple of the inputs, but at least to ``_MIN_OUTPUTS``."""
-_EQUAL_GAIN = 5e-4
+_GAIN_MARGIN = 5e-4
 """Among the designs whose gain is within this part of the best gain, the design with the fewest outputs is used."""
 _SPARE = 2.0**-24
 """The probability of the uninformative output that takes the rounding remainders; this part of the gain is lost."""
@@ -62,8 +63,8 @@ class _Split:
 
     Attributes:
         distribution: (k,) the prior.
-        singles, heavies, rares: the inputs with a separate output, the inputs that are a class each, and the rare
-        inputs. low, high: a and b, the least and the largest lift.
+        singles, heavies, rares: the inputs with a separate output, the inputs that are a class each, and the others.
+        low, high: a and b, the least and the largest lift.
     """
 
     distribution: Floats
@@ -150,7 +151,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     designs: list[tuple[float, int, int, int, float]] = []
     sizes: set[int] = set()
     for heavies in HEAVIES:
-        split = _split(distribution, notion, SHRINK, heavies)
+        split = _split(distribution, notion, LEVEL_RESERVE, heavies)
         if len(split.heavies) in sizes:
             continue
         sizes.add(len(split.heavies))
@@ -174,12 +175,12 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         designs = [
             design for design in designs if design[0] <= most_error and design[1] <= MAX_CELLS // len(prior)
         ] or designs
-    acceptable = prior_error - (prior_error - min(designs)[0]) * (1 - _EQUAL_GAIN)
+    acceptable = prior_error - (prior_error - min(designs)[0]) * (1 - _GAIN_MARGIN)
     _, _, heavies, cells, part = min(
         (design for design in designs if design[0] <= acceptable), key=lambda design: design[1]
     )
     for attempt in range(ATTEMPTS):
-        split = _split(distribution, notion, SHRINK * 4**attempt, heavies)
+        split = _split(distribution, notion, LEVEL_RESERVE * 4**attempt, heavies)
         channel = _integer_channel(_design(split, cells, part), prior, orders=1)
         channel = replace(channel, orders=_orders(channel, notion))
         try:
@@ -355,7 +356,7 @@ MECHANISMS = (
         "for a prior, also with many values: each frequent value has its own weights; the rare values lie on a "
         "circle, and a report names a random arc of it",
         "halftruth",
-        POINTS,
+        DENSE,
         for_priors_near(windows),
     ),
 )
