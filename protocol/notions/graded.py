@@ -76,13 +76,13 @@ class Graded(Pairwise):
             )
 
     @staticmethod
-    def over(budgets: Sequence[int], function: str = "minid", edges: Iterable[tuple[int, int]] | None = None) -> Graded:
+    def over(budgets: Sequence[int], function: str = "minid", pairs: Iterable[tuple[int, int]] | None = None) -> Graded:
         """Return the notion for a budget per input.
 
         Args:
             budgets: the budgets of the k inputs in nanonats.
             function: "minid" or "avgid".
-            edges: the pairs of budgets (nanonats) whose inputs are protected from each other; None for all pairs. A
+            pairs: the pairs of budgets (nanonats) whose inputs are protected from each other; None for all pairs. A
                 pair of equal budgets protects the inputs of one class from each other.
         Raises:
             NotionError
@@ -95,18 +95,18 @@ class Graded(Pairwise):
         levels = tuple(dict.fromkeys(budgets))
         classes = range(len(levels))
         known = set(levels)
-        bounded = None if edges is None else {frozenset(edge) for edge in edges}
+        bounded = None if pairs is None else {frozenset(pair) for pair in pairs}
         unknown = set().union(*bounded or ()) - known
         if unknown:
             level = exact.in_nats(min(unknown))
-            raise NotionError(f"an edge has a budget of {level}, but no value has this budget: leave the edge out")
+            raise NotionError(f"a pair has a budget of {level}, but no value has this budget: leave the pair out")
         counts = Counter(budgets)
         several = {number for number in classes if counts[levels[number]] > 1}
-        pairs = [(c, d) for c in classes for d in classes if c < d or (c == d and c in several)]
+        every = [(c, d) for c in classes for d in classes if c < d or (c == d and c in several)]
         open_pairs = tuple(
-            (c, d) for c, d in pairs if bounded is not None and frozenset((levels[c], levels[d])) not in bounded
+            (c, d) for c, d in every if bounded is not None and frozenset((levels[c], levels[d])) not in bounded
         )
-        bounds = [kind.pair_bound(levels[c], levels[d]) for c, d in pairs if (c, d) not in open_pairs]
+        bounds = [kind.pair_bound(levels[c], levels[d]) for c, d in every if (c, d) not in open_pairs]
         return kind(max(bounds, default=exact.MIN_LEVEL), levels, blocks, open_pairs)
 
     @staticmethod

@@ -271,11 +271,11 @@ def test_an_incomplete_policy_graph_reduces_the_error():
     """Omitting the pairs between two classes reduces the error by more than a fifth, and a class without bounds is
     reported without noise."""
     budgets = [NANONATS] * 3 + [3 * NANONATS] * 30
-    graph = Graded.over(budgets, edges=[(NANONATS, NANONATS), (3 * NANONATS, 3 * NANONATS)])
+    graph = Graded.over(budgets, pairs=[(NANONATS, NANONATS), (3 * NANONATS, 3 * NANONATS)])
     channel = idue.idue(graph)
     notions.certify(channel, graph)
     assert total_error(channel) < 0.8 * total_error(idue.idue(Graded.over(budgets)))
-    shown = idue.idue(Graded.over(budgets, edges=[(NANONATS, NANONATS)]))
+    shown = idue.idue(Graded.over(budgets, pairs=[(NANONATS, NANONATS)]))
     assert (shown.own_weights[1], shown.other_weights[1]) == (S, 0)
 
 

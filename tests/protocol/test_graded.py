@@ -104,13 +104,13 @@ def test_budgets_add_over_answers(first: Table, second: Table) -> None:
 
 
 def test_a_policy_graph_leaves_pairs_out() -> None:
-    """A pair of classes outside the graph is not audited; protection within one class is an edge from the class to
+    """A pair of classes outside the graph is not audited; protection within one class is a pair of the class with
     itself."""
     half = Fraction(1, 2)
     table = Table.rounded([[half, half, Fraction(0)], [half, half, Fraction(0)], [Fraction(0), half, half]])
     budgets = [NAT, NAT, 2 * NAT]
     assert not satisfies(table, Graded.over(budgets))
-    within = Graded.over(budgets, edges=[(NAT, NAT)])
+    within = Graded.over(budgets, pairs=[(NAT, NAT)])
     assert within.unbounded_pairs == ((0, 1),)
     assert satisfies(table, within)
     assert within.level == NAT
@@ -155,15 +155,15 @@ def test_an_invalid_notion_is_refused(
 
 
 def test_an_invalid_request_for_a_notion_is_refused() -> None:
-    """A notion with an unknown function, an edge of an unused budget, too many classes or no edges is refused."""
+    """A notion with an unknown function, a pair with an unused budget, too many classes or no pairs is refused."""
     with pytest.raises(NotionError, match="minid or avgid"):
         Graded.over([NAT, NAT], "maxid")
-    with pytest.raises(NotionError, match="edge"):
-        Graded.over([NAT, NAT], edges=[(NAT, 3 * NAT)])
+    with pytest.raises(NotionError, match="a pair has a budget"):
+        Graded.over([NAT, NAT], pairs=[(NAT, 3 * NAT)])
     with pytest.raises(NotionError, match="classes"):
         Graded.over([NAT + x for x in range(MAX_BUDGET_CLASSES + 1)])
     with pytest.raises(NotionError, match="protect nothing"):
-        Graded.over([NAT, 2 * NAT], edges=[])
+        Graded.over([NAT, 2 * NAT], pairs=[])
 
 
 def test_the_mean_of_two_budgets_is_rounded_down() -> None:

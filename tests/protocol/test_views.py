@@ -242,7 +242,7 @@ def test_a_campaign_with_views_has_no_channel_for_all_devices() -> None:
         (notions.DeclaredPrior(NAT, 5), FIVE),
         (notions.MutualInformation(NAT, (1,) * 5), FIVE),
         (notions.Geo.between(NAT, 1, [0], range(5)), FIVE),
-        (notions.Graded.over([NAT, NAT, 2 * NAT, 2 * NAT, 2 * NAT], edges=[(NAT, NAT)]), FIVE),
+        (notions.Graded.over([NAT, NAT, 2 * NAT, 2 * NAT, 2 * NAT], pairs=[(NAT, NAT)]), FIVE),
     ],
 )
 def test_notions_that_cannot_be_used_with_views_are_refused(notion: notions.Notion, over: domain.Domain) -> None:

@@ -1389,7 +1389,7 @@ def view_cases() -> Iterator[Case]:
     alone = [1, ["coarse", 2], 0]
     halves = [0, 2, 1, 1, 2, 2]
     one, three = (RandomizedResponse(k, (cover_of(NAT, k),)).encode() for k in (5, 3))
-    left_out = notions.Graded.over([NAT, NAT, NAT, 2 * NAT, 2 * NAT], edges=[(NAT, NAT), (NAT, 2 * NAT)])
+    left_out = notions.Graded.over([NAT, NAT, NAT, 2 * NAT, 2 * NAT], pairs=[(NAT, NAT), (NAT, 2 * NAT)])
     apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
     refused: list[tuple[str, bytes, str]] = [
         ("views that are not an array", _payload(channel=["views", 1, [one]]), "view"),
