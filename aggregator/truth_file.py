@@ -72,7 +72,7 @@ class Truth:
         Args:
             domain: the campaign's domain.
         Returns:
-            (k,) shares that sum to 1; for items, the (m,) shares of the people who hold each item.
+            (k,) shares that sum to 1; for items, the (m,) shares of the people who have each item.
         """
         if isinstance(domain, Items):
             return self._holders(domain)
@@ -115,7 +115,7 @@ class Truth:
         return shares.ravel() / people
 
     def _holders(self, domain: Items) -> NDArray[np.float64]:
-        """Return the share of people who hold each item, (m,)."""
+        """Return the share of people who have each item, (m,)."""
         holders = np.zeros(domain.item_count)
         for answer, count in zip(self.answers, self.counts, strict=True):
             members = [x for x in domain.members(answer) if x < domain.item_count]

@@ -44,7 +44,7 @@ class Audit:
 
     Attributes:
         raw_mse: expected squared error of the unbiased estimate from one report, summed over the values, for people
-            spread evenly; divide by n for n reports. With item sets, it is the error of the shares of people who hold
+            spread evenly; divide by n for n reports. With item sets, it is the error of the shares of people who have
             each item; with classes, the error of the shares of everybody; with views, the error of the finest view
             alone. None without an unbiased estimate.
         people_per_report: the largest number of people that one output can count for in the unbiased estimate; None

@@ -20,15 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.author.toml_section import shown
+from aggregator.author.toml_section import MAX_BYTES, shown
 from aggregator.author.value_table import ValueTableError
 from protocol import exact
 from protocol.domain import MICRODEGREES, Grid
 from protocol.runs import runs_of
 from protocol.spelling import repeated
 from protocol.views import Districts
-
-MAX_BYTES = 2**26
 
 ELSEWHERE = "elsewhere"
 
@@ -55,7 +53,7 @@ def read_districts(path: Path, grid: Grid) -> Districts:
             f"{path.name} must be at most {MAX_BYTES:,} bytes, and has {size:,}: simplify its polygons"
         )
     try:
-        value = json.loads(path.read_bytes(), parse_float=exact.rational, parse_constant=_no_number)
+        value = json.loads(path.read_bytes(), parse_float=exact.rational, parse_constant=exact.rational)
     except (ValueError, RecursionError) as error:
         raise DistrictsError(f"{path.name} must be a GeoJSON file, but is not a JSON file: {error}") from None
     try:
@@ -182,7 +180,3 @@ def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDAr
         east = np.cumsum(crossed[:, ::-1], axis=1)[:, ::-1]
         inside |= east[:, 1:] % 2 == 1
     return inside
-
-
-def _no_number(text: str) -> Fraction:
-    raise ValueError(f"{text} is not a finite number")

@@ -84,7 +84,7 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
 
 
 def sensitive_share_of(section: Section, notion: Notion) -> float | None:
-    """Return the share of the people who hold a sensitive value; None if ``[privacy]`` has no sensitive_share.
+    """Return the share of the people with a sensitive value; None if ``[privacy]`` has no sensitive_share.
 
     The choice of a channel depends on this share; the promise does not.
 
@@ -95,7 +95,7 @@ def sensitive_share_of(section: Section, notion: Notion) -> float | None:
         return None
     if not isinstance(notion, HighLow):
         raise DraftError('[privacy] sensitive_share needs notion = "high-low": leave it out')
-    expected = "the share of people who hold a sensitive value, above 0 and below 1, such as 0.1"
+    expected = "the share of people with a sensitive value, above 0 and below 1, such as 0.1"
     written = section.take("sensitive_share", (int, Decimal), expected)
     share = float(finite(section, "sensitive_share", written))
     if not 0 < share < 1:

@@ -18,14 +18,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from aggregator.author.toml_section import shown
+from aggregator.author.toml_section import MAX_BYTES, shown
 from aggregator.author.value_table import ValueTableError, not_a_value
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Domain
 from protocol.errors import NotInDomain, NotionError
 from protocol.levels import Pufferfish, Scenario
-
-MAX_BYTES = 2**26
 
 
 class ScenarioError(ValueTableError):
@@ -44,7 +42,7 @@ def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
             f"{path.name} must be at most {MAX_BYTES:,} bytes, and has {size:,}: leave out scenarios, or weights of 0"
         )
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact.rational, parse_constant=_no_number)
+        value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact.rational, parse_constant=exact.rational)
     except (ValueError, RecursionError) as error:
         raise ScenarioError(
             f"{path.name} must have secrets and scenarios as JSON, but is not a JSON file: {error}"
@@ -137,7 +135,3 @@ def _weight(value: Any, subject: str) -> Fraction:
     if weight < 0:
         raise ScenarioError(f"{subject}: the weight is negative; write a weight of 0 or more")
     return weight
-
-
-def _no_number(text: str) -> Fraction:
-    raise ValueError(f"{text} is not a finite number")

@@ -31,7 +31,7 @@ ROUNDING = Fraction(1, 1000)
 """Maximum difference from 1 of the sum of shares that their author rounded."""
 
 MAX_BYTES = 1 << 26
-"""Maximum size of a TOML file in bytes."""
+"""Maximum size of a TOML or JSON file in bytes."""
 
 MAX_NUMBER = 10**300
 """Numbers of a draft must be smaller in size, so that a float can represent them."""

@@ -271,7 +271,7 @@ def _index_of_class(name: str, classes: Sequence[str], location: str) -> int:
 def _row(row: Sequence[str], domain: Domain, column: str, location: str) -> tuple[Answer, Fraction]:
     # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
     if len(row) < 2:
-        raise ValueTableError(f"{location}: the row has a single cell; write a value and a {column}")
+        raise ValueTableError(f"{location}: the row has {quantity(len(row), 'cell')}; write a value and a {column}")
     text = ",".join(row[:-1])
     try:
         answer = domain.parse(text)

@@ -208,7 +208,7 @@ def _automatic(domain: Domain) -> list[int]:
 
 def _districts(folder: Path, file: str, domain: Domain) -> Districts:
     if not isinstance(domain, Grid):
-        raise DraftError(f"[views] districts need a domain of kind grid, not {domain.kind}")
+        raise DraftError('[views] districts need [domain] kind = "grid": leave out districts')
     return read_districts(file_of(folder, file, "[views] districts"), domain)
 
 

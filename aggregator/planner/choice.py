@@ -316,7 +316,7 @@ def _reason(choice: Candidate, usable: Sequence[Candidate], question: PlannedQue
     if isinstance(question.notion, HighLow):
         if question.sensitive_share is None:
             return f"{exact}, if all values are equally common"
-        return f"{exact}, if {question.sensitive_share:g} of the people hold a sensitive value"
+        return f"{exact}, if {question.sensitive_share:g} of the people have a sensitive value"
     if not isinstance(question.notion, Lip):
         return exact
     if choice.person_mse is not None and math.isnan(choice.person_mse):

@@ -119,7 +119,7 @@ def test_holes_islands_and_remaining_cells_have_their_district(tmp_path):
         ("[1", "not a JSON file"),
         ('{"type": "Feature"}', "FeatureCollection"),
         ('{"type": "FeatureCollection", "features": []}', "at least one feature"),
-        ('{"type": "FeatureCollection", "features": [NaN]}', "not a finite number"),
+        ('{"type": "FeatureCollection", "features": [NaN]}', "a finite decimal number"),
         ("[3]", "a GeoJSON object of the type FeatureCollection, not"),
         ([3], "type Feature"),
         ([{"type": "Feature", "properties": None, "geometry": None}], "Polygon or a MultiPolygon"),

@@ -260,7 +260,7 @@ def test_the_plan_uses_and_states_the_given_share():
     Without a share, errors are for uniform shares and the reason says so.
     """
     for share, distribution, reason in (
-        (0.3, even_within(20, 5, 0.3), "if 0.3 of the people hold a sensitive value"),
+        (0.3, even_within(20, 5, 0.3), "if 0.3 of the people have a sensitive value"),
         (None, [1 / 20] * 20, "if all values are equally common"),
     ):
         rows = plan(PlannedQuestion(values(20), high_low(20, 5, 1), share), 1000)
