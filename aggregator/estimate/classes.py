@@ -17,7 +17,7 @@ from aggregator.estimate.personal import PersonalDecoder, PersonalTally, offered
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, VectorIncrements
+from aggregator.families.decoder import BinomialSteps, ContributionBounds, Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
 from protocol.channels import Channel
 from protocol.errors import HalftruthError
@@ -103,21 +103,21 @@ class ClassesDecoder(Pooled):
         return np.ones(self.classes)
 
     @property
-    def vector_increments(self) -> VectorIncrements | None:
+    def contribution_bounds(self) -> ContributionBounds | None:
         # Classes are independent, so the skewness of the sum is at most the largest of any class's sum.
-        if all(decoder.vector_increments is None for decoder in self.decoders):
+        if all(decoder.contribution_bounds is None for decoder in self.decoders):
             return None
-        increments_by_class = [decoder.vector_increments or _increments_of_steps(decoder) for decoder in self.decoders]
+        bounds_by_class = [decoder.contribution_bounds or _bounds_of_steps(decoder) for decoder in self.decoders]
         bearing = [
-            share * increments.inverse_skewness
-            for share, increments in zip(self.members, increments_by_class, strict=True)
+            share * bounds.inverse_skewness
+            for share, bounds in zip(self.members, bounds_by_class, strict=True)
             if share > 0
         ]
-        scaled = list(zip(self.scales, increments_by_class, strict=True))
-        return VectorIncrements(
+        scaled = list(zip(self.scales, bounds_by_class, strict=True))
+        return ContributionBounds(
             np.min(bearing, axis=0),
-            np.min([scale * increments.smallest for scale, increments in scaled], axis=0),
-            np.max([scale * increments.largest for scale, increments in scaled], axis=0),
+            np.min([scale * bounds.smallest for scale, bounds in scaled], axis=0),
+            np.max([scale * bounds.largest for scale, bounds in scaled], axis=0),
         )
 
     def _parts(self, features: NDArray[Scalar]) -> list[tuple[Decoder, NDArray[Scalar]]]:
@@ -133,12 +133,12 @@ class ClassesDecoder(Pooled):
         return max(decoder.people_per_report for decoder in self.decoders)
 
 
-def _increments_of_steps(decoder: Decoder) -> VectorIncrements:
-    """Return the increments of a decoder that has steps only, at equal shares of all inputs."""
+def _bounds_of_steps(decoder: Decoder) -> ContributionBounds:
+    """Return the bounds of a decoder that has steps only, at equal shares of all inputs."""
     steps = decoder.binomial_steps(np.zeros(decoder.features, dtype=np.int64), 1)
     reach = steps.heights.sum(axis=0)
     even = np.full(decoder.input_count, 1 / decoder.input_count)
-    return VectorIncrements(decoder.variances(decoder.forward(even)) / reach**2, steps.base, steps.base + reach)
+    return ContributionBounds(decoder.variances(decoder.forward(even)) / reach**2, steps.base, steps.base + reach)
 
 
 def _contributions_of(steps: BinomialSteps) -> tuple[Floats, Integers]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, VectorIncrements
+from aggregator.families.decoder import BinomialSteps, ContributionBounds, Decoder, Floats
 
 Interval: TypeAlias = tuple[Floats, Floats]
 
@@ -125,13 +125,13 @@ def intervals(
     se: Floats,
     alpha: float,
     effect: Floats | None = None,
-    increments: VectorIncrements | None = None,
+    bounds: ContributionBounds | None = None,
 ) -> Interval:
     """Return intervals, each of which misses its share with a probability of about ``alpha`` or less.
 
     With one step and independent reports the interval is exact. With several steps it is normal if enough reports
     affect the value; otherwise it is the sum of exact intervals at ``alpha`` divided by the number of steps, which is
-    conservative (Boole) and up to 1.6 times as wide for two steps. If ``increments`` is given, ``raw`` has a smaller
+    conservative (Boole) and up to 1.6 times as wide for two steps. If ``bounds`` is given, ``raw`` has a smaller
     error than the steps: the interval is normal if enough reports affect the value, and otherwise the interval of the
     steps.
 
@@ -140,17 +140,17 @@ def intervals(
         raw, se: (k,) the estimates and their standard errors.
         alpha: the probability that an interval misses its share; for k simultaneous intervals, alpha / k (Bonferroni).
         effect: (k,) the design effects; None if reports are independent.
-        increments: the decoder's ``vector_increments``; None if the estimate is the sum of the steps.
+        bounds: the decoder's ``contribution_bounds``; None if the estimate is the sum of the steps.
     Returns:
         (k,) lower and upper ends, not clipped.
     """
     z = quantile(alpha)
     low, high = normal(raw, se, alpha)
-    if increments is None:
+    if bounds is None:
         stepwise = (steps.step_count == 1) | ~_enough(steps, raw, se, z, effect)
     else:
         reports = steps.reports if effect is None else steps.reports / effect
-        stepwise = increments.inverse_skewness * reports < max(MIN_VECTORS, _least_count(z))
+        stepwise = bounds.inverse_skewness * reports < max(MIN_VECTORS, _least_count(z))
     for number in np.unique(steps.step_count[stepwise]):
         chosen = stepwise & (steps.step_count == number)
         low[chosen], high[chosen] = _exact(steps.of(chosen), alpha / number, None if effect is None else effect[chosen])

@@ -60,8 +60,8 @@ class Linear:
     @cached_property
     def contribution_range(self) -> Floats:
         """Difference between the largest and the smallest contribution of one report to each share, shape (k,)."""
-        increments = self.decoder.vector_increments
-        return self.steps.heights.sum(axis=0) if increments is None else increments.largest - increments.smallest
+        bounds = self.decoder.contribution_bounds
+        return self.steps.heights.sum(axis=0) if bounds is None else bounds.largest - bounds.smallest
 
     @property
     def furthest(self) -> Floats:
@@ -88,12 +88,13 @@ class Linear:
         """Return lower and upper ends, not clipped, shape (k,); each interval misses its share with a probability of
         about ``alpha`` or less. NaN where ``se`` is NaN."""
         if self.effect is None or self.between is None:
-            return interval.intervals(self.steps, self.raw, self.se, alpha, increments=self.decoder.vector_increments)
+            return interval.intervals(self.steps, self.raw, self.se, alpha, bounds=self.decoder.contribution_bounds)
         if not self.between.freedom:
             return np.full_like(self.raw, np.nan), np.full_like(self.raw, np.nan)
         wider = self.between.quantile(alpha) / interval.quantile(alpha)
         effect = self.effect * wider**2
-        return interval.intervals(self.steps, self.raw, self.se * wider, alpha, effect, self.decoder.vector_increments)
+        bounds = self.decoder.contribution_bounds
+        return interval.intervals(self.steps, self.raw, self.se * wider, alpha, effect, bounds)
 
 
 def solve(decoder: Decoder, tally: Tally) -> Linear:

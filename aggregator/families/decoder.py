@@ -3,8 +3,8 @@
 An estimate is linear in the counts. An output y has features f(y): the output itself, one-hot among m, or for unary
 channels its bits. A decoder is a pair of implicit matrices: the response R (k x m), with R[x] = E[f(Y) | x], and a left
 inverse L (m x k) of R. Both are only multiplied with vectors, never stored. With the mean features f of the reports,
-E[f @ L] = p for every p, and the variance of a linear query is the variance of one number per report, by one formula
-for all mechanisms.
+f @ L (for bits plus a constant) is an unbiased estimate of the shares p, and the variance of a linear query is the
+variance of one number per report, by one formula for all mechanisms.
 
     forward    p @ R        the mean features                 backward   R @ w        a mean over the outputs
     invert     f @ L        the unbiased estimate             adjoint    L @ v        a feature's contribution to v . p
@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 
 
 class NotInvertible(HalftruthError):
-    """No unbiased estimate exists, because different shares of the inputs give the same distribution of outputs."""
+    """No unbiased estimate exists, or none is computed for a channel of this size."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class BinomialSteps:
 
 
 @dataclass(frozen=True)
-class VectorIncrements:
+class ContributionBounds:
     """Bounds on the contribution of one report to the estimate of each input, if it can have many values.
 
     Attributes:
@@ -106,7 +106,7 @@ class Decoder(ABC):
         inputs, features: the numbers k and m of inputs and features.
         one_hot: whether each report has exactly one feature, its output. Only then are the counts of features counts of
             outputs, which posteriors need.
-        by_value: whether single shares have an unbiased estimate.
+        by_value: whether the family has estimates of single shares.
     """
 
     input_count: int
@@ -133,7 +133,7 @@ class Decoder(ABC):
         """Return the mean of w . f(Y) for each input, R @ w: from (m,) to (k,)."""
 
     def intercept(self, v: Floats) -> float:
-        """Return the constant that every report adds to the estimate of v . p.
+        """Return the constant term of the estimate of v . p.
 
         Raises:
             NotInvertible
@@ -209,7 +209,7 @@ class Decoder(ABC):
         return self
 
     @property
-    def vector_increments(self) -> VectorIncrements | None:
+    def contribution_bounds(self) -> ContributionBounds | None:
         """The contributions of a report if they can have many values; None if ``binomial_steps`` gives the exact
         estimate."""
         return None

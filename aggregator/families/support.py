@@ -1,4 +1,4 @@
-"""Formulas of support schemes: their error, and the integer weight outside the support.
+"""Formulas of support channels: their error, and the integer weight outside the support.
 
 From input x, every output in a set S_x is e^eps times as likely as any output outside S_x. From every other input x',
 S_x has the same probability. So two probabilities determine the error,
@@ -39,16 +39,16 @@ def support_error(size: int, p: float, q: float) -> float:
     return size * th * (1 - th) / gap**2
 
 
-def outside_weight(total: int, having: int, lacking: int, level: int) -> int:
+def outside_weight(total: int, support: int, others: int, level: int) -> int:
     """Return the least outside weight that satisfies the level and makes rows sum to ``total``.
 
     Args:
         total: the sum of the weights of a row.
-        having, lacking: the numbers of outputs inside and outside S_x; ``lacking`` must be 1 modulo ``having``.
+        support, others: the numbers of outputs inside and outside S_x; ``others`` must be 1 modulo ``support``.
         level: the LDP level in nanonats.
     """
-    ideal = ceil(D * total, exp_lower(level) * having + D * lacking)
-    return ideal + (total - ideal) % having
+    ideal = ceil(D * total, exp_lower(level) * support + D * others)
+    return ideal + (total - ideal) % support
 
 
 class SupportDecoder(Decoder):

@@ -26,7 +26,6 @@ from aggregator.author.value_table import ValueTableError, read_prior
 from aggregator.cli.anonymity import anonymity
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits.recipe import oue
-from aggregator.families.response.recipe import lip_response
 from aggregator.present.listing import audit_table
 from edge_sdk.campaigns.audit import audit as own_audit
 from protocol import exact, levels
@@ -37,6 +36,7 @@ from protocol.errors import DomainError, Uncertified
 from protocol.keys import SigningKey
 from protocol.levels import LevelsRequest, Metric, structure_of
 from protocol.notions import Classes, Graded, HighLow, Ldp, Lip, Notion, Promise
+from protocol.personal import lip_response
 from protocol.views import plain_views
 from tests.aggregator.command import printed
 from tests.aggregator.matrix import dense

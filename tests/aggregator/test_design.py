@@ -18,13 +18,14 @@ from aggregator.author.draft import DraftError, campaign_of, read_draft, read_qu
 from aggregator.author.value_table import ValueTableError
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
-from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
+from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.families.rounding import D
 from protocol import exact
 from protocol.channels import Blocks, Noise, RandomizedResponse, Table, Windows
 from protocol.domain import Dates, NumberRange, OrderedValues
 from protocol.errors import BadData, Uncertified
 from protocol.notions import Block, HighLow, Ldp, Lip, certify
+from protocol.personal import lip_response
 
 EPSILONS = (0.001, 0.1, 1.0, 2.5, 8.0, 20.0)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from aggregator.families.response.recipe import lip_response
 from aggregator.reproduce.lip.published import bit, of_bit
 from aggregator.reproduce.lip.trusted_curator import (
     MAX_PEOPLE,
@@ -18,6 +17,7 @@ from aggregator.reproduce.lip.trusted_curator import (
     curator_sum_error,
     least_error,
 )
+from protocol.personal import lip_response
 
 NAT = 10**9
 

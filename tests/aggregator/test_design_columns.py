@@ -9,7 +9,6 @@ from scipy.optimize import linprog
 
 from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
 from aggregator.families.mechanism import PlannedQuestion
-from aggregator.families.response.recipe import lip_response
 from aggregator.families.table import column_generation
 from aggregator.families.table.column_generation import Coordinates, best_mixture, plain_mixture
 from aggregator.families.table.prior_table import MAX_ERROR, estimable_table, optimal_table
@@ -19,6 +18,7 @@ from protocol.domain import Values
 from protocol.errors import ChannelError, Uncertified
 from protocol.exact import NANONATS
 from protocol.notions import Lip, certify
+from protocol.personal import lip_response
 
 
 def zipf(size, power):

@@ -31,7 +31,7 @@ from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from aggregator.intake.ingest import ingest
 from aggregator.present.page import digest
 from aggregator.present.shown_changes import percentage_points
@@ -48,6 +48,7 @@ from protocol.notions import Ldp, Lip
 from protocol.notions.classes import Classes
 from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.transcript import TranscriptPrior
+from protocol.personal import lip_response
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
 from tests.aggregator.command import invalid_command_lines, require_one_clear_line, run

@@ -57,8 +57,8 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
     assert decoder.variance(v, p @ distribution @ bits) == pytest.approx(of_words @ ((balanced - p) @ v) ** 2)
     np.testing.assert_allclose(bits @ decoder.adjoint(v) + decoder.intercept(v), balanced @ v, atol=1e-9)
     assert decoder.people_per_report == pytest.approx(np.abs(balanced).max())
-    np.testing.assert_allclose(decoder.vector_increments.largest, balanced.max(axis=0))
-    np.testing.assert_allclose(decoder.vector_increments.smallest, balanced.min(axis=0))
+    np.testing.assert_allclose(decoder.contribution_bounds.largest, balanced.max(axis=0))
+    np.testing.assert_allclose(decoder.contribution_bounds.smallest, balanced.min(axis=0))
     at_reference = reference @ distribution @ bits
     assert decoder.variance(v, at_reference) <= decoder.uncorrected.variance(v, at_reference) * (1 + 1e-9)
 

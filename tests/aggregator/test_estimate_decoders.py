@@ -10,9 +10,10 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.hadamard.walsh import walsh
 from aggregator.families.registry import DECODERS, decoder_of
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from protocol.channels import FAMILIES, Hadamard, RandomizedResponse, Table
 from protocol.exact import NANONATS
+from protocol.personal import lip_response
 from tests.aggregator.matrix import dense
 from tests.aggregator.test_estimate_blocks import CHANNELS as BLOCKS
 

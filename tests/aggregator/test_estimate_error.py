@@ -10,10 +10,11 @@ from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_error
 from protocol.channels import RandomizedResponse, Table
 from protocol.exact import NANONATS
+from protocol.personal import lip_response
 
 ONE = 1 << 64
 

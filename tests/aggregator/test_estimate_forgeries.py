@@ -14,10 +14,11 @@ from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection, triples
 from protocol.channels import Table
 from protocol.exact import NANONATS
+from protocol.personal import lip_response
 
 CHANNELS = {
     "randomised response": randomized_response(16, NANONATS),

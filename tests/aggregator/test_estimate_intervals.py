@@ -19,12 +19,13 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.noise import recipe as noise
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection, triples
 from aggregator.families.windows import recipe as windows
 from protocol.channels import Table
 from protocol.domain import Grid
 from protocol.exact import NANONATS
+from protocol.personal import lip_response
 
 BATCHES = 4000
 MANY = 20_000

@@ -14,9 +14,10 @@ from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import in_blocks
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from protocol.channels import Table
 from protocol.exact import NANONATS
+from protocol.personal import lip_response
 
 ROWS = np.array([[8, 4, 3, 3, 2], [3, 8, 2, 4, 3], [2, 3, 9, 2, 4]]) / 20
 WIDE = Table.rounded([[Fraction(round(20 * cell), 20) for cell in row] for row in ROWS])

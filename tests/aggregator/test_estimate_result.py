@@ -15,13 +15,14 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.registry import decoder_of
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Table
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.keys import SigningKey
 from protocol.notions import Ldp, Lip
+from protocol.personal import lip_response
 from protocol.views import plain_views
 from tests.aggregator.matrix import dense
 

@@ -78,7 +78,7 @@ def test_intervals_for_all_people_have_their_coverage(made, people):
     truth, raws, missed = members @ distributions, [], 0
     for counts in map(np.concatenate, zip(*outputs, strict=True)):
         raw, se = pooled.invert(counts / people), standard_errors(pooled, counts / people, people)
-        low, high = intervals(pooled.binomial_steps(counts, people), raw, se, 0.05, increments=pooled.vector_increments)
+        low, high = intervals(pooled.binomial_steps(counts, people), raw, se, 0.05, bounds=pooled.contribution_bounds)
         missed += int(((truth < low) | (high < truth)).sum())
         raws.append(raw)
     found = np.array(raws)

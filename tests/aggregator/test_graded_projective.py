@@ -91,8 +91,8 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     np.testing.assert_allclose(decoder.backward(w), distribution @ w)
     np.testing.assert_allclose(decoder.invert(share), share @ inverse)
     np.testing.assert_allclose(decoder.variances(share), share @ inverse**2 - (share @ inverse) ** 2)
-    assert (decoder.vector_increments.largest >= inverse.max(axis=0) - 1e-9).all()
-    assert (decoder.vector_increments.smallest <= inverse.min(axis=0) + 1e-9).all()
+    assert (decoder.contribution_bounds.largest >= inverse.max(axis=0) - 1e-9).all()
+    assert (decoder.contribution_bounds.smallest <= inverse.min(axis=0) + 1e-9).all()
     assert (decoder.ceiling >= distribution.max(axis=0)).all()
     # The base of the steps is off by at most the slack for all people, and by all of it for some people.
     units = np.eye(channel.output_count, dtype=np.int64)
@@ -123,8 +123,8 @@ def test_intervals_have_their_coverage(name, reports):
     for counts in rng.multinomial(reports, decoder.forward(p), 1000):
         share = counts / reports
         raw, se = decoder.invert(share), standard_errors(decoder, share, reports)
-        steps, increments = decoder.binomial_steps(counts, reports), decoder.vector_increments
-        low, high = intervals(steps, raw, se, 0.05, increments=increments)
+        steps, bounds = decoder.binomial_steps(counts, reports), decoder.contribution_bounds
+        low, high = intervals(steps, raw, se, 0.05, bounds=bounds)
         held += (low <= p) & (p <= high)
     assert held.min() >= 925
 

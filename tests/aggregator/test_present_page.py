@@ -24,7 +24,7 @@ from aggregator.estimate.names import METHODS
 from aggregator.estimate.tally import Tally
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from aggregator.intake.refusals import RefusalReason
 from aggregator.present import page_method, page_numbers, page_reports
 from aggregator.present.markup import Html, tag
@@ -38,6 +38,7 @@ from protocol.channels import Blocks
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Classes, Ldp, Lip
+from protocol.personal import lip_response
 from protocol.views import plain_views
 from tests.aggregator.command import run
 from tests.aggregator.test_cli import COUNTS, DRAFT

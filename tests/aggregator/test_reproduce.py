@@ -21,7 +21,7 @@ from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.noise import recipe as noise
 from aggregator.families.projective.recipe import projective
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection, triples
 from aggregator.families.windows.recipe import windows
 from aggregator.reproduce import PAPERS, document, experiments, page, simulated_people
@@ -30,6 +30,7 @@ from aggregator.reproduce.draw import draw
 from aggregator.reproduce.experiment import STEPS, Curve, Experiment, ExperimentResult, Finding, Panel, Setting, parted
 from aggregator.reproduce.formats import UnreadableData
 from protocol.notions import Ldp, Lip
+from protocol.personal import lip_response
 from tests.aggregator.command import run
 from tests.aggregator.matrix import dense
 from tests.aggregator.stored_run import document_of

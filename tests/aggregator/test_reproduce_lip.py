@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 from aggregator.estimate.error import lip_mse, report_mae
-from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
+from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
@@ -36,6 +36,7 @@ from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
 from protocol import personal
 from protocol.notions import Lip, certify
+from protocol.personal import lip_response
 from tests.aggregator.matrix import dense
 
 NAT = 10**9

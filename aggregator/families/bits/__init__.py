@@ -1,1 +1,1 @@
-"""Words of independent bits: their recipes and their decoder."""
+"""Bit vectors with independent bits: their recipes and their decoder."""

@@ -10,9 +10,9 @@ the reports. Since u sums to one, raw' sums to one, and since E[1'raw] = 1, raw'
 distribution, each linear query of raw' has the least variance among all unbiased linear estimates from raw (generalised
 least squares: Aitken 1935).
 
-The corrected estimate of a value depends on the whole word and not on one bit. So its interval is normal if enough
-reports affect the value; otherwise the exact interval of the uncorrected estimate is used. The choice depends only on
-the channel and on the number of reports.
+The corrected estimate of a value depends on all bits of a report. So its interval is normal if the number of reports
+divided by the squared skewness is large enough; otherwise the exact interval of the uncorrected estimate is used. The
+choice depends only on the channel and on the number of reports.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.families.bits.decoder import BitsDecoder
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, VectorIncrements
+from aggregator.families.decoder import BinomialSteps, ContributionBounds, Decoder, Floats, Integers
 from protocol.channels.bits.channel import Bits
 
 CONSTANT_SUM = 1e-9
@@ -80,16 +80,16 @@ class BalancedDecoder(BitsDecoder):
         return self._uncorrected.variance(self._without_sum(v)[0], mean_features)
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
-        """Return the steps of the uncorrected estimate; raw' would need one step for each possible word."""
+        """Return the steps of the uncorrected estimate; raw' would need one step for each bit vector."""
         return self._uncorrected.binomial_steps(counts, reports)
 
     @cached_property
-    def vector_increments(self) -> VectorIncrements:
+    def contribution_bounds(self) -> ContributionBounds:
         # A report adds most to raw'[x] if only bit x is set, and least if all other bits are set.
         unset, set_ = self._b / self._a_minus_b, (1 - self._b) / self._a_minus_b
         largest = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
         smallest = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
-        return VectorIncrements(self._inverse_skewness(), smallest, largest)
+        return ContributionBounds(self._inverse_skewness(), smallest, largest)
 
     def _inverse_skewness(self) -> Floats:
         """Return 1 / skewness^2 of each value's contribution, the smaller of the numbers at share 0 and at share 1,
@@ -110,4 +110,4 @@ class BalancedDecoder(BitsDecoder):
 
     @property
     def people_per_report(self) -> float:
-        return float(np.maximum(self.vector_increments.largest, -self.vector_increments.smallest).max())
+        return float(np.maximum(self.contribution_bounds.largest, -self.contribution_bounds.smallest).max())

@@ -59,9 +59,9 @@ def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
         sensitive    a = t                    b = t / ((1 - t) e^eps + t), which is 1 - t
         others       a = 1 - e^(-eps/2)       b = 0
 
-    with t = e^(eps/2) / (e^(eps/2) + 1), as in basic RAPPOR. The channel satisfies high-low LDP. The probabilities of a
-    word without a non-sensitive bit also differ by at most the factor e^eps between all inputs, which is
-    utility-optimised LDP.
+    with t = e^(eps/2) / (e^(eps/2) + 1), as in basic RAPPOR. The channel satisfies high-low LDP. If no bit of a
+    non-sensitive value is set, the probabilities of the bit vector also differ by at most the factor e^eps between all
+    inputs, which is utility-optimised LDP.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR with its theta = t.
 

@@ -13,8 +13,9 @@ With a = 1 / d, B = a'b / a'1 and h = (b - B) a, which sums to 0, the solution i
 The sum of raw need not be one. As for bit vectors, a correction makes the sum one: raw' = raw - u (1'raw - 1), where
 u is each value's part of the variance of the sum, if the reports are spread evenly over all outputs. With one class and
 as many inputs as points, raw and raw' equal the estimate of projective response. The contribution of a report to a
-value depends mostly on whether the report is in S_x, and slightly on the output. Intervals are normal if enough reports
-affect the value; otherwise they are the exact intervals of t_x, widened by the range of b.
+value depends mostly on whether the report is in S_x, and slightly on the output. Intervals are normal if the number of
+reports divided by the squared skewness is large enough; otherwise they are the exact intervals of t_x, widened by the
+range of b.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, VectorIncrements
+from aggregator.families.decoder import BinomialSteps, ContributionBounds, Decoder, Floats, Integers
 from aggregator.families.projective.cycle import Cycle
 from protocol.channels.graded.channel import GradedProjective
 
@@ -131,7 +132,7 @@ class GradedDecoder(Decoder):
         return BinomialSteps(base, height, self._cycle.count(counts)[np.newaxis], reports, slack)
 
     @cached_property
-    def vector_increments(self) -> VectorIncrements:
+    def contribution_bounds(self) -> ContributionBounds:
         less, beyond = self._common
         class_count = len(self._channel.inputs_by_class)
         inverse_skewness, smallest, largest = np.empty(class_count), np.empty(class_count), np.empty(class_count)
@@ -143,7 +144,7 @@ class GradedDecoder(Decoder):
             # only widen them.
             smallest[place], largest[place] = -common.max(), self._factor[x] - common.min()
         classes = np.asarray(self._channel.class_of, dtype=np.int64)
-        return VectorIncrements(inverse_skewness[classes], smallest[classes], largest[classes])
+        return ContributionBounds(inverse_skewness[classes], smallest[classes], largest[classes])
 
     def _inverse_skewness(self, x: int, common: Floats) -> float:
         """Return 1 / skewness^2 of a report's contribution to ``x``, the smaller of the numbers at a share of 1, and at
@@ -166,4 +167,4 @@ class GradedDecoder(Decoder):
 
     @property
     def people_per_report(self) -> float:
-        return float(np.maximum(self.vector_increments.largest, -self.vector_increments.smallest).max())
+        return float(np.maximum(self.contribution_bounds.largest, -self.contribution_bounds.smallest).max())

@@ -8,11 +8,11 @@ from fractions import Fraction
 from aggregator.families.blocks.recipe import for_ldp_block_and_high_low
 from aggregator.families.mechanism import COUNT, LIP, Mechanism, PlannedQuestion, Recipe, for_prior
 from aggregator.families.rounding import D, ceil
-from protocol import personal
 from protocol.channels import RandomizedResponse
 from protocol.channels.response.channel import RESPONSE_SCALE
 from protocol.exact import exp_lower
 from protocol.notions import Lip
+from protocol.personal import lip_response
 
 
 def randomized_response(size: int, level: int) -> RandomizedResponse:
@@ -29,18 +29,6 @@ def randomized_response(size: int, level: int) -> RandomizedResponse:
         level: the LDP level in nanonats.
     """
     return RandomizedResponse(size, (ceil(D << RESPONSE_SCALE, exp_lower(level) + (size - 1) * D),))
-
-
-def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return the best randomised response under LIP; for two values it is the optimum over all channels.
-
-    ``protocol.personal.lip_response``, which devices use as well, has the derivation and the source.
-
-    Args:
-        prior: positive integers.
-        level: the LIP level in nanonats.
-    """
-    return personal.lip_response(prior, level)
 
 
 def published_lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:

@@ -47,10 +47,10 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
             "subset selection needs at least 3 inputs; for two, use randomised response, which is optimal"
         )
     ones = min(range(2, size), key=lambda d: subset_error(size, d, level))
-    having, lacking = math.comb(size - 1, ones - 1), math.comb(size - 1, ones)
-    if lacking == 1:  # with a single outside set, no set is left for the remainder
-        return SubsetSelection(size, ones, outside_weight(ONE, having, lacking, level))
-    return SubsetSelection(size, ones, ceil(D * ONE, exp_lower(level) * having + D * lacking))
+    support, others = math.comb(size - 1, ones - 1), math.comb(size - 1, ones)
+    if others == 1:  # with a single set outside S_x, no set is left for the remainder
+        return SubsetSelection(size, ones, outside_weight(ONE, support, others, level))
+    return SubsetSelection(size, ones, ceil(D * ONE, exp_lower(level) * support + D * others))
 
 
 def triples(size: int, level: int) -> Triples:

@@ -17,7 +17,7 @@ from aggregator.estimate.distribution import posterior_mean
 from aggregator.estimate.error import prior_mse
 from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
-from aggregator.families.response.recipe import lip_response, published_lip_response, symmetric_lip
+from aggregator.families.response.recipe import published_lip_response, symmetric_lip
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import SOURCES
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
@@ -40,6 +40,7 @@ from aggregator.reproduce.lip.published import (
 )  # fmt: skip
 from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
+from protocol.personal import lip_response
 
 
 def example_1(setting: Setting) -> ExperimentResult:

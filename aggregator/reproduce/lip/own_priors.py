@@ -13,12 +13,12 @@ import numpy as np
 
 from aggregator.estimate.personal import PersonalDecoder
 from aggregator.families.decoder import Floats, Integers
-from aggregator.families.response.recipe import lip_response
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import SPARSE, bit, claimed, compared, error_panel, of_bit, roots, z_score
 from aggregator.reproduce.lip.trusted_curator import MAX_PEOPLE, curator_error, curator_error_of, curator_sum_error
 from aggregator.reproduce.simulated_people import level
 from protocol import personal
+from protocol.personal import lip_response
 
 UNIT = personal.MAX_DECLARED_WEIGHT
 """Denominator of a declared prior of one bit."""

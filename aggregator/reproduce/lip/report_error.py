@@ -16,11 +16,12 @@ from functools import partial
 import numpy as np
 
 from aggregator.estimate.error import report_mae
-from aggregator.families.response.recipe import lip_response, published_lip_response
+from aggregator.families.response.recipe import published_lip_response
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.lip.published import EPSILON, FULL, bit, published, true_level, warner
 from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
+from protocol.personal import lip_response
 
 
 def least_mae(prior: Sequence[int], eps: float) -> float:

@@ -9,7 +9,7 @@ import math
 
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.families.lifts import level_for_ball
-from aggregator.families.response.recipe import lip_response, randomized_response
+from aggregator.families.response.recipe import randomized_response
 from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.lip.published import true_level
@@ -17,6 +17,7 @@ from aggregator.reproduce.simulated_people import level
 from protocol import exact, levels
 from protocol.channels import Channel
 from protocol.notions.information import RADIUS_UNITS
+from protocol.personal import lip_response
 
 RADII = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 EPSILONS = (1.0, 2.0)

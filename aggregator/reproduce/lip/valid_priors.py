@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.estimate.error import prior_mse
-from aggregator.families.response.recipe import lip_response, published_lip_response
+from aggregator.families.response.recipe import published_lip_response
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.lip.published import (
     EPSILON,
@@ -25,6 +25,7 @@ from aggregator.reproduce.lip.published import (
     warner,
 )
 from aggregator.reproduce.simulated_people import level
+from protocol.personal import lip_response
 
 
 def validity(setting: Setting) -> ExperimentResult:
