@@ -84,7 +84,7 @@ def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> b
 
 
 def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
-    """Verify a closing notice under the key of the campaign's author, then parse it.
+    """Return the content of a closing notice, verified under the key of the campaign's author.
 
     Raises:
         BadData: at the stage that fails.

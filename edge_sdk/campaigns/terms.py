@@ -86,7 +86,7 @@ class Terms:
         language: the language of the texts, as a tag; "" if the author did not state it.
         languages: all languages of the campaign, the original first.
         title: the campaign's title.
-        question: the question; for a form, one question a line.
+        question: the question; for a form, one line for each question.
         purpose: the reason for the question; "" if not given.
         organisation: the name of the organisation that asks.
         closed_early: time of the early closing, UTC seconds; None if it was not closed early.

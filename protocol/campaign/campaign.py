@@ -39,7 +39,7 @@ class Campaign:
 
     Attributes:
         title: the name of the campaign.
-        question: the question shown to the person; for a form, one question a line.
+        question: the question shown to the person; for a form, one line for each question.
         purpose: the reason for the question; "" if not given.
         organisation: the name of the organisation that asks.
         domain: the possible answers.

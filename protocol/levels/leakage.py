@@ -13,7 +13,7 @@ from protocol import exact
 from protocol.channels.structure import Structure
 from protocol.levels.level import LOG_ERROR, LOG_UNITS, Level, log_above
 
-_LOGARITHMS = 2**16
+_CACHED_LOGARITHMS = 2**16
 
 
 def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
@@ -29,7 +29,7 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
         TooLarge
     """
     total = sum(prior)
-    logarithm = lru_cache(_LOGARITHMS)(log_above)
+    logarithm = lru_cache(_CACHED_LOGARITHMS)(log_above)
     information = 0
     for column in structure.columns(prior):
         marginal = column.marginal

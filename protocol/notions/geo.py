@@ -32,8 +32,8 @@ MAX_CELLS = 2**21
 WEIGHT_STEPS = 32
 """Audit steps of one weight, at most: a weight in a projective geometry takes two points of up to 19 coordinates."""
 
-CERTAIN = 128 * exact.NANONATS
-"""Every finite ratio of weights of the channels audited here is below e^128."""
+MAX_BOUND = 128 * exact.NANONATS
+"""A larger bound counts as this one: every finite ratio of weights of the audited channels is below e^128."""
 
 _KEY_BITS = 64
 
@@ -169,7 +169,7 @@ class Geo(Pairwise):
         audited, witness = 0, worst
         for loss, square in self._losses(channel, worst):
             bound = math.isqrt(audited**2 * square // self.unit**2)
-            if exact.satisfies(loss.numerator, loss.denominator, min(bound, CERTAIN)):
+            if exact.satisfies(loss.numerator, loss.denominator, min(bound, MAX_BOUND)):
                 continue
             level = loss.level
             if level is None:
@@ -234,7 +234,7 @@ class Geo(Pairwise):
 
 def _axis(coordinates: Sequence[int], factor: int) -> Axis:
     gaps = [(b - a) // factor for a, b in pairwise(coordinates)]
-    return tuple((gap, len(list(alike))) for gap, alike in groupby(gaps))
+    return tuple((gap, len(list(run))) for gap, run in groupby(gaps))
 
 
 def _axis_from_wire(value: codec.Value) -> Axis:

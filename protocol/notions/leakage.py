@@ -54,12 +54,12 @@ class MutualInformation(Notion):
         total, witness = 0, Loss(1, 1, 0, None, 0)
         for y in range(channel.output_count):
             # Inputs with equal weights share one logarithm.
-            alike: dict[int, tuple[int, int]] = {}
+            by_weight: dict[int, tuple[int, int]] = {}
             for x, (p, weight) in enumerate(zip(self.prior, channel.column(y), strict=True)):
-                first, mass = alike.get(weight, (x, 0))
-                alike[weight] = first, mass + p
-            marginal = sum(weight * mass for weight, (_, mass) in alike.items())
-            for weight, (x, mass) in alike.items():
+                first, mass = by_weight.get(weight, (x, 0))
+                by_weight[weight] = first, mass + p
+            marginal = sum(weight * mass for weight, (_, mass) in by_weight.items())
+            for weight, (x, mass) in by_weight.items():
                 if weight:
                     lift = Loss(weight * prior_sum, marginal, x, None, y)
                     total += mass * weight * _log(lift.numerator, lift.denominator)
