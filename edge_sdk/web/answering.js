@@ -75,7 +75,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
 
 /** The consent to a campaign. @param {Joined} joined @param {Kept} kept @throws {ConsentMissing} */
 export function consentOf(joined, { consent }) {
-  if (!consent) throw new ConsentMissing(`the person has not agreed to "${joined.title}" yet: consent first`);
+  if (!consent) throw new ConsentMissing(`the person has not agreed to "${joined.campaign.title}" yet: consent first`);
   return consent;
 }
 
@@ -96,12 +96,12 @@ function repeatedSlot(transcript, kept, period, place, x, most) {
  * The error for a slot that is used or beyond the quota; the message does not depend on the value.
  * @param {Joined} joined @param {number} period @param {number} place @param {number} free
  */
-function quotaReached({ campaign, title }, period, place, free) {
+function quotaReached({ campaign }, period, place, free) {
   const most = campaign.answersPerPeriod;
   if (free < most)
     return new QuotaReached(`slot ${place} of this period was already filled or skipped: the next one is ${free}`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
   const moment = `${new Date(next * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
   const when = next < campaign.closes ? `the next period begins at ${moment}` : "it is the last period";
-  return new QuotaReached(`"${title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period, and this period is full: ${when}`);
+  return new QuotaReached(`"${campaign.title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period, and this period is full: ${when}`);
 }

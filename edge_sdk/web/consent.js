@@ -53,7 +53,7 @@ export async function record(decision, role, chosen = 0n) {
   const { joined, kept, state, now, dither } = decision;
   if (joined.campaign.transcript && usedSlots(kept))
     throw new CampaignError(
-      `"${joined.title}" was forgotten after an answer, which deleted its transcript: every later answer needs the transcript, ` +
+      `"${joined.campaign.title}" was forgotten after an answer, which deleted its transcript: every later answer needs the transcript, ` +
         "so the campaign cannot be answered again",
     );
   requireRoom(state, kept, joined.commitments(role), now, chosen);

@@ -232,7 +232,7 @@ export class Device {
    */
   async presentCode(id, code) {
     const joined = await this.member(id);
-    if (!joined.campaign.enrolled) throw new CampaignError(`"${joined.title}" takes reports from every device and needs no code: leave it out`);
+    if (!joined.campaign.enrolled) throw new CampaignError(`"${joined.campaign.title}" takes reports from every device and needs no code: leave it out`);
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(code)) throw new CampaignError("a code must have 1 to 64 letters, digits, - and _: copy the whole code");
     await this.store.change(id, async (kept, state) => {
       requireJoined(kept);

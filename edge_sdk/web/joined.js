@@ -43,10 +43,6 @@ export class Joined {
     return this.campaign.id;
   }
 
-  get title() {
-    return this.campaign.title;
-  }
-
   /**
    * The commitment of this device, for its view; before the person chose a class, for the most expensive one.
    * @param {Role} role @returns {Commitment}

@@ -95,21 +95,6 @@ export async function requireSignature(publicKey, message, signature) {
 }
 
 /**
- * True if a signature verifies.
- * @param {Uint8Array} publicKey @param {Uint8Array} message @param {Uint8Array} signature
- * @returns {Promise<boolean>}
- */
-export async function verify(publicKey, message, signature) {
-  try {
-    await requireSignature(publicKey, message, signature);
-    return true;
-  } catch (error) {
-    if (error instanceof KeyRefused || error instanceof SignatureRefused) return false;
-    throw error;
-  }
-}
-
-/**
  * The signing key of 32 secret bytes.
  * @param {Uint8Array} secret
  * @returns {Promise<Signer>}

@@ -3,7 +3,7 @@
 import { array, integers, requireFirstUse, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { largest } from "../exact.js";
-import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
+import { blocksOf, membersOf, runsFrom } from "../runs.js";
 import { Channel, ONE, Worst, differ, sum, weightFrom } from "./channel.js";
 import { Hadamard } from "./hadamard.js";
 import { keyOf } from "./key.js";
