@@ -1,18 +1,18 @@
-"""The analyst's side: author campaigns, verify uploads, turn reports into distributions.
+"""The analyst's side: it makes campaigns, verifies uploads, and estimates distributions from reports.
 
     from aggregator import Study
 
     Study.open("lib").estimate("education")
 
-The names in ``__all__`` are loaded when they are first used, so importing one loads only the libraries that it needs.
-The device: ``edge_sdk``. Keys and signatures: ``protocol``.
+The names in ``__all__`` are loaded at first use, so importing one loads only the libraries that it needs. The package
+``edge_sdk`` is the device, and ``protocol`` has the keys and signatures.
 """
 
 from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # type checkers treat it as true; importing it from typing would cost time
+TYPE_CHECKING = False  # type checkers treat it as true; an import of typing would take time
 
 if TYPE_CHECKING:
     from aggregator.author.audit import Audit as Audit
@@ -44,7 +44,7 @@ _HOME = {
     "read_truth": "aggregator.truth_file",
     "simulate": "aggregator.simulation",
 }
-"""The module that each name is loaded from, when it is first used."""
+"""The module that defines each public name."""
 
 __all__ = list(_HOME)
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import importlib
 
-# Type checkers take this name as true; an import of typing would cost time.
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # type checkers treat it as true; an import of typing would take time
 
 if TYPE_CHECKING:
     from edge_sdk.answers.results import Receipt as Receipt
@@ -42,7 +41,7 @@ _HOME = {
     "output_meanings": "edge_sdk.disclosure.envelopes",
     "waiting_envelopes": "edge_sdk.disclosure.envelopes",
 }
-"""The module that each name is loaded from, when it is first used."""
+"""The module that defines each public name."""
 
 __all__ = list(_HOME)
 

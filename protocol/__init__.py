@@ -3,15 +3,14 @@
     from protocol import SigningKey, open_campaign, seal_campaign
 
 The package is pure: no files, no network, no clock, no numpy; randomness and time are arguments. ``SPEC.md`` beside
-this file is normative; where code and SPEC differ, the code is wrong. The names in ``__all__`` are loaded when they are
-first used.
+this file is normative; where code and SPEC differ, the code is wrong. The names in ``__all__`` are loaded at first use.
 """
 
 from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # type checkers take this name as true; an import of typing would cost time
+TYPE_CHECKING = False  # type checkers treat it as true; an import of typing would take time
 
 if TYPE_CHECKING:
     from protocol.campaign import Campaign as Campaign
@@ -45,7 +44,7 @@ _HOME = {
     "seal_closing": "protocol.closing",
     "unverified_campaign": "protocol.campaign",
 }
-"""The module of each public name."""
+"""The module that defines each public name."""
 
 __all__ = list(_HOME)
 

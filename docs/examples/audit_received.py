@@ -12,7 +12,7 @@ from pathlib import Path
 from aggregator import audit
 from protocol import HalftruthError, open_campaign, public_from_line, unverified_campaign
 
-MOST = 2.0  # this reader accepts at most 2 nats for one report
+MAX_LEVEL = 2.0  # this reader accepts at most 2 nats for one report
 
 if len(sys.argv) not in (2, 3):
     sys.exit("usage: python audit_received.py CAMPAIGN [AUTHOR.pub]")
@@ -37,5 +37,5 @@ for notion, level in found["levels"].items():
 level = found["levels"].get("ldp")
 if level is None:
     sys.exit("refused: the channel has no plain LDP level, because some output rules out some answer")
-if level > MOST:
-    sys.exit(f"refused: the plain LDP level of a report is {level} nats, above {MOST:g}")
+if level > MAX_LEVEL:
+    sys.exit(f"refused: the plain LDP level of a report is {level} nats, above {MAX_LEVEL:g}")
