@@ -103,7 +103,7 @@ def _inputs(campaign: Campaign) -> str:
     domain = campaign.domain
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.item_count:,} items", numbering(domain))))
-        return f"{items}; a set is filled up to {domain.padding:,} with dummies, and one of these is reported"
+        return f"{items}; a set is filled up to {domain.padding:,} with dummies, and one item of it is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"
     return f"{max(1, len(campaign.classes)) * campaign.domain.size:,} values"

@@ -133,8 +133,8 @@ def _answers(domain: Domain) -> str:
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.item_count:,} items", numbering(domain))))
         return (
-            f"a set of {items}; each device fills its set up to {domain.padding:,} with dummies and reports one of "
-            "them, chosen at random"
+            f"a set of {items}; each device fills its set up to {domain.padding:,} items with dummies, and reports one "
+            "item of it, chosen at random"
         )
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions; each device is asked one or two"

@@ -263,7 +263,7 @@ def test_the_page_explains_the_padding_of_sets():
     """The page of an item set says that sets are filled up with dummies, and what happens to larger sets."""
     _, _, text = written(unsigned_campaign(DOMAINS["items"]))
     words = " ".join(Parsed(text).text.split())
-    assert "each device fills its set up to 2 with dummies and reports one of them, chosen at random" in words
+    assert "each device fills its set up to 2 items with dummies, and reports one item of it, chosen at random" in words
     assert "If a set has more items, each of them counts for less" in words
 
 
