@@ -181,14 +181,14 @@ def plan(
             fault = "the values are not evenly spaced"
         raise click.UsageError(f"--within cannot be used, because {fault}: leave it out")
     with printing.progress("mechanisms", len(CATALOGUE)) as advance:
-        rows = plan_of(question, reports, most_bits=bits, target_errors=target_errors, progress=advance)
+        rows = plan_of(question, reports, max_bits=bits, target_errors=target_errors, progress=advance)
     goals: list[GoalPlan] = []
     if not views:
         known = [] if question is not full_question else [row.candidate for row in rows if row.candidate is not None]
         plans = goal_plans(
             full_question,
             reports,
-            most_bits=bits,
+            max_bits=bits,
             target_errors=distances,
             share_target_errors=target_errors,
             known=known,

@@ -20,8 +20,7 @@ from protocol.domain import MAX_VALUES, Domain, Line
 from protocol.notions import Block, Geo, HighLow, Lip, MutualInformation, Notion, Pairwise
 
 LIP = "lip"
-"""The name by which a draft leaves the choice of a channel for a prior to the planner. The planner chooses among the
-mechanisms whose names begin with it."""
+"""The name with which a draft lets the planner choose among the mechanisms for a prior whose names begin with it."""
 
 COUNT, TRANSFORM, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n k", "n + k m", "n + k^2"
 """Cost of decoding n reports of k values. COUNT: outputs are counted. TRANSFORM: a transform of K points. BITS: bits

@@ -9,7 +9,7 @@ error that their integers give.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -30,7 +30,7 @@ from protocol.notions import Certificate, DeclaredPrior, HighLow, Ldp, Lip
 from protocol.spelling import suggestion
 
 AUTO = "auto"
-"""The name by which a draft leaves the choice to the planner."""
+"""The name with which a draft lets the planner choose the mechanism."""
 
 TABLE, GAUSSIAN = "table", "gaussian"
 """Mechanisms with additional entries of the draft: the rows of the channel, and the width of the noise. They are not in
@@ -103,19 +103,19 @@ class Candidate:
         for other notions; NaN if it is not known."""
         return self.raw_mse if self.person_mse is None else self.person_mse
 
-    def within(self, most_bits: int) -> bool:
-        """Return whether an output has at most ``most_bits`` bits."""
-        return self.channel.output_bits <= most_bits
+    def within(self, max_bits: int) -> bool:
+        """Return whether an output has at most ``max_bits`` bits."""
+        return self.channel.output_bits <= max_bits
 
-    def reason_not_chosen(self, choice: Candidate, most_bits: int, goal: str = "", *, compared: bool = False) -> str:
+    def reason_not_chosen(self, choice: Candidate, max_bits: int, goal: str = "", *, compared: bool = False) -> str:
         """Return the reason why ``choice`` is preferred to this candidate, in words.
 
         Args:
             goal: the goal of the analysis; "" without one.
             compared: whether this is the best candidate for single values, with which the wave is compared.
         """
-        if not self.within(most_bits):
-            return f"needs {self.channel.output_bits} bits, more than {most_bits}"
+        if not self.within(max_bits):
+            return f"needs {self.channel.output_bits} bits, more than {max_bits}"
         if goal == "mean" and self.mean_variance is not None and choice.mean_variance is not None:
             if math.isnan(self.mean_variance):
                 return "has no unbiased estimate of the mean"
@@ -128,8 +128,6 @@ class Candidate:
             if compared:
                 return "best for single values, with a larger simulated error than wave"
             return "only the best mechanism for single values is compared with wave"
-        if math.isnan(choice.error):
-            return "has no unbiased estimate"
         return f"{_times(self.error / choice.error)} squared error"
 
 
@@ -156,10 +154,6 @@ def candidates(
 
 def _times(ratio: float) -> str:
     return "the same" if abs(ratio - 1) < SAME else f"{rounded(ratio, 4)} times the"
-
-
-def _listed(families: Iterable[str]) -> str:
-    return " or ".join(sorted(families))
 
 
 def _unsupported(missing: Sequence[str]) -> str:
@@ -198,7 +192,7 @@ def evaluate(mechanism: Mechanism, channel: Channel, question: PlannedQuestion) 
     return Candidate(mechanism, channel, certificate, raw_mse, people_per_report, person_mse, mean_variance, mae)
 
 
-def most_bits_of(question: PlannedQuestion, limit: int | None) -> int:
+def max_bits_of(question: PlannedQuestion, limit: int | None) -> int:
     """Return the largest number of bits of an output: the requested limit; by default log2 k + ``SPARE_BITS``, and for
     single outputs at least ``SINGLE_BITS``.
 
@@ -216,7 +210,7 @@ def most_bits_of(question: PlannedQuestion, limit: int | None) -> int:
     return minimum + SPARE_BITS if question.bundled else max(minimum + SPARE_BITS, SINGLE_BITS)
 
 
-def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
+def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], max_bits: int) -> tuple[Candidate, str]:
     """Return the candidate with the least error within the bit limit, and the reason for the choice.
 
     Under a prior the error is that of one person's posterior; among candidates with nearly equal errors, the smallest
@@ -231,15 +225,15 @@ def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], most
         Unsuited: there is no candidate; or none is within the limit, and then the text names the nearest sufficient
             limit.
     """
-    usable = [candidate for candidate in choices if candidate.within(most_bits)]
+    usable = [candidate for candidate in choices if candidate.within(max_bits)]
     if not usable:
         if not choices:
-            only = f" with channels of {_listed(question.families)}" if question.families else ""
+            only = f" with channels of {' or '.join(sorted(question.families))}" if question.families else ""
             action = "allow other families" if question.families else "choose another notion"
             raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}: {action}')
         nearest = min(choices, key=lambda candidate: candidate.channel.output_bits)
         raise Unsuited(
-            f"no mechanism has outputs of at most {quantity(most_bits, 'bit')}; {nearest.mechanism.name} needs "
+            f"no mechanism has outputs of at most {quantity(max_bits, 'bit')}; {nearest.mechanism.name} needs "
             f"{nearest.channel.output_bits}: name it in the draft, or use --bits {nearest.channel.output_bits} or more"
         )
     if question.goal == "mean" and not isinstance(question.notion, Lip):
@@ -368,7 +362,7 @@ def chosen_candidate(
             candidate for _, candidate in candidates(question, mechanisms=mechanisms) if not isinstance(candidate, str)
         ]
         fitting = [candidate for candidate in applicable if isinstance(candidate.channel, channel_types)]
-        return best_candidate(question, fitting, most_bits_of(question, None))[0]
+        return best_candidate(question, fitting, max_bits_of(question, None))[0]
     mechanism = next((mechanism for mechanism in CATALOGUE if mechanism.name == name), None)
     if mechanism is None:
         if name in (TABLE, GAUSSIAN):

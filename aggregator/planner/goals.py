@@ -18,7 +18,7 @@ from typing import Any
 
 from aggregator.estimate.query import unit_of
 from aggregator.families.mechanism import PlannedQuestion
-from aggregator.planner.choice import Candidate, best_candidate, candidates, most_bits_of
+from aggregator.planner.choice import Candidate, best_candidate, candidates, max_bits_of
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import OrderedError, simulated_error
 from protocol.domain import Line
@@ -126,7 +126,7 @@ def goal_plans(
     question: PlannedQuestion,
     reports: int,
     *,
-    most_bits: int | None = None,
+    max_bits: int | None = None,
     target_errors: Sequence[float] = (),
     share_target_errors: Sequence[float] = (0.01,),
     known: Sequence[Candidate] = (),
@@ -136,7 +136,7 @@ def goal_plans(
     Args:
         question: the question over all values; its goal is ignored.
         reports: n, the number of reports.
-        most_bits: the largest number of bits of an output; None for the limit of ``auto``.
+        max_bits: the largest number of bits of an output; None for the limit of ``auto``.
         target_errors: the target errors of a decile and of the mean, in the unit of the values;
             ``default_target_error`` if empty.
         share_target_errors: the target errors of a share.
@@ -155,7 +155,7 @@ def goal_plans(
             weighed[goal == "mean"] = computed or [
                 candidate for _, candidate in candidates(goal_question) if isinstance(candidate, Candidate)
             ]
-        choice, _ = best_candidate(goal_question, weighed[goal == "mean"], most_bits_of(goal_question, most_bits))
+        choice, _ = best_candidate(goal_question, weighed[goal == "mean"], max_bits_of(goal_question, max_bits))
         yield _GoalPlanner(any_goal, goal_question, choice).plan(
             goal, reports, share_target_errors if goal == "ranges" else target_errors
         )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from aggregator.families.mechanism import PlannedQuestion
-from aggregator.planner.choice import Candidate, best_candidate, candidates, most_bits_of
+from aggregator.planner.choice import Candidate, best_candidate, candidates, max_bits_of
 from protocol.domain import NumberRange
 from protocol.errors import DomainError
 from protocol.notions import Ldp
@@ -63,7 +63,7 @@ def _mean_variance(question: PlannedQuestion) -> float | None:
     """Return the variance of one report's contribution to the mean, with the mechanism that has the least error; None
     if the values are not numbers."""
     choices = [candidate for _, candidate in candidates(question) if isinstance(candidate, Candidate)]
-    choice, _ = best_candidate(question, choices, most_bits_of(question, None))
+    choice, _ = best_candidate(question, choices, max_bits_of(question, None))
     return choice.mean_variance
 
 

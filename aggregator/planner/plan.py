@@ -21,7 +21,7 @@ from aggregator.planner.choice import (
     best_candidate,
     best_for_single_values,
     candidates,
-    most_bits_of,
+    max_bits_of,
 )
 from protocol import exact
 from protocol.notions import UNBOUNDED, DeclaredPrior, Graded, Matrix, Notion, TranscriptPrior
@@ -104,7 +104,7 @@ def plan(
     question: PlannedQuestion,
     reports: int,
     *,
-    most_bits: int | None = None,
+    max_bits: int | None = None,
     target_errors: Sequence[float] = (0.01,),
     progress: Callable[[int], None] = lambda _: None,
 ) -> Plan:
@@ -113,7 +113,7 @@ def plan(
     Args:
         question: the question, as ``read_question`` returns it.
         reports: n, the number of reports.
-        most_bits: the largest number of bits of an output; None for the limit of ``auto``.
+        max_bits: the largest number of bits of an output; None for the limit of ``auto``.
         target_errors: the target standard errors of one share.
         progress: a function that is called with 1 after each mechanism, for a progress bar.
     Returns:
@@ -132,7 +132,7 @@ def plan(
     for pair in candidates(question):
         evaluated.append(pair)
         progress(1)
-    limit = most_bits_of(question, most_bits)
+    limit = max_bits_of(question, max_bits)
     applicable = [candidate for _, candidate in evaluated if not isinstance(candidate, str)]
     choice, reason = best_candidate(question, applicable, limit)
     single_best = best_for_single_values([candidate for candidate in applicable if candidate.within(limit)])

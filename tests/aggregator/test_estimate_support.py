@@ -299,20 +299,20 @@ def test_no_other_field_has_less_error(size, eps):
 
 # Projective response of a prime order (MATH 4.2): its error relative to subset selection, and its bits.
 @pytest.mark.parametrize(
-    ("size", "eps", "ratio", "most_bits"),
+    ("size", "eps", "ratio", "max_bits"),
     [
         (1024, 0.5, 1.010, 11), (1024, 4, 1.018, 12), (1024, 8, 1.002, 11),
         (43_750, 0.5, 1.009, 17), (43_750, 4, 1.001, 18), (43_750, 8, 1.034, 23),
     ],
 )  # fmt: skip
-def test_errors_have_the_stated_ratio_to_the_optimum(size, eps, ratio, most_bits):
+def test_errors_have_the_stated_ratio_to_the_optimum(size, eps, ratio, max_bits):
     """At k = 1024 and 43,750 the error is the stated multiple of that of the best subset selection, to 0.001."""
     level = int(eps * NANONATS)
     channel = projective(size, level)
     best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
     error = projective_error(size, channel.order, channel.dimension, level)
     assert error / best == pytest.approx(ratio, abs=0.001)
-    assert channel.output_bits == most_bits
+    assert channel.output_bits == max_bits
 
 
 def design_error(size, E, points, own, shared):
@@ -398,10 +398,10 @@ def test_the_recipes_have_an_error_near_the_optimum(size, eps):
     Without triples, 529 values at eps = 5.4 and 1013 at 6.05 would have 19% more.
     """
     level = int(eps * NANONATS)
-    most_bits = (size - 1).bit_length() + 8
+    max_bits = (size - 1).bit_length() + 8
     made = [triples(size, level), projective(size, level)]
     made += [randomized_response(size, level), hadamard(size, level)]
-    assert all(channel.output_bits <= most_bits for channel in made)
+    assert all(channel.output_bits <= max_bits for channel in made)
     errors = [expected_mse(channel) for channel in made]
     best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
     assert 1 - 1e-6 <= min(errors) / best <= 1.13

@@ -19,7 +19,7 @@ from aggregator.planner.choice import (
     candidates,
     chosen,
     chosen_candidate,
-    most_bits_of,
+    max_bits_of,
 )
 from aggregator.planner.plan import at_level, curve, plan
 from protocol import exact
@@ -88,7 +88,7 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
     assert rows[0].chosen
     assert rows[0].mechanism == name
     assert rows[0].candidate.channel == channel
-    limit = most_bits_of(question, None)
+    limit = max_bits_of(question, None)
     rivals = [row.candidate for row in rows if row.candidate and row.candidate.within(limit)]
     least = min(one.error for one in rivals if not math.isnan(one.error))
     if isinstance(question.notion, Lip):
@@ -145,9 +145,9 @@ def test_a_bit_limit_is_kept_or_refused_with_the_smallest_number():
     """No choice has more bits than allowed; a limit below log2 k is refused with the smallest possible number."""
     question = PlannedQuestion(values(100), Ldp(4 * NAT))
     for bits in (7, 8, 12):
-        assert plan(question, 1, most_bits=bits)[0].candidate.channel.output_bits <= bits
+        assert plan(question, 1, max_bits=bits)[0].candidate.channel.output_bits <= bits
     with pytest.raises(Unsuited, match="at least 7 bits, not 6: use --bits 7"):
-        plan(question, 1, most_bits=6)
+        plan(question, 1, max_bits=6)
 
 
 def test_an_unsuited_mechanism_is_refused_with_a_reason():

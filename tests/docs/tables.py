@@ -14,7 +14,7 @@ from pathlib import Path
 from aggregator.author.audit import audit, levels_request
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
-from aggregator.planner.choice import best_candidate, candidates, most_bits_of
+from aggregator.planner.choice import best_candidate, candidates, max_bits_of
 from aggregator.planner.plan import plan
 from protocol import exact
 from protocol.campaign import Campaign
@@ -121,7 +121,7 @@ def lip_errors() -> str:
             question = PlannedQuestion(values(size), Lip(level(eps), prior))
             found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
             published = found.get("lip-published")
-            choice, _ = best_candidate(question, list(found.values()), most_bits_of(question, None))
+            choice, _ = best_candidate(question, list(found.values()), max_bits_of(question, None))
             rows.append([
                 f"{size}, zipf({exponent:g})", f"{eps:g}", f"{alone:.5f}",
                 f"{published.person_mse:.5f}" if published else "not valid",
@@ -147,7 +147,7 @@ def ball_errors() -> str:
         prior, nats = zipf(size, exponent), level(eps)
         question = PlannedQuestion(values(size), Lip(nats, prior, round(radius * RADIUS_UNITS)))
         found = {mechanism.name: one for mechanism, one in candidates(question) if not isinstance(one, str)}
-        choice, _ = best_candidate(question, list(found.values()), most_bits_of(question, None))
+        choice, _ = best_candidate(question, list(found.values()), max_bits_of(question, None))
         centre = optimal_table(prior, nats)
         kept = levels_of.lip_in_ball(levels_of.Structure(centre), prior, Fraction(question.notion.radius, RADIUS_UNITS))
         plain = min(
