@@ -247,7 +247,7 @@ class _Rebuilding:
                     "may have arrived after the revocation; --count-revoked counts them"
                 )
         if REJECTS in incomplete and self.batches:
-            self._warn("refusals are counted again from the batches, in which each report occurs only once")
+            self._warn("refusals are counted again from the batches: those of repeated reports may be lost")
             if recounted:
                 return
         # The ingest refused copied rows as replays, so its refusals are discarded.

@@ -149,7 +149,7 @@ class Study(Estimates):
         Returns:
             The campaign with its earliest notice.
         Raises:
-            BadData: the data are not a notice, are not signed by the campaign's author, or state a time that is not
+            BadData: the data are not a notice, or not signed by the campaign's author; or the closing time is not
                 before the campaign's end, or is later than that of an earlier notice.
             StudyError: the study has no such campaign.
         """

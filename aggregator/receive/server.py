@@ -1,8 +1,8 @@
 """The server: sockets, deadlines and signals around the application.
 
 A connection carries one request. Each part of the request has a deadline, so a slow or silent client cannot occupy a
-connection for long. The cost of parsing is bounded: the bytes and lines of a head are limited, and so is the number of
-parts in which a body is read. No access log is written, and no address is stored.
+connection for long. The cost of parsing is bounded: the bytes and lines of a head are limited, and a request that
+arrives in many parts is read at intervals. No access log is written, and no address is stored.
 
 ``app`` answers the requests.
 """
