@@ -53,30 +53,6 @@ class Frames:
     rest: int
     inside_malformed: bool
 
-    @property
-    def begin(self) -> list[int]:
-        """Offsets of the envelopes in the piece."""
-        return self._listed(0)
-
-    @property
-    def payload(self) -> list[int]:
-        """Offsets of the payloads in the piece."""
-        return self._listed(1)
-
-    @property
-    def end(self) -> list[int]:
-        """Offsets just after the envelopes."""
-        return self._listed(2)
-
-    @property
-    def kind(self) -> list[int]:
-        """Kinds of the envelopes."""
-        return self._listed(3)
-
-    def _listed(self, row: int) -> list[int]:
-        listed: list[int] = self.columns[row].tolist()
-        return listed
-
 
 def frames(
     data: bytes, *, final: bool, inside_malformed: bool = False, stop: int | None = None, strict: bool = False

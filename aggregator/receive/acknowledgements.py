@@ -106,14 +106,14 @@ def parse_upload(body: bytes) -> ReceivedUpload:
             "the upload contains bytes that are neither a report nor an enrolment: send only whole reports and "
             "enrolments"
         )
+    _, payloads, ends, kinds = envelopes.columns.tolist()
     for kind in Kind.CAMPAIGN, Kind.CLOSING:
-        if kind in envelopes.kind:
+        if kind in kinds:
             raise EnvelopeError(
                 f"the upload contains an envelope of kind {kind.name.lower()}: expected only reports and enrolments"
             )
-    payloads = zip(envelopes.payload, envelopes.end, strict=True)
-    named = (campaign_named(body, payload, end - TRAILER) for payload, end in payloads)
-    return ReceivedUpload(body, tuple(envelopes.end), tuple(named), envelopes.kind.count(Kind.REPORT))
+    named = (campaign_named(body, payload, end - TRAILER) for payload, end in zip(payloads, ends, strict=True))
+    return ReceivedUpload(body, tuple(ends), tuple(named), kinds.count(Kind.REPORT))
 
 
 @dataclass(frozen=True)

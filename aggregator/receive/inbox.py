@@ -209,7 +209,8 @@ def archive(study_path: StoragePath, files: Iterable[Path], warnings: Iterable[s
             if envelopes.malformed_items:
                 _archive_whole(study_path, file)
                 continue
-            mixed.update(data[begin:end] for begin, end in zip(envelopes.begin, envelopes.end, strict=True))
+            begins, _, ends, _ = envelopes.columns.tolist()
+            mixed.update(data[begin:end] for begin, end in zip(begins, ends, strict=True))
             sources.append(file)
             size += len(data)
         if size > BATCH_BYTES:

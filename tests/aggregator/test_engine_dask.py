@@ -334,7 +334,7 @@ def ranges_of(path, size):
 
 
 def envelopes_of(chunk_data, found):
-    return [chunk_data[a:b] for a, b in zip(found.begin, found.end, strict=True)]
+    return [chunk_data[a:b] for a, b in found.columns[[0, 2]].T.tolist()]
 
 
 def require_same_ranges(path, size):
@@ -347,7 +347,7 @@ def require_same_ranges(path, size):
     assert [one for some, there, *_ in read for one in envelopes_of(some, there)] == envelopes_of(data, whole)
     assert sum(there.malformed_items for _, there, *_ in read) == whole.malformed_items
     for one, (_, there, *_) in zip(found, read, strict=True):
-        assert all(one.begin + begin < (one.begin // size + 1) * size for begin in there.begin)
+        assert all(one.begin + begin < (one.begin // size + 1) * size for begin in there.columns[0].tolist())
 
 
 def report_around(payload):
@@ -382,7 +382,7 @@ def test_a_range_that_begins_at_a_false_head_is_corrected(tmp_path, monkeypatch,
     head = one[:13] + bytes([0xC4, len(until)])
     trap = report_around(bytes(20) + head) + one + two
     hidden = trap.index(head)
-    assert frames(trap[hidden:], final=True).end[0] == trap.index(until) + len(until) - hidden
+    assert frames(trap[hidden:], final=True).columns[2, 0] == trap.index(until) + len(until) - hidden
     monkeypatch.setattr(ranges, "_LOOKAHEAD", 16)  # too few bytes for the last envelope of a range
     path = tmp_path / "batch.htr"
     for shift in range(0, size, 9):

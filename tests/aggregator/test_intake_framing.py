@@ -57,7 +57,7 @@ def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, by
     for first, last in pairwise(bounds):
         piece = rest + data[first:last]
         part = frames(piece, final=last == len(data), inside_malformed=inside)
-        for begin, payload, end, kind in zip(part.begin, part.payload, part.end, part.kind, strict=True):
+        for begin, payload, end, kind in part.columns.T.tolist():
             found.append((kind, piece[begin + 5 : begin + 13], piece[payload : end - 66], piece[end - 64 : end]))
         malformed_items += part.malformed_items
         rest, inside = piece[part.rest :], part.inside_malformed
@@ -92,8 +92,8 @@ def test_the_buffered_tail_is_bounded():
     beyond = head + b"\xc6\x00\x10\x00\x01" + bytes(99)
     assert frames(beyond, final=False).rest == len(beyond)
     whole = head + b"\xc6\x00\x10\x00\x00" + bytes(2**20) + b"\xc4\x40" + bytes(64)
-    assert frames(whole[:-1], final=False).begin == []
-    assert frames(whole, final=False).kind == [Kind.CAMPAIGN]
+    assert frames(whole[:-1], final=False).columns.size == 0
+    assert frames(whole, final=False).columns[3].tolist() == [Kind.CAMPAIGN]
 
 
 @pytest.mark.parametrize("filler", [b"\x95\x01", b"\x95\x01\x03\xc4\x08", HUGE_CLAIM])
@@ -105,7 +105,7 @@ def test_malformed_bytes_take_linear_time(filler):
     """
     data = filler * (2**20 // len(filler))
     found = frames(data, final=True)
-    assert (found.malformed_items, found.begin, found.rest) == (1, [], len(data))
+    assert (found.malformed_items, found.columns.size, found.rest) == (1, 0, len(data))
     piece = CountedBytes(filler * (2**12 // len(filler)))
     assert instructions(partial(frames, piece, final=True)) < 200 * len(piece)
     assert piece.visited < 16 * len(piece)

@@ -155,7 +155,7 @@ def contents(path: Path) -> dict[str, object]:
     for file in inbox.done_of(path).glob(f"*{inbox.ENDING}"):
         data = file.read_bytes()
         found = frames(data, final=True)
-        kept |= {data[begin:end] for begin, end in zip(found.begin, found.end, strict=True)}
+        kept |= {data[begin:end] for begin, end in found.columns[[0, 2]].T.tolist()}
     return {
         "reports": rows(path, "reports"),
         "keys": rows(path, "keys"),

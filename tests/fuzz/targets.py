@@ -52,12 +52,12 @@ def batch_target(data: bytes) -> None:
         else:
             malformed_items += 1
     whole = frames(data, final=True)
-    assert [data[begin:end] for begin, end in zip(whole.begin, whole.end, strict=True)] == slow
+    assert [data[begin:end] for begin, end in whole.columns[[0, 2]].T.tolist()] == slow
     assert (whole.malformed_items, whole.rest) == (malformed_items, len(data))
     cut = len(data) // 2
     first = frames(data[:cut], final=False)
     second = frames(data[first.rest :], final=True, inside_malformed=first.inside_malformed)
-    assert first.begin + [first.rest + begin for begin in second.begin] == whole.begin
+    assert [*first.columns[0], *(first.rest + second.columns[0])] == whole.columns[0].tolist()
     assert first.malformed_items + second.malformed_items == malformed_items
 
 
