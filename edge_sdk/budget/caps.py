@@ -1,7 +1,7 @@
 """The owner's caps in one store, and the check that a campaign fits under them.
 
-A cap that the owner set can only be lowered. The default lifetime cap can also be replaced by a higher one. A cap is
-compared with amounts in the ledger and the consents that do not depend on the answers.
+A cap that the owner set can only be lowered. The default lifetime cap can also be replaced by a higher one. The amounts
+that are compared with a cap do not depend on the answers.
 
 The module policy compares amounts with caps, and ledger records the spending.
 """

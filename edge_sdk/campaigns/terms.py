@@ -249,16 +249,7 @@ class Terms:
             "shown": list(self.shown),
             **({"questions": [asdict(question) for question in self.questions]} if self.questions else {}),
             **({"asked_names": list(self.asked_names)} if self.asked_names else {}),
-            "classes": [
-                {
-                    "name": class_terms.name,
-                    "shown": class_terms.shown,
-                    "level": class_terms.level,
-                    "cost": class_terms.cost,
-                    "worst_case": class_terms.worst_case,
-                }
-                for class_terms in self.classes
-            ],
+            "classes": [asdict(class_terms) for class_terms in self.classes],
             "declares_prior": self.declares_prior,
         }
 

@@ -33,9 +33,7 @@ def consent(options: argparse.Namespace) -> Printed:
     """``consent ID``: agree to a campaign; return the amounts reserved and remaining."""
     chooses = options.choose_class is not None or options.choose_prior is not None
     if chooses and (options.prior is not None or options.level is not None):
-        raise Usage(
-            "the device chooses, so --prior and --level have no effect: leave them out; --history names the counts"
-        )
+        raise Usage("the device chooses by your earlier answers or --history: leave out --prior and --level")
     if options.history is not None and not chooses:
         raise Usage("--history needs --choose-class or --choose-prior: only then does the device use the counts")
     with Device.open(options.store) as device:

@@ -118,10 +118,9 @@ def _trusted(device: Device, beginning: str) -> bytes:
         author.public for author in device.trusted if beginning and author.fingerprint_text.startswith(beginning)
     ]
     if len(matches) != 1:
-        subject = "more than one trusted key begins" if matches else "no trusted key begins"
         raise Usage(
-            f"the fingerprint of {subject} with the given characters: give more or other characters; the command "
-            "'trust' lists the fingerprints"
+            f"{'more than one' if matches else 'no'} trusted key has a fingerprint that begins with the given "
+            "characters: give more or other characters; the command 'trust' lists the fingerprints"
         )
     return matches[0]
 

@@ -262,7 +262,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         metavar="VALUE",
         nargs="*",
         default=[],
-        help="one value; - reads the value from standard input [default: the value with the highest bound]",
+        help="an answer; - reads the answer from standard input [default: the answer with the highest bound]",
     )
     audited = command(
         "audit",

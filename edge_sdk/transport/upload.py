@@ -41,7 +41,7 @@ CODE = "Halftruth-Code"
 PERMANENT_STAGES = ("codec", "envelope")
 """Error stages that are permanent: the same bytes would fail again."""
 
-_CODE_REFUSED = "refused the code, which is not one of this campaign's or was used by another device"
+_CODE_REFUSED = "refused the code, which does not belong to this campaign or was used by another device"
 _OTHER_LINK = "ask the organisation for another link and join by it, or forget the campaign"
 
 

@@ -46,8 +46,8 @@ class WaitingCampaign:
             return "no address: set one with the command 'address ID URL'"
         if self.code_refused:
             return (
-                "refused: the code is not one of this campaign's or was used by another device; ask the organisation "
-                "for another link, and run 'join LINK'"
+                "refused: the code does not belong to this campaign or was used by another device; ask the "
+                "organisation for another link, and run 'join LINK'"
             )
         if self.refused:
             return (

@@ -106,7 +106,7 @@ async function exchange(address, sent, code, now) {
     if (response.status === 400 && PERMANENT_STAGES.includes(body?.stage))
       return { permanent: true, wait: 0, reason: `${host} answered that these bytes are not reports or enrolments` };
     if (response.status === 403 && code && body?.stage === "code")
-      return { permanent: true, wait: 0, reason: `${host} refused the code, which is not one of this campaign's or was used by another device` };
+      return { permanent: true, wait: 0, reason: `${host} refused the code, which does not belong to this campaign or was used by another device` };
     return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered with status ${response.status}` };
   } catch (error) {
     return { wait: 0, reason: `no response from ${host}: ${/** @type {Error} */ (error).name}` };
