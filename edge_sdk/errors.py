@@ -36,7 +36,7 @@ class NothingWaiting(HalftruthError):
 
 
 class OutboxFull(NotYet):
-    """The outbox or the list of collected readings is full. Nothing was drawn or charged, and nothing was dropped."""
+    """The outbox or the list of collected answers is full. Nothing was drawn or charged, and nothing was dropped."""
 
 
 class AddressRefused(HalftruthError):

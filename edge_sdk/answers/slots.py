@@ -124,7 +124,7 @@ class FilledSlots:
         """
         if self.waiting_count() >= MAX_WAITING:
             raise OutboxFull(
-                f"{MAX_WAITING} readings wait to be bundled, which is the limit: nothing was drawn or charged; "
+                f"{MAX_WAITING} answers wait to be bundled, which is the limit: nothing was drawn or charged; "
                 "bundle and send them first"
             )
 

@@ -162,7 +162,7 @@ class Membership(Trust, Agreements):
     def close_early(self, data: bytes) -> Terms:
         """Close a joined campaign early, with its author's signed notice; return its terms.
 
-        From the time in the notice on, consent and answers are refused (``ClosedEarly``); readings collected before are
+        From the time in the notice on, consent and answers are refused (``ClosedEarly``); answers collected before are
         still bundled and sent. The notice stays valid even after forgetting. Passing the same notice again changes
         nothing.
 

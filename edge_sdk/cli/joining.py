@@ -87,6 +87,8 @@ def trust(options: argparse.Namespace) -> Printed:
     """``trust [add|remove KEY]``: add or remove a trusted author; return all of them."""
     if options.verb is not None and options.key is None:
         raise Usage(f"trust {options.verb} has no key: write trust add FILE|ID, or trust remove FINGERPRINT")
+    if options.verb != "add" and options.name is not None:
+        raise Usage("--name is only for trust add: leave it out")
     with Device.open(options.store) as device:
         if options.verb == "add":
             file = Path(options.key)

@@ -25,7 +25,7 @@ NATS = {
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "latest_recorded_time"}
 LABELS = {
     "changing": "answers that change",
-    "declares_prior": "consent declares a prior",
+    "declares_prior": "consent needs a declared prior",
     "fits_other": "reports that fit the answer, from people who give another answer, at least",
     "fits_true": "reports that fit the answer, from people who give it",
     "forgotten": "forgotten campaigns",

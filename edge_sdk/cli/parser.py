@@ -191,14 +191,14 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     answer.add_argument(
         "--collect", action="store_true", help="draw and charge now, and sign later with: outbox bundle"
     )
-    outbox = command("outbox", sending.outbox, "show, export, send or bundle the waiting envelopes and readings")
+    outbox = command("outbox", sending.outbox, "show, export, send or bundle the waiting envelopes and answers")
     outbox.add_argument(
         "verb",
         metavar="{export,send,bundle}",
         choices=["export", "send", "bundle"],
         nargs="?",
         help="export: write one campaign's envelopes to a new file; send: upload the envelopes that are due, each "
-        "campaign to its own study; bundle: sign the collected readings",
+        "campaign to its own study; bundle: sign the collected answers",
     )
     outbox.add_argument(
         "to",

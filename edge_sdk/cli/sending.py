@@ -1,4 +1,4 @@
-"""The command outbox: list the waiting envelopes, bundle collected readings, export the envelopes or send them.
+"""The command outbox: list the waiting envelopes, bundle collected answers, export the envelopes or send them.
 
 The module parser lists the arguments. The other commands for joined campaigns are in the module commands.
 """

@@ -58,7 +58,7 @@ class Outbox(StoredOutbox):
             if not destinations:
                 whose = "" if campaign_id is None else " of this campaign"
                 raise NothingWaiting(
-                    f"no envelope{whose} waits in the outbox: answer a campaign, or bundle its collected readings"
+                    f"no envelope{whose} waits in the outbox: answer a campaign, or bundle its collected answers"
                 )
             if len(destinations) > 1:
                 raise AmbiguousCampaign(

@@ -103,7 +103,7 @@ def test_the_sizes_in_the_guides_are_those_of_reports():
         " ".join((PAGE.parent / page).read_text(encoding="utf-8").split()) for page in ("SEND.md", "DEVICE.md")
     )
     assert f"a report has {size(16, 1)} bytes, of which 64 are the signature" in send
-    assert f"a bundle of 24 readings has {size(16, 24)}. With 43,750 values" in send
+    assert f"a bundle of 24 answers has {size(16, 24)}. With 43,750 values" in send
     assert f"the report has {size(43_750, 1)} bytes, and the bundle {size(43_750, 24)}." in send
     assert f"43,750 values | {size(43_750, 1)} bytes; {size(16, 1)} for 16 values |" in guide
-    assert f"64 readings by Hadamard response, 16 values | {size(16, 64)} bytes, or 2.3 bytes a reading |" in guide
+    assert f"64 answers by Hadamard response, 16 values | {size(16, 64)} bytes, or 2.3 bytes an answer |" in guide
