@@ -104,7 +104,7 @@ class DistrictDifference(DifferenceEstimates):
 
 @dataclass(frozen=True)
 class Difference(DifferenceEstimates):
-    """The differences of the values' shares: the later side minus the earlier side.
+    """The differences of the values' shares: the second side minus the first.
 
     The confidence of simultaneous intervals applies to all values, and to all differences that were computed together.
 
@@ -185,10 +185,10 @@ def difference(
     only: bool = False,
     difference_count: int = 1,
 ) -> Difference:
-    """Return the differences between the shares of two sides, later minus earlier.
+    """Return the differences between the shares of two sides, the second minus the first.
 
     Args:
-        before, after: the earlier and the later side.
+        before, after: the first and the second side.
         confidence: the confidence level of the intervals.
         method: the method of both sides' consistent distributions; the difference uses the unbiased estimates.
         paired: whether both tallies use the same groups of devices and may share devices; if False, they must share

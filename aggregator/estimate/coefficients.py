@@ -66,7 +66,7 @@ def sum_by_class(
             f"there must be coefficients for each of the {len(campaign.classes)} classes, not for {len(coefficients)}"
         )
     raw = variance = mmse = 0.0
-    leaning, quantile = True, interval.quantile(1 - confidence)
+    all_have_priors, quantile = True, interval.quantile(1 - confidence)
     for name, class_coefficients in zip(campaign.classes, coefficients, strict=True):
         cut, reports = within(campaign, tally, name)
         people = reports.reports if class_coefficients.people is None else class_coefficients.people
@@ -79,7 +79,7 @@ def sum_by_class(
         except NotEnough as error:
             raise NotEnough(f"class {name!r}: {error}") from None
         if class_sum.mmse is None:
-            leaning = False
+            all_have_priors = False
         else:
             mmse += factor * class_sum.mmse
         raw += factor * class_sum.raw
@@ -90,5 +90,5 @@ def sum_by_class(
     se = math.sqrt(variance)
     return QueryResult(
         "sum weighted by class", raw, raw, se, raw - quantile * se, raw + quantile * se, confidence,
-        mmse if leaning else None,
+        mmse if all_have_priors else None,
     )  # fmt: skip

@@ -13,9 +13,9 @@ sensitive, but not invalid.
 The tests detect forged reports with only a few different outputs, and attacks that raise many values at once (maximal
 gain attack: Cao, Jia, Gong 2021). The second test is the most sensitive. It needs a channel with more outputs than
 inputs and uses the most powerful direction for each output (``residual_test``). It is omitted if reports are counted
-bit by bit, if there are more than ``LARGEST`` outputs, or if classes or people have different channels. If reports are
-counted bit by bit, the first test is made for each bit instead of each output. The tests cannot detect forged reports
-that imitate honest people with one value, because such counts are possible, and they cannot detect forged bit
+bit by bit, if there are more than ``MAX_OUTPUTS`` outputs, or if classes or people have different channels. If reports
+are counted bit by bit, the first test is made for each bit instead of each output. The tests cannot detect forged
+reports that imitate honest people with one value, because such counts are possible, and they cannot detect forged bit
 vectors with a plausible number of ones. The influence of a forged report bounds the effect of such forgeries. The
 result of the tests is a warning; no report is dropped.
 """
@@ -43,7 +43,7 @@ CANDIDATES = 4
 """The number of outputs with the largest statistics that the residual test tests, at a limit that is valid for all
 outputs."""
 
-LARGEST = 2**12
+MAX_OUTPUTS = 2**12
 """Maximum number of outputs for the residual test. With more outputs, each output is so rare that the first test
 detects a few hundred forged reports."""
 
@@ -109,7 +109,7 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
 
 
 def _unexplained(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:
-    if not decoder.one_hot or decoder.features > LARGEST or isinstance(decoder, Pooled):
+    if not decoder.one_hot or decoder.features > MAX_OUTPUTS or isinstance(decoder, Pooled):
         return None
     share = counts / n
     for y in np.argsort(-scores(decoder, share), kind="stable")[:CANDIDATES].tolist():

@@ -103,8 +103,7 @@ class Groups:
             yield reports / n * (decoder.invert(counts / reports) - raw)
 
     def adds_to(self, weights: Floats, constant: float, mean: float) -> Floats:
-        """Return, times the number of reports, the contribution of each group's reports to a single estimate, minus
-        the estimate times the group's fraction of the reports.
+        """Return n times the numbers that ``adds`` yields, for a single estimate from n reports.
 
         Args:
             weights: (m,) the contribution of each feature.

@@ -35,8 +35,7 @@ MAX_STEPS = 1500
 """The largest number of steps of expectation maximisation; a round takes up to three steps."""
 
 PRIOR_REPORTS = 0.01
-"""In ``posterior_mode`` (MATH 2.9) the prior has the weight of this many reports for each report; 0.01 and 0.001 were
-tried."""
+"""In ``posterior_mode`` (MATH 2.9) the prior has the weight of this many reports for each report."""
 
 MIN_START = 0.1
 """The part of the starting point that is spread evenly, because a share of zero would stay zero."""

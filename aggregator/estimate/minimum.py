@@ -25,7 +25,7 @@ def error_for_side(campaign: Campaign, side: str) -> NotEnough:
     """
     return NotEnough(
         f"{campaign.title!r} needs reports of {quantity(campaign.minimum_devices, 'device')}, and there are fewer "
-        f"{side}: compare other periods, or take periods together with --periods"
+        f"{side}: compare other periods, or combine periods with --periods"
     )
 
 

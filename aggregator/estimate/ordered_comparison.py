@@ -53,7 +53,7 @@ class OrderedSide:
 
 @dataclass(frozen=True)
 class Shift:
-    """The difference of one statistic: the later side minus the earlier side.
+    """The difference of one statistic: the second side minus the first.
 
     Attributes:
         kind, parameters: as for ``Statistic``.
@@ -77,7 +77,7 @@ class OrderedDifference:
     """The differences of the statistics between two sides.
 
     Attributes:
-        before, after: the earlier and the later side; both have statistics.
+        before, after: the first and the second side; both have statistics.
         shifts: the difference of each requested statistic.
     """
 

@@ -64,7 +64,7 @@ class Profile:
     every class. No similarity between classes is assumed.
 
     Args:
-        reports: the reports, merged into blocks of outputs.
+        merged: the reports, merged into blocks of outputs.
         effect: the design effect of dependent reports, at least 1.
     """
 

@@ -203,7 +203,7 @@ def trend(
         raise NotEnough(
             f"{signed.campaign.title!r} needs reports of at least "
             f"{quantity(signed.campaign.minimum_devices, 'device')} in a period, and no period has more than "
-            f"{quantity(max_devices, 'device')}: ingest more, or take periods together with --periods"
+            f"{quantity(max_devices, 'device')}: ingest more, or combine periods with --periods"
         )
     if missing := [end for end in ends or () if end not in sides_by_span]:
         raise error_for_side(signed.campaign, f"in {missing[0].name_in_text}")

@@ -118,7 +118,7 @@ def _warnings(estimates: Iterable[FormEstimate], missing: Iterable[tuple[str, Ex
 def _question(estimate: FormEstimate, form: Form) -> list[Html]:
     (name,) = estimate.questions
     confidence = f"{100 * estimate.confidence:.4g}%"
-    heads = ("value", "share", f"{confidence} interval", f"{confidence} for all together")
+    heads = ("value", "share", f"{confidence} interval", f"simultaneous {confidence} interval")
     shares = estimate.shares
     rows = [
         tag(
@@ -207,7 +207,7 @@ def _method(campaign: Campaign, form: Form, confidence: float, weighted: Sequenc
         "of a table are the shares of its two questions. The part of an association that may be noise is left "
         "out of the shares of a table.",
         "Interval": f"in about {confidence_text} of such surveys, or more, it contains the true share of that value or "
-        "cell. To look for the largest or an unusual value of a question, use the intervals for all together.",
+        "cell. To look for the largest or an unusual value of a question, use the simultaneous intervals.",
         "No colour": "the interval of the cell contains zero.",
     }
     if any(isinstance(question.domain, Line) and question.domain.rounds_randomly for question in form.questions):

@@ -51,9 +51,9 @@ def classes_section(
         return []
     words = (
         "The group of a person is public. Each group is estimated from its own reports, without weights. A difference "
-        f"in bold is significant: its {100 * confidence:.4g}% interval for all differences of the question together "
-        "does not contain zero. Differences are computed from the unbiased estimates, which may be below zero. The "
-        "shares shown are not below zero, so a difference need not be that of the shares beside it."
+        f"in bold is significant: its simultaneous {100 * confidence:.4g}% interval, for all differences of the "
+        "question, does not contain zero. Differences are computed from the unbiased estimates, which may be below "
+        "zero. The shares beside it are not, so their difference may be another number."
     )
     return [tag("p", words), *parts]
 

@@ -18,7 +18,7 @@ from aggregator.estimate.interval_estimates import DIFFERENCE_COLUMNS, SHARE_COL
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.shown_changes import interval_in_points, percentage_points
+from aggregator.present.shown_changes import basis, interval_in_points, percentage_points
 from aggregator.present.shown_shares import HALF_THE_SUM, interval_text, percent
 from aggregator.present.table import new_table
 
@@ -51,7 +51,7 @@ def form_table(estimate: FormEstimate, truth: Floats | None = None) -> Table:
     for name in estimate.questions:
         table.add_column(Text(name))
     shares, confidence = estimate.shares, f"{100 * estimate.confidence:.4g}%"
-    for name in ("share", f"{confidence} interval", f"{confidence}, all together"):
+    for name in ("share", f"{confidence} interval", f"simultaneous {confidence} interval"):
         table.add_column(name, justify="right")
     if truth is not None:
         table.add_column("truth", justify="right")
@@ -97,15 +97,15 @@ def form_difference_table(difference: FormDifference, questions: Sequence[str]) 
     difference."""
     confidence = f"{100 * difference.confidence:.4g}%"
     notes = [
-        "Devices on both sides are compared with themselves." if difference.paired else "The sides share no device.",
-        f"Significant differences: {len(difference.significant)} of {len(difference.labels)}, by the {confidence} "
-        "intervals for all together.",
+        basis(difference),
+        f"significant differences: {len(difference.significant)} of {len(difference.labels)}, by the simultaneous "
+        f"{confidence} intervals",
     ]
     title = f"{difference.names[1]} minus {difference.names[0]}"
     table = new_table(title, Text("\n".join(notes)))
     for name in questions:
         table.add_column(Text(name))
-    for name in (*difference.names, "difference", f"{confidence} interval", f"{confidence}, all together"):
+    for name in (*difference.names, "difference", f"{confidence} interval", f"simultaneous {confidence} interval"):
         table.add_column(Text(name), justify="right")
     significant = set(difference.significant)
     for x, label in enumerate(difference.labels):

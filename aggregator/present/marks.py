@@ -70,7 +70,7 @@ def _text(estimate: Estimate, cut: Regions, region: int) -> str:
     places = decimals(shares, [place])
     words = f"{shares.label(place)}: {percent(float(share), places)}"
     if not np.isnan(low):
-        words += f", interval {interval_text(low, high, places)}"
+        words += f", simultaneous interval {interval_text(low, high, places)}"
     if not cut.significant[region]:
         words += "; it may be empty"
     elif cut.share[region] < share:

@@ -39,7 +39,7 @@ def ordered_table(statistics: OrderedStatistics, truth: Floats | None = None) ->
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * estimate.confidence:.4g}% interval")
     if statistics.cdf:
-        table.add_column("for all points together")
+        table.add_column(f"simultaneous {100 * estimate.confidence:.4g}% interval")
     if truth is not None:
         table.add_column("truth", justify="right")
     if statistics.bins:
@@ -123,7 +123,7 @@ class TrueOrdered:
 def summary_table(statistics: OrderedStatistics, truth: Floats | None = None) -> Table:
     """Return the table of the default summary; its caption says how to get the shares of single values."""
     table = ordered_table(statistics, truth)
-    more = "the campaign is made for the mean only"
+    more = "the campaign's goal is the mean"
     if statistics.bins:
         more = "--quantiles, --bins, --cdf, --above and --between select other statistics"
     table.caption = Text(f"{table.caption}\n{more}; --format csv has the shares of single values")

@@ -16,8 +16,8 @@ from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, rows_of, value_text
-from aggregator.present.shown_changes import MINUS, interval_in_points, percentage_points
-from aggregator.present.shown_shares import percent, query_texts, rounded_to_error
+from aggregator.present.shown_changes import interval_in_points, percentage_points
+from aggregator.present.shown_shares import MINUS, percent, query_texts, rounded_to_error
 from aggregator.present.table import new_table
 
 SIDE_COLUMNS = ("side", "less", "reports", *COLUMNS)

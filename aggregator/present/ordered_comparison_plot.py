@@ -115,14 +115,14 @@ def _draw(axes: Axes, statistics: OrderedStatistics, reference: OrderedStatistic
     confidence = f"{100 * statistics.estimate.confidence:.4g}%"
     places = [statistics.place(point.value) for point in statistics.cdf]
     band = [point.simultaneous_low for point in statistics.cdf], [point.simultaneous_high for point in statistics.cdf]
-    axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{confidence} for all points together")
+    axes.fill_between(places, *band, color=FAINT, lw=0, label=f"simultaneous {confidence} intervals")
     alone = [point.low for point in statistics.cdf], [point.high for point in statistics.cdf]
-    axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} for one point")
+    axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} intervals")
     if reference is not None:
         before = [reference.place(point.value) for point in reference.cdf]
         estimates = [point.estimate for point in reference.cdf]
         axes.plot(before, estimates, color=INK, lw=1, ls="--", label=f"{plot_text(name, 30)}, for comparison")
-    axes.plot(places, [point.estimate for point in statistics.cdf], color=INK, lw=1.6, label="people at or below")
+    axes.plot(places, [point.estimate for point in statistics.cdf], color=INK, lw=1.6, label="share at or below")
     for quantile in statistics.quantiles:
         ends = statistics.place(quantile.low), statistics.place(quantile.high)
         axes.hlines(quantile.p, *ends, color=INK, lw=2)

@@ -65,7 +65,7 @@ def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None)
     deciles.set_ylim(0, 1)
     deciles.set_yticks(np.arange(1, 10) / 10)
     deciles.yaxis.set_major_formatter(PercentFormatter(1))
-    deciles.set_ylabel("people at or below")
+    deciles.set_ylabel("share at or below")
     ends = [place(range_share.first) for range_share in statistics.bins]
     dates = isinstance(domain, Dates) or not isinstance(domain, Line)
     deciles.set_xticks(ends, [plot_text(domain.label(x), 16) for x in ends], rotation=30 if dates else 0)
@@ -96,10 +96,10 @@ def ordered_figure(statistics: OrderedStatistics) -> Figure:
             [point.simultaneous_low for point in statistics.cdf],
             [point.simultaneous_high for point in statistics.cdf],
         )
-        axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{confidence} for all points together")
+        axes.fill_between(places, *band, color=FAINT, lw=0, label=f"simultaneous {confidence} intervals")
         alone = [point.low for point in statistics.cdf], [point.high for point in statistics.cdf]
-        axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} for one point")
-        axes.plot(places, [point.estimate for point in statistics.cdf], color=INK, lw=1.6, label="people at or below")
+        axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} intervals")
+        axes.plot(places, [point.estimate for point in statistics.cdf], color=INK, lw=1.6, label="share at or below")
     for number, quantile in enumerate(statistics.quantiles):
         name = "quantile with its interval" if not number else None
         axes.hlines(quantile.p, place(quantile.low), place(quantile.high), color=INK, lw=2.2)

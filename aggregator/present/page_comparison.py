@@ -15,7 +15,6 @@ from aggregator.present.ordered_comparison import SHARED, shift_texts, side_cell
 from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.shown_changes import (
-    basis,
     change_interval_name,
     change_intervals,
     dates,
@@ -59,7 +58,7 @@ def trend_section(trend: Trend) -> list[Html]:
             *(_changed_districts(trend, districts) for districts in change.coarser),
             tag("p", f"{words}, by the simultaneous intervals for all values."),
             page_table(
-                f"Changes in percentage points; {basis(change)}",
+                "Changes in percentage points",
                 ("value", *change.names, "change", change_interval_name(change, len(shown)), ""),
                 [
                     (
@@ -91,7 +90,7 @@ def _changed_districts(trend: Trend, districts: DistrictDifference) -> Html:
          interval_in_points(float(districts.simultaneous_low[z]), float(districts.simultaneous_high[z]), places)]
         for z in shown
     ]  # fmt: skip
-    confidence = f"{100 * latest.confidence:.4g}% for all together"
+    confidence = f"simultaneous {100 * latest.confidence:.4g}% interval"
     return page_table(f"{words}. Changes in percentage points.", ("district", *names, "change", confidence), rows)
 
 

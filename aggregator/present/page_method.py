@@ -108,8 +108,8 @@ def _columns(estimate: Estimate, with_values: bool) -> dict[str, str]:
         "Interval": f"the confidence interval: in about {confidence} of such surveys, or more, it contains the true "
         "share of that value. It is computed from the unbiased estimate, and extended to the share if the share lies "
         "outside.",
-        "For all together": f"simultaneous intervals: in about {confidence} of such surveys, or more, all of them "
-        "contain their true shares. Use these to look for the largest or an unusual value.",
+        "Simultaneous interval": f"in about {confidence} of such surveys, or more, all these intervals contain their "
+        "true shares. Use them to look for the largest or an unusual value.",
     }
 
 

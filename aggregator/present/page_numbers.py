@@ -126,8 +126,8 @@ def values_section(estimate: Estimate, truth: Floats | None) -> list[Html]:
     """Return the section with tables of the values and of coarser districts."""
     shown = listed(estimate, ROWS, ROWS)
     places = decimals(estimate, shown)
-    confidence = f"{100 * estimate.confidence:.4g}%"
-    names = ["value", "share", "unbiased", "standard error", f"{confidence} interval", f"{confidence} for all together"]
+    interval = f"{100 * estimate.confidence:.4g}% interval"
+    names = ["value", "share", "unbiased", "standard error", interval, f"simultaneous {interval}"]
     columns = [estimate.share, estimate.raw, estimate.se]
     if truth is not None:
         names.insert(2, "truth")
@@ -157,7 +157,8 @@ def _districts(estimate: Estimate, resolution: Resolution, truth: Floats | None)
     """Return a table of the districts of one resolution whose shares are significantly above zero."""
     shown = significant_districts(resolution)
     places = decimals(resolution, shown)
-    names = ["district", "share", "unbiased", "standard error", f"{100 * estimate.confidence:.4g}% for all together"]
+    simultaneous = f"simultaneous {100 * estimate.confidence:.4g}% interval"
+    names = ["district", "share", "unbiased", "standard error", simultaneous]
     columns = [resolution.share, resolution.raw, resolution.se]
     if truth is not None:
         names.insert(2, "truth")
@@ -174,10 +175,7 @@ def _districts(estimate: Estimate, resolution: Resolution, truth: Floats | None)
 
 def _picked(estimate: Estimate, shown: int) -> str:
     words = selection_of_shares(estimate, shown)
-    return (
-        f"{words[0].upper()}{words[1:]}. Use the intervals for all values together. The study's CSV export has "
-        "every value."
-    )
+    return f"{words[0].upper()}{words[1:]}. Use the simultaneous intervals. The study's CSV export has every value."
 
 
 def _doubtful(estimate: Estimate, x: int, shown: int) -> list[Html]:

@@ -11,15 +11,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from aggregator.estimate.change import Difference, DistrictDifference
+from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
-from aggregator.present.shown_shares import FEW
+from aggregator.present.shown_shares import FEW, MINUS
 from aggregator.utc import day_text, minute_text
 from protocol.campaign import Campaign
-
-MINUS = "\N{MINUS SIGN}"
 
 BY_RESOLUTION = "intervals are for all districts of a resolution together"
 
@@ -145,8 +144,8 @@ def moment(seconds: int, period: int) -> str:
     return minute_text(seconds) if seconds % 86_400 or period % 86_400 else day_text(seconds)
 
 
-def basis(difference: Difference) -> str:
+def basis(difference: Difference | FormDifference) -> str:
     """Return a phrase that explains how the two sides were compared."""
     if difference.paired:
         return "devices that answered on both sides were compared with themselves"
-    return "the two sides were taken to be independent"
+    return "the two sides were treated as independent"

@@ -38,6 +38,8 @@ HALF_THE_SUM = " (half the sum of the absolute differences)"
 
 MAY_BE_ZERO = "may be zero"
 
+MINUS = "\N{MINUS SIGN}"
+
 ROUNDING = 1e-7
 """Standard errors of at most this part of a number are float rounding, and zero in fact."""
 
@@ -82,7 +84,7 @@ def in_result_units(result: QueryResult, numbers: Sequence[float]) -> list[str]:
     if not result.is_share:
         return rounded_to_error(numbers, result.se)
     texts = rounded_to_error([100 * number for number in numbers], 100 * result.se)
-    return [text if text == "-" else f"{text}%" for text in texts]
+    return [text if text == "-" else f"{text}%".replace("-", MINUS) for text in texts]
 
 
 def away(estimate: Estimate, truth: Floats) -> float:
@@ -169,7 +171,7 @@ def decimals(estimate: Estimate | Resolution, shown: Iterable[int]) -> int:
 
 def percent(share: float, places: int) -> str:
     """Return a share as text in percent; an unknown share is a dash."""
-    return "-" if math.isnan(share) else f"{100 * share:.{places}f}%"
+    return "-" if math.isnan(share) else f"{100 * share:.{places}f}%".replace("-", MINUS)
 
 
 def interval_text(low: float, high: float, places: int) -> str:

@@ -18,7 +18,7 @@ from aggregator.estimate.change import Difference
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
-from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
+from aggregator.present.plot import BARS, FAINT, INK, LABEL, SHARE, TRUTH
 from aggregator.present.shown_changes import (
     comparison_title,
     foremost_regions,
@@ -34,7 +34,6 @@ PANELS = 12
 """Maximum number of values drawn."""
 
 ACROSS = 3
-LABEL = 30
 LATER = "#e3b96f"
 
 

@@ -143,13 +143,11 @@ def steps_table(trend: Trend) -> Table | Text:
         (step, region) for step in trend.steps for region in significant_regions(step) if trend.only in (None, region)
     ]
     if not changes:
-        return Text(
-            f"No change from one span to the next is significant, by {confidence} intervals for all steps together."
-        )
+        return Text(f"No change from one span to the next is significant, by the simultaneous {confidence} intervals.")
     changes.sort(key=lambda change: -float(change[0].at(change[1].resolution).evidence[change[1].number]))
     shown = {(id(step), region) for step, region in changes[:ROWS]}
     table = new_table(title_with_class(trend.latest))
-    for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
+    for name in ("from", "to", "value", "before", "after", "change", f"simultaneous {confidence} interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
     for step in trend.steps:
         for region in significant_regions(step):
@@ -167,7 +165,7 @@ def steps_table(trend: Trend) -> Table | Text:
                 interval_in_points(difference.simultaneous_low[z], difference.simultaneous_high[z], places),
             ]
             table.add_row(*map(Text, cells))
-    lines = [f"significant changes between spans: {len(changes):,}, by {confidence} intervals for all steps together"]
+    lines = [f"significant changes between spans: {len(changes):,}, by the simultaneous {confidence} intervals"]
     if any(step.coarser for step in trend.steps):
         lines.append(BY_RESOLUTION)
     if len(shown) < len(changes):

@@ -95,8 +95,8 @@ def test_every_region_has_one_mark_with_its_figures(name):
         label = each.map.label(GRID, z) if one.resolutions else one.label(z)
         assert title.startswith(f"{label}: ")
         assert any(
-            f": {percent(each.share[z], places)}, interval {percent(each.simultaneous_low[z], places)} to "
-            f"{percent(each.simultaneous_high[z], places)}" in title
+            f": {percent(each.share[z], places)}, simultaneous interval "
+            f"{percent(each.simultaneous_low[z], places)} to {percent(each.simultaneous_high[z], places)}" in title
             for places in (1, 2, 3, 4)
         )
         assert ("may be empty" in title) == (not cut.significant[region])
