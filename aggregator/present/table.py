@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, OverflowMethod, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text, TextType
@@ -48,9 +49,17 @@ BAR = 24
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
+class FoldedTable(Table):
+    """A table that breaks long words in a narrow terminal; rich's tables cut them."""
+
+    def add_column(self, *heads: Any, overflow: OverflowMethod = "fold", **style: Any) -> None:
+        """Add a column; see ``rich.table.Table.add_column``."""
+        super().add_column(*heads, overflow=overflow, **style)
+
+
 def new_table(title: str, caption: TextType | None = None) -> Table:
     """Return an empty table with its title and caption at the left, and a line below its head."""
-    table = Table(title=Text(title), caption=caption, box=box.SIMPLE_HEAD)
+    table = FoldedTable(title=Text(title), caption=caption, box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     return table
 
@@ -63,9 +72,7 @@ def estimate_table(estimate: Estimate, truth: Floats | None = None) -> Table:
     """
     shown = listed(estimate, ROWS)
     table = new_table(estimate.campaign.title, _shares_caption(estimate, len(shown), truth))
-    table.add_column(
-        "value" if estimate.note is None else "rounded to", overflow="ellipsis", no_wrap=True, max_width=40
-    )
+    table.add_column("value" if estimate.note is None else "rounded to", max_width=40)
     table.add_column("share", justify="right")
     table.add_column(share_interval_name(estimate, len(shown)))
     if estimate.prior is not None:

@@ -90,13 +90,13 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
     title = title_with_class(difference.after) if trend is not None else comparison_title(difference)
     truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
     table = new_table(title, _changes_caption(difference, len(shown)))
-    table.add_column("value", overflow="ellipsis", max_width=36)
+    table.add_column("value", max_width=36)
     if trend is not None:
-        table.add_column("trend", no_wrap=True, min_width=6)
+        table.add_column("trend", no_wrap=True)
     for name in difference.names:
-        table.add_column(Text(name), justify="right", overflow="fold", max_width=24)
+        table.add_column(Text(name), justify="right", max_width=24)
     table.add_column("change" if trend is not None else "difference", justify="right")
-    table.add_column(Text(change_interval_name(difference, len(shown))), min_width=14)
+    table.add_column(Text(change_interval_name(difference, len(shown))))
     if truths is not None and truths[0] is not None:
         table.add_column("true change", justify="right")
     table.add_column("")

@@ -355,7 +355,8 @@ def test_a_change_of_a_square_is_significant_at_its_resolution():
     """
     campaign, rng = block(), np.random.default_rng(45)
     tallies, _ = panel(campaign, rng, 1500, 0.3)
-    found = trend(SignedCampaign(campaign, b"", b"", b""), SPANS, tallies).change
+    whole = trend(SignedCampaign(campaign, b"", b"", b""), SPANS, tallies)
+    found = whole.change
     (squares,) = found.coarser
     np.testing.assert_allclose(np.bincount(district(campaign, campaign.views[0]), found.raw), squares.raw, atol=1e-12)
     np.testing.assert_allclose(squares.after - squares.before, squares.raw, atol=1e-12)
@@ -368,11 +369,13 @@ def test_a_change_of_a_square_is_significant_at_its_resolution():
     text = console.export_text()
     assert f"4 squares of 3 x 3: {len(squares.significant)} differ" in text
     assert last in text
-    narrow = Console(width=72, record=True, file=io.StringIO())
-    narrow.print(change_table(found))
-    cut = narrow.export_text()
-    assert cut.split().count("*") == text.split().count("*") > 0
-    assert "by the simultaneous 95% intervals of all values" in " ".join(cut.split())
+    for width in (60, 72):
+        narrow = Console(width=width, record=True, file=io.StringIO())
+        narrow.print(change_table(found, whole))
+        folded = narrow.export_text()
+        assert folded.split().count("*") == text.split().count("*") > 0
+        assert "by the simultaneous 95% intervals of all values" in " ".join(folded.split())
+        assert "…" not in folded
 
 
 def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
@@ -391,7 +394,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     console.print(steps_table(found))
     assert last in console.export_text()
     unchanged = trend(signed, SPANS, [tallies[0], tallies[0]], steps=True)
-    assert "No change from one span to the next is significant, by 95%" in str(steps_table(unchanged))
+    assert "No change from one span to the next is significant, by the simultaneous" in str(steps_table(unchanged))
     rows = [row for row in csv.DictReader(io.StringIO(change_csv(found.change))) if row["resolution"] == "3"]
     assert [float(row["difference"]) for row in rows] == squares.raw.tolist()
     assert [float(row["to_raw"]) for row in rows] == squares.after.tolist()
