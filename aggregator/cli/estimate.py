@@ -372,7 +372,7 @@ def _print_shares(
     if output_format == "json":
         printing.print_json(estimate.as_json() | ({} if read is None else read.numbers()))
     elif output_format == "csv":
-        printing.say(estimate_csv(estimate, period).rstrip())
+        printing.say_pieces(estimate_csv(estimate, period))
     elif output_format == "geojson":
         printing.say(estimates_geojson([(estimate, period)]).rstrip())
     elif output_format == "parquet":

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,10 +49,10 @@ class IntervalEstimates:
         """The ends of all intervals."""
         return Intervals(self.low, self.high, self.simultaneous_low, self.simultaneous_high)
 
-    def _rows(self, names: Sequence[str], *columns: Floats) -> list[dict[str, float | None]]:
-        """Return a row for each estimate: the given columns, then the errors and intervals; None where unknown."""
-        rows = zip(*(column.tolist() for column in (*columns, self.se, *self.intervals)), strict=True)
-        return [{name: json_number(x) for name, x in zip(names, row, strict=True)} for row in rows]
+    def _rows(self, names: Sequence[str], *columns: Floats) -> Iterator[dict[str, float | None]]:
+        """Yield a row for each estimate: the given columns, then the errors and intervals; None where unknown."""
+        for row in zip(*(column.tolist() for column in (*columns, self.se, *self.intervals)), strict=True):
+            yield {name: json_number(x) for name, x in zip(names, row, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class Shares(IntervalEstimates):
         above: NDArray[np.bool_] = self.simultaneous_low > 0
         return above
 
-    def numbers(self) -> list[dict[str, float | None]]:
-        """Return the machine-readable form of each share.
+    def numbers(self) -> Iterator[dict[str, float | None]]:
+        """Yield the machine-readable form of each share.
 
         Returns:
-            ``SHARE_COLUMNS``, as fractions; None where unknown.
+            ``SHARE_COLUMNS`` of each share, as fractions; None where unknown.
         """
         return self._rows(SHARE_COLUMNS, self.share, self.raw)
 
@@ -123,4 +123,4 @@ class DifferenceEstimates(IntervalEstimates):
 
     def numbers(self, before: Floats, after: Floats) -> list[dict[str, float | None]]:
         """Return a row with ``DIFFERENCE_COLUMNS`` for each difference between these shares; None where unknown."""
-        return self._rows(DIFFERENCE_COLUMNS, before, after, self.raw)
+        return list(self._rows(DIFFERENCE_COLUMNS, before, after, self.raw))

@@ -9,7 +9,7 @@ for one value and for all values together, refused reports, the influence of a f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -207,12 +207,12 @@ class Estimate(Shares):
             "value_kind": self.value_kind,
             "note": self.note,
             **self._items(),
-            "values": _rows(self, self.label, self.rough, self.prior),
+            "values": list(value_rows(self)),
             "resolutions": [
                 {
                     "resolution": resolution.name,
                     "reports": resolution.reports,
-                    "values": _rows(resolution, resolution.label, resolution.rough),
+                    "values": list(value_rows(resolution)),
                 }
                 for resolution in self.resolutions[:-1]
             ],
@@ -233,14 +233,14 @@ class Estimate(Shares):
         return {"items": {"count": domain.item_count, "padding": domain.padding, "numbered": numbered}}
 
 
-def _rows(
-    shares: Shares, label: Callable[[int], str], rough: NDArray[np.bool_] | None, prior: Floats | None = None
-) -> list[dict[str, Any]]:
-    """Return the machine-readable form of each value or district, as a row."""
-    rows: list[dict[str, Any]] = [{"value": label(x), **numbers} for x, numbers in enumerate(shares.numbers())]
-    for x, (row, above) in enumerate(zip(rows, shares.above_zero.tolist(), strict=True)):
-        if prior is not None:
-            row["prior"] = float(prior[x])
-        row["above_zero"] = None if row["simultaneous_low"] is None else above
-        row["se_rough"] = rough is not None and bool(rough[x])
-    return rows
+def value_rows(shares: Estimate | Resolution) -> Iterator[dict[str, Any]]:
+    """Yield the machine-readable form of each value or district, as a row."""
+    prior = shares.prior if isinstance(shares, Estimate) else None
+    for x, (numbers, above) in enumerate(zip(shares.numbers(), shares.above_zero.tolist(), strict=True)):
+        yield {
+            "value": shares.label(x),
+            **numbers,
+            **({} if prior is None else {"prior": float(prior[x])}),
+            "above_zero": None if numbers["simultaneous_low"] is None else above,
+            "se_rough": shares.rough is not None and bool(shares.rough[x]),
+        }

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -19,7 +19,7 @@ import pyarrow.parquet as pa_parquet
 from aggregator.estimate.interval_estimates import SHARE_COLUMNS
 from aggregator.estimate.query import QueryResult
 from aggregator.estimate.resolutions import FINEST
-from aggregator.estimate.result import Estimate
+from aggregator.estimate.result import Estimate, value_rows
 from aggregator.families.decoder import Integers
 from protocol.domain import MICRODEGREES, Grid
 from protocol.errors import HalftruthError
@@ -44,8 +44,8 @@ class NoMap(HalftruthError, ValueError):
     """GeoJSON was requested for a campaign whose values are not cells of a grid."""
 
 
-def estimate_rows(estimate: Estimate, period: int | None) -> list[dict[str, Any]]:
-    """Return a row for each value with its campaign, class and period; then a row for each coarser district.
+def estimate_rows(estimate: Estimate, period: int | None) -> Iterator[dict[str, Any]]:
+    """Yield a row for each value with its campaign, class and period; then a row for each coarser district.
 
     A row's resolution is the number of values on each side of its district, 1 for a single value, or the name of the
     map, such as ``districts``. The finest resolution comes first.
@@ -65,33 +65,42 @@ def estimate_rows(estimate: Estimate, period: int | None) -> list[dict[str, Any]
         if estimate.weighting is None
         else f"{estimate.method}, weighted by {estimate.weighting.by}",
     }
-    numbers = estimate.as_json()
     values = about | {"value_kind": estimate.value_kind, "resolution": FINEST}
-    rows = [values | row for row in numbers["values"]]
-    for resolution in reversed(numbers["resolutions"]):
-        of_district = about | {"value_kind": "district", "resolution": resolution["resolution"]}
-        rows.extend(of_district | row for row in resolution["values"])
-    return rows
+    yield from (values | row for row in value_rows(estimate))
+    for resolution in reversed(estimate.resolutions[:-1]):
+        of_district = about | {"value_kind": "district", "resolution": resolution.name}
+        yield from (of_district | row for row in value_rows(resolution))
 
 
-def estimate_csv(estimate: Estimate, period: int | None = None) -> str:
-    """Return CSV with a row for each value; an unknown number is empty. See ``estimate_rows``."""
+def estimate_csv(estimate: Estimate, period: int | None = None) -> Iterator[str]:
+    """Yield the lines of a CSV with a row for each value; an unknown number is empty. See ``estimate_rows``."""
     about = ("campaign", "campaign_id", "class", "period", "reports", "method")
     columns = (*COLUMNS, "resolution", *about, *(() if estimate.prior is None else ("prior",)))
-    return csv_text(columns, estimate_rows(estimate, period))
+    return _csv_lines(columns, estimate_rows(estimate, period))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as CSV with a header.
+    """Return rows as CSV with a header; see ``_csv_lines``."""
+    return "".join(_csv_lines(columns, rows))
+
+
+class _Echo:
+    """A file that returns what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a CSV with a header, so that a million rows are never in memory together.
 
     Text that a spreadsheet would read as a formula gets a leading apostrophe, so that it is shown as text (OWASP, CSV
     injection). Numbers are not changed.
     """
-    text = io.StringIO()
-    lines = csv.DictWriter(text, columns, lineterminator="\n")
-    lines.writeheader()
-    lines.writerows({name: cell(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
+    lines = csv.DictWriter(_Echo(), columns, lineterminator="\n")
+    yield lines.writeheader()
+    for row in rows:
+        yield lines.writerow({name: cell(value) for name, value in row.items()})
 
 
 def cell(value: Any) -> Any:

@@ -135,7 +135,7 @@ def test_json_is_the_same_in_pieces_of_any_size(monkeypatch, capsys):
     so it is read back unchanged."""
     value = {"one": ["a\u200b", "b\n\x1b[1m", "c\u00a0d\u202fé"], "two": {"three": [1, None, 0.5, True]}, "four": []}
     for pieces in (1, 2, 7, 1000):
-        monkeypatch.setattr(printing, "JSON_PIECES", pieces)
+        monkeypatch.setattr(printing, "PIECES", pieces)
         printing.print_json(value)
         printed = capsys.readouterr().out
         expected = json.dumps(value, indent=2, ensure_ascii=False).replace("\u200b", "\\u200b")

@@ -156,5 +156,5 @@ def test_shares_of_rounded_numbers_are_labelled_in_every_format():
         assert (ROUNDED in table) is says
         assert ("rounded to" in table) is says
         assert found.as_json()["note"] == (ROUNDED if says else None)
-        kinds = {row["value_kind"] for row in csv.DictReader(io.StringIO(estimate_csv(found)))}
+        kinds = {row["value_kind"] for row in csv.DictReader(estimate_csv(found))}
         assert kinds == {"randomly rounded number" if says else "value"}

@@ -129,7 +129,7 @@ def test_significant_values_come_first():
     assert [row.split()[1] for row in rows[:3]] == ["7", "150", "3"]
     assert percent(float(shown.simultaneous_low[7]), 2) in rows[0]
     assert ["may be zero" in row for row in rows] == [False] * 2 + [True] * 8
-    above_zero = {row["value"]: row["above_zero"] for row in csv.DictReader(io.StringIO(estimate_csv(shown)))}
+    above_zero = {row["value"]: row["above_zero"] for row in csv.DictReader(estimate_csv(shown))}
     assert {name for name, above in above_zero.items() if above == "True"} == {"item 7", "item 150"}
     everything = found(Values(tuple(f"item {x}" for x in range(40))), n=10**6)
     assert len(item_rows(printed(estimate_table(everything)))) == 25
@@ -211,10 +211,20 @@ def test_no_cell_is_a_formula():
     assert [line["class"] for line in csv.DictReader(io.StringIO(file.getvalue().decode()))] == [f"'{formula}", "-5"]
 
 
+def test_the_lines_of_a_csv_are_made_one_by_one(monkeypatch):
+    """The first two lines of a CSV name one value only, so a million rows are not in memory together."""
+    shown, named = found(Grid(0, 2_000_000, 0, 2_000_000, 1_000_000)), []
+    monkeypatch.setattr(type(shown), "label", lambda _, x: named.append(x) or str(x))
+    lines = estimate_csv(shown)
+    assert next(lines).startswith("value,estimate,raw")
+    assert next(lines).startswith("0,")
+    assert named == [0]
+
+
 def test_the_csv_has_every_value_and_fractions_in_full():
     """The CSV has one row for each value, in order, with the figures of the JSON; a label with a comma is quoted."""
     shown = found(Grid(0, 2_000_000, 0, 2_000_000, 1_000_000))
-    rows = list(csv.DictReader(io.StringIO(estimate_csv(shown))))
+    rows = list(csv.DictReader(estimate_csv(shown)))
     assert [row["value"] for row in rows] == ["0.5,0.5", "0.5,1.5", "1.5,0.5", "1.5,1.5"]
     assert [float(row["raw"]) for row in rows] == shown.raw.tolist()
     assert [float(row["estimate"]) for row in rows] == shown.share.tolist()
@@ -262,6 +272,6 @@ def test_an_estimate_without_intervals_is_still_shown(tmp_path):
     """If no unbiased estimate exists, table, CSV and picture show the shares alone."""
     shown = estimate(SINGULAR, Tally.of(np.array([40, 60])))
     assert "33.3%   - " in printed(estimate_table(shown))
-    assert ",,,," in estimate_csv(shown)
+    assert ",,,," in "".join(estimate_csv(shown))
     draw_estimate(shown, tmp_path / "it.png")
     assert "-" in printed(query_table(query.value_share(SINGULAR, Tally.of(np.array([40, 60])), 0), SINGULAR, 100))

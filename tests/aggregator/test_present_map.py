@@ -120,7 +120,7 @@ def test_a_scale_bar_is_a_round_length():
 def test_every_format_names_the_resolution():
     """CSV and Arrow have a row for each value and then for each district; GeoJSON has them too, with each outline."""
     one = found(1000, Coarse(4), CROSSING, Identity())
-    rows = list(csv.DictReader(io.StringIO(estimate_csv(one))))
+    rows = list(csv.DictReader(estimate_csv(one)))
     named = [row["resolution"] for row in rows]
     assert {name: named.count(name) for name in named} == {"1": 77, "4": 6, "districts": 3}
     assert named[:77] == ["1"] * 77

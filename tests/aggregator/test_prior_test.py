@@ -125,7 +125,7 @@ def test_the_change_from_the_prior_is_reported(wrong):
     assert document["added_to_prior"] == pytest.approx(total_variation(shares, PRIOR))
     assert document["prior_test"]["rejected"]
     found = estimate(lip(), surveys[0])
-    assert estimate_csv(found).splitlines()[0].endswith(",prior")
+    assert next(estimate_csv(found)).endswith(",prior\n")
     assert "the reports contradict" in prior_comparison(found)
     right = simulated_people.tally(lip().channel, np.rint(REPORTS * PRIOR).astype(int), np.random.default_rng(4))
     assert "do not contradict" in prior_comparison(estimate(lip(), right))
