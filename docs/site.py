@@ -63,11 +63,8 @@ def reference(package: str) -> str:
     """Return a page with every name that a package exports, described by its docstring."""
     module = importlib.import_module(package)
     about, _, rest = (module.__doc__ or "").partition("\n\n")
-    lines = [f"# {package}", "", about, "", rest]
-    for name in module.__all__:
-        options = "    options: {heading_level: 2, inherited_members: true}"
-        lines += ["", f"::: {module._HOME[name]}.{name}", options]
-    return "\n".join(lines)
+    names = (f"\n::: {module._HOME[name]}.{name}\n" for name in module.__all__)
+    return "\n".join([f"# {package}", "", about, "", rest, *names])
 
 
 def _link(text: str, target: str, anchor: str, place: str) -> str:
