@@ -39,10 +39,6 @@ export class Joined {
     return new Joined(campaign, key, await campaign.viewOf(key.publicKey));
   }
 
-  get id() {
-    return this.campaign.id;
-  }
-
   /**
    * The commitment of this device, for its view; before the person chose a class, for the most expensive one.
    * @param {Role} role @returns {Commitment}
@@ -92,7 +88,7 @@ export class Joined {
     const last = campaign.periods - 1;
     const slots = campaign.transcript ? last + 1 : campaign.answersPerPeriod;
     const packed = new Uint8Array(Math.ceil(campaign.outputBits / 8));
-    const payload = encode([this.id, last, slots - 1, 1, packed]);
+    const payload = encode([campaign.id, last, slots - 1, 1, packed]);
     return sealedLength(REPORT, payload);
   }
 

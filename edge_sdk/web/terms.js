@@ -41,7 +41,7 @@ export function termsOf(joined, kept, now, language) {
   const proved = campaign.views.map((_, place) => campaign.certificateOf(place, consent?.classIndex ?? 0));
   const certificate = { ...proved[0], ldp: proved.map(({ ldp }) => ldp).reduce(larger) };
   return {
-    campaignId: joined.id,
+    campaignId: campaign.id,
     texts: language ? campaign.texts(language) : campaign.ownTexts,
     /** The labels in the campaign's original language, in the order of `texts.labels`. */
     labels: campaign.ownTexts.labels,

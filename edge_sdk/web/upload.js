@@ -28,7 +28,7 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
 
 const TIMEOUT = 30_000;
 const DAY = 86_400;
-const MAX_ANSWER = 4096;
+const MAX_RESPONSE = 4096;
 /** The stages at which the same bytes fail in every attempt. */
 const PERMANENT_STAGES = ["codec", "envelope"];
 
@@ -70,7 +70,7 @@ function refusedBy(ack, sent, digest) {
 async function jsonOf(response) {
   const text = await response.text();
   try {
-    return text.length <= MAX_ANSWER ? JSON.parse(text) : null;
+    return text.length <= MAX_RESPONSE ? JSON.parse(text) : null;
   } catch {
     return null;
   }

@@ -42,7 +42,7 @@ export class Visit {
     this.device = /** @type {any} */ (null);
     this.id = new Uint8Array();
     /** True if the link names the author's key. */
-    this.named = false;
+    this.linked = false;
     /** True while a step is under way. */
     this.busy = false;
     /** True once the report of the current answer was made, or an upload began. */
@@ -50,12 +50,8 @@ export class Visit {
     this.consented = false;
     /** The function that shows the current screen; called again after a change of the language. */
     this.screen = () => this.start();
+    /** Aborts when another screen is shown. */
     this.leave = new AbortController();
-  }
-
-  /** A signal that aborts when another screen is shown. */
-  get shown() {
-    return this.leave.signal;
   }
 
   /** Open the device, verify and audit the campaign, and show the next screen. */
@@ -88,7 +84,7 @@ export class Visit {
     if (named === null) return;
     const found = btoa(String.fromCharCode(...(await sha256(this.author)).slice(0, 16)));
     if (named !== found.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")) throw new WrongLink();
-    this.named = true;
+    this.linked = true;
   }
 
   /** Store the code in the link; `send` redeems it. @param {string} code */

@@ -9,7 +9,7 @@ import { button, card, el, more, p, svg } from "./dom.js";
 import { at, enrolment, file, waiting } from "./sent.js";
 import { due } from "../upload.js";
 import { factorAbove } from "../promise.js";
-import { named } from "./review.js";
+import { labelText } from "./review.js";
 
 /**
  * The state of a campaign, in one sentence; an end is shown as the last open day.
@@ -50,7 +50,7 @@ export async function own(visit) {
       say("history.title"),
       p(say("history.private"), "small"),
       !answers.length && p(say("history.nothing")),
-      ...answers.map(([label, times]) => p(`${named(label, campaign)} (${times}×)`)),
+      ...answers.map(([label, times]) => p(`${labelText(label, campaign)} (${times}×)`)),
     ),
     gauge(budget),
     card(

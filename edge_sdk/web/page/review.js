@@ -30,7 +30,7 @@ export function spelled(value, domain, shown) {
  * @param {string} label @param {any} campaign
  * @returns {string}
  */
-export function named(label, campaign) {
+export function labelText(label, campaign) {
   const { domain, shown, labels, texts } = campaign;
   if (domain.kind === "form") {
     const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
@@ -61,7 +61,7 @@ export async function review(visit, value, answers) {
   const rounded = (kind === "number" || kind === "date") && !random && !list("views").length && found.label !== value;
   const counts = rounded && spelled(found.label, campaign.domain, campaign.shown);
   const [, coarse] = list("views")[campaign.view] ?? [];
-  const group = coarse && say("review.group", { group: named(found.label, campaign) });
+  const group = coarse && say("review.group", { group: labelText(found.label, campaign) });
   const how = asked.length > 1 ? say("review.together") : group;
   const bytes = el("div");
   const send = button(say("review.send"), () => visit.do(() => visit.send(value)));

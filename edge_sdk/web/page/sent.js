@@ -58,7 +58,7 @@ export async function sending(visit) {
   ]);
   if (final) return;
   if (navigator.onLine) at(again, retry);
-  addEventListener("online", retry, { once: true, signal: visit.shown });
+  addEventListener("online", retry, { once: true, signal: visit.leave.signal });
 }
 
 /**

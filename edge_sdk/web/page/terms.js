@@ -47,7 +47,7 @@ export async function terms(visit) {
     ),
     when(campaign),
     card(say("page.limits"), el("ul", {}, list("page.limits_how").map((one) => el("li", {}, one)), !visit.data.served && el("li", {}, say("page.file")))),
-    more(say("terms.signed"), visit.data.authorName && p(visit.data.authorName), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
+    more(say("terms.signed"), visit.data.authorName && p(visit.data.authorName), el("p.code", {}, hex(visit.author)), p(say(visit.linked ? "page.matches" : "page.unnamed"), "small")),
     campaign.needsPrior && p(say("consent.prior"), "card"),
     campaign.enrolled && p(campaign.coded ? say("consent.code") : say("consent.enrol", { place: say("page.own") }), "card"),
     !campaign.consented &&
