@@ -162,9 +162,8 @@ def follow(options: argparse.Namespace) -> Printed:
         next_id = succession.follow(device, campaign_id, time.time())
         if next_id is None:
             raise Incomplete(
-                "the study has no next campaign that the permission covers: one that has the same or a stricter "
-                "promise, differs otherwise only in its title, languages, schedule, minimum number of devices or "
-                "mechanism, closes later and costs no more; read the terms of any other campaign and agree",
+                "the study has no next campaign that the permission covers (see follow --help): read the terms of any "
+                "other campaign, and agree to it",
                 {},
                 NOT_YET,
             )
