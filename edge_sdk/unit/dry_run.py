@@ -69,7 +69,7 @@ def require_signed_address(configuration: Configuration, addresses: Sequence[str
 
 
 def plan(configuration: Configuration) -> dict[str, object]:
-    """Return the plan of a unit; no store is opened and no source is read.
+    """Return the plan of a unit; its store is not opened and no source is read.
 
     Raises:
         ConfigurationRefused, BadData, OSError
