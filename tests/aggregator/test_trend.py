@@ -61,9 +61,9 @@ def test_significant_changes_come_first():
         in " ".join(text.split())
     )
     for row in rows:
-        before, after, change = re.findall(r"[+\N{MINUS SIGN}-]?\d+\.\d+", row)[:3]
-        change = float(change.replace("\N{MINUS SIGN}", "-"))
-        assert float(after) - float(before) == pytest.approx(change, abs=0.11)
+        numbers = re.findall(r"[+-]?\d+\.\d+", row.replace("\N{MINUS SIGN}", "-"))
+        before, after, change = map(float, numbers[:3])
+        assert after - before == pytest.approx(change, abs=0.11)
 
 
 def panel(rng, devices, periods, moves):
