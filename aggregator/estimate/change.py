@@ -286,7 +286,7 @@ class UnbiasedShares(Protocol):
     def intervals(self, alpha: float) -> Interval:
         """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha``."""
 
-    def adds(self) -> Iterator[Floats]:
+    def by_group(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports to ``raw``, minus ``raw`` times the group's
         fraction of the reports, (k,)."""
 
@@ -305,7 +305,8 @@ def independent_errors(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Ca
 def same_devices(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
     """Return standard errors of b - a for sides that may share devices, which are compared device by device, and a
     function from alpha to the intervals."""
-    between = spread((later - earlier for earlier, later in zip(a.adds(), b.adds(), strict=True)), a.filled | b.filled)
+    paired = zip(a.by_group(), b.by_group(), strict=True)
+    between = spread((later - earlier for earlier, later in paired), a.filled | b.filled)
     furthest, raw = np.maximum(a.furthest, b.furthest), b.raw - a.raw
 
     def ends(alpha: float) -> Interval:

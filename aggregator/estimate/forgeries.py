@@ -117,8 +117,8 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, max_outputs: int, n
         # Up to rounding, some distribution of inputs explains any count of this output.
         if residual.forged <= residual.mean:
             continue
-        beyond = float(share @ residual.adds)
-        limit = _limit(residual.adds, residual.variance, share, n, max_outputs, FALSE_ALARM / decoder.features)
+        beyond = float(share @ residual.contributions)
+        limit = _limit(residual.contributions, residual.variance, share, n, max_outputs, FALSE_ALARM / decoder.features)
         if beyond <= residual.mean + limit:
             continue
         forged = beyond / residual.forged
@@ -130,8 +130,10 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, max_outputs: int, n
     return None
 
 
-def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, max_outputs: int, alpha: float) -> float:
-    """Return d such that the mean of the addends exceeds its expectation by more than d with probability at most
+def _limit(
+    contributions: Floats, variance: float, mean_features: Floats, n: int, max_outputs: int, alpha: float
+) -> float:
+    """Return d such that the mean contribution exceeds its expectation by more than d with probability at most
     ``alpha``.
 
     With one report per device, the limit is the smaller of two bounds, each at half of ``alpha``. The first uses the
@@ -140,8 +142,8 @@ def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, max_out
     normal approximation fails for few reports, because a few outputs have large weights.
 
     Args:
-        adds: (m,) the addend of a report with each output.
-        variance: the largest variance of an honest report's addend.
+        contributions: (m,) the contribution of a report with each output.
+        variance: the largest variance of an honest report's contribution.
         mean_features: (m,) the relative frequency of each output.
         n: the number of reports.
         max_outputs: the largest number of reports of one device.
@@ -149,19 +151,19 @@ def _limit(adds: Floats, variance: float, mean_features: Floats, n: int, max_out
     Source: Bernstein's inequality; Maurer, Pontil 2009, Theorem 4, for independent reports with equal expectations.
     """
     if max_outputs > 1:
-        return _bernstein(float(np.abs(adds).max()), variance, math.log(1 / alpha) * max_outputs / n)
+        return _bernstein(float(np.abs(contributions).max()), variance, math.log(1 / alpha) * max_outputs / n)
     log_alpha_per_report = math.log(2 / alpha) / n
-    sample_variance = max(float(mean_features @ adds**2) - float(mean_features @ adds) ** 2, 0.0)
+    sample_variance = max(float(mean_features @ contributions**2) - float(mean_features @ contributions) ** 2, 0.0)
     logarithm = math.log(4 / alpha)
     empirical_bound = math.inf
     if n > 1:
         empirical_bound = math.sqrt(2 * sample_variance * logarithm / (n - 1))
-        empirical_bound += 7 * float(np.ptp(adds)) * logarithm / (3 * (n - 1))
-    return min(_bernstein(float(np.abs(adds).max()), variance, log_alpha_per_report), empirical_bound)
+        empirical_bound += 7 * float(np.ptp(contributions)) * logarithm / (3 * (n - 1))
+    return min(_bernstein(float(np.abs(contributions).max()), variance, log_alpha_per_report), empirical_bound)
 
 
 def _bernstein(furthest: float, variance: float, log_alpha_per_report: float) -> float:
-    """Return the limit of Bernstein's inequality for the mean of n addends.
+    """Return the limit of Bernstein's inequality for the mean of n contributions.
 
     Args:
         log_alpha_per_report: -ln(probability) / n.
@@ -172,20 +174,20 @@ def _bernstein(furthest: float, variance: float, log_alpha_per_report: float) ->
 
 def _unbalanced(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:
     ones = np.ones(decoder.input_count)
-    adds, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
+    contributions, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
     # The largest distance of one report's sum from 1; a word may have all bits set, or none.
     furthest = (
-        np.abs(adds + excess).max()
+        np.abs(contributions + excess).max()
         if decoder.one_hot
-        else max(excess + adds[adds > 0].sum(), -excess - adds[adds < 0].sum())
+        else max(excess + contributions[contributions > 0].sum(), -excess - contributions[contributions < 0].sum())
     )
     if furthest < EVEN:
         return None
-    mean = float(counts @ adds) / n + excess
+    mean = float(counts @ contributions) / n + excess
     # The population is unknown, so its variance is bounded by the largest one.
-    variance = _largest_variance(decoder, adds)
+    variance = _largest_variance(decoder, contributions)
     if decoder.one_hot:
-        limit = _limit(adds + excess, variance, counts / n, n, max_outputs, FALSE_ALARM / 2)
+        limit = _limit(contributions + excess, variance, counts / n, n, max_outputs, FALSE_ALARM / 2)
     else:  # the joint counts of bits are unknown
         limit = _bernstein(float(furthest), variance, math.log(2 / FALSE_ALARM) * max_outputs / n)
     if abs(mean) <= limit:
@@ -196,11 +198,11 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, max_outputs: int, no
     )
 
 
-def _largest_variance(decoder: Decoder, adds: Floats) -> float:
-    """Return an upper bound, over all inputs, on the variance of the sum of one report's addends."""
+def _largest_variance(decoder: Decoder, contributions: Floats) -> float:
+    """Return an upper bound, over all inputs, on the variance of the sum of one report's contributions."""
     if decoder.one_hot:
-        return float(decoder.backward((adds - 1) ** 2).max())
+        return float(decoder.backward((contributions - 1) ** 2).max())
     # For every input, the sum has mean one, and the bits of a report are independent or, in a subset, negatively
     # correlated. The variance of a bit is largest at its ceiling, or at one half if its ceiling is higher.
     ceiling = np.minimum(decoder.ceiling, 0.5)
-    return float(adds**2 @ (ceiling * (1 - ceiling)))
+    return float(contributions**2 @ (ceiling * (1 - ceiling)))

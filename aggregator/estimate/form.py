@@ -68,7 +68,7 @@ class SharesEstimate(ABC):
         """The views whose reports are used."""
 
     @abstractmethod
-    def adds(self) -> Iterator[Floats]:
+    def by_group(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports to ``raw``, minus ``raw`` times the group's
         fraction of the reports, (k,)."""
 
@@ -129,8 +129,8 @@ class PooledQuestion(SharesEstimate):
     def views(self) -> tuple[FormView, ...]:
         return self.pooled_views
 
-    def adds(self) -> Iterator[Floats]:
-        for contributions in zip(*(view.linear.adds() for view in self.views), strict=True):
+    def by_group(self) -> Iterator[Floats]:
+        for contributions in zip(*(view.linear.by_group() for view in self.views), strict=True):
             parts = [view.marginal(self.place, add) for view, add in zip(self.views, contributions, strict=True)]
             yield np.asarray(self.weights @ np.array(parts))
 

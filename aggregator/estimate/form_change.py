@@ -65,11 +65,11 @@ class AnsweredShares:
             low, high = self._ratio.intervals(alpha)
         return low[self.order], high[self.order]
 
-    def adds(self) -> Iterator[Floats]:
+    def by_group(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports to ``raw``, minus ``raw`` times the group's
         fraction of the reports, (s,)."""
         ratio, chosen = self._ratio, self.indicator > 0
-        for contribution in self.estimate.adds():
+        for contribution in self.estimate.by_group():
             add = contribution[chosen]
             if not chosen.all():
                 add = (add - ratio.raw * float(self.indicator @ contribution)) / ratio.bottom

@@ -319,8 +319,8 @@ class Cells(SharesEstimate):
     def views(self) -> list[FormView]:
         return [self.table.view]
 
-    def adds(self) -> Iterator[Floats]:
-        return self.table.view.linear.adds()
+    def by_group(self) -> Iterator[Floats]:
+        return self.table.view.linear.by_group()
 
     def furthest_of(self, v: Floats) -> float:
         return self.table.view.furthest_of(v)

@@ -333,13 +333,13 @@ class WeightedShares(SharesEstimate):
         """The views whose reports are used."""
         return list({key: view for gradient in self._gradients for key, (view, _) in gradient.items()}.values())
 
-    def adds(self) -> Iterator[Floats]:
+    def by_group(self) -> Iterator[Floats]:
         nothing = {id(view): np.zeros(view.decoder.input_count) for view in self.views}
         moves = [
             np.array([gradient[key][1] if key in gradient else zero for gradient in self._gradients])
             for key, zero in nothing.items()
         ]
-        for contributions in zip(*(view.linear.adds() for view in self.views), strict=True):
+        for contributions in zip(*(view.linear.by_group() for view in self.views), strict=True):
             yield np.sum([numbers @ add for numbers, add in zip(moves, contributions, strict=True)], axis=0)
 
     def furthest_of(self, v: Floats) -> float:

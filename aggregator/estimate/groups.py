@@ -89,7 +89,7 @@ class Groups:
         groups = Groups.of(self.group[mine], self.feature[mine] - first, self.count[mine], 0, self.max_outputs)
         return replace(groups, devices=min(self.devices, int(groups.reports.sum())), is_partial=True)
 
-    def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
+    def by_group(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
         """Yield for each group the contribution of its reports to ``raw``, minus ``raw`` times the group's fraction of
         the reports, (k,)."""
         n = max(int(self.reports.sum()), 1)
@@ -102,8 +102,8 @@ class Groups:
             counts = np.bincount(self.feature[rows], weights=self.count[rows], minlength=decoder.features)
             yield reports / n * (decoder.invert(counts / reports) - raw)
 
-    def adds_to(self, weights: Floats, constant: float, mean: float) -> Floats:
-        """Return n times the numbers that ``adds`` yields, for a single estimate from n reports.
+    def query_contributions(self, weights: Floats, constant: float, mean: float) -> Floats:
+        """Return n times the numbers that ``by_group`` yields, for a single estimate from n reports.
 
         Args:
             weights: (m,) the contribution of each feature.
@@ -135,23 +135,23 @@ class Spread:
         return float(-special.stdtrit(self.freedom, alpha / 2)) if self.freedom else np.inf
 
 
-def spread(adds: Iterator[Floats], filled: NDArray[np.bool_]) -> Spread:
+def spread(contributions: Iterator[Floats], filled: NDArray[np.bool_]) -> Spread:
     """Return the variances of an estimate, computed from the contributions of the groups.
 
     Args:
-        adds: for each group, (k,), its contribution as yielded by ``Groups.adds``.
+        contributions: for each group, (k,), its contribution as yielded by ``Groups.by_group``.
         filled: (GROUPS,) whether the group has a report.
     """
     squares = np.zeros(1)
-    for contribution in adds:
+    for contribution in contributions:
         squares = squares + contribution**2
     return _spread(squares, filled)
 
 
 def spread_of(groups: Groups, weights: Floats, constant: float, mean: float) -> Spread:
-    """Return the variance of a single estimate between groups. For the arguments see ``Groups.adds_to``."""
-    adds = groups.adds_to(weights, constant, mean) / max(int(groups.reports.sum()), 1)
-    return _spread(np.array([adds @ adds]), groups.filled)
+    """Return the variance of a single estimate between groups. For the arguments see ``Groups.query_contributions``."""
+    contributions = groups.query_contributions(weights, constant, mean) / max(int(groups.reports.sum()), 1)
+    return _spread(np.array([contributions @ contributions]), groups.filled)
 
 
 def _spread(squares: Floats, filled: NDArray[np.bool_]) -> Spread:

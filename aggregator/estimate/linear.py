@@ -73,10 +73,10 @@ class Linear:
         """True for each group of devices that has a report, shape (GROUPS,)."""
         return self._groups.filled
 
-    def adds(self) -> Iterator[Floats]:
+    def by_group(self) -> Iterator[Floats]:
         """Yield for each group the contribution of its reports to ``raw``, minus ``raw`` times the group's fraction of
         the reports, (k,)."""
-        return self._groups.adds(self.decoder, self.raw)
+        return self._groups.by_group(self.decoder, self.raw)
 
     @property
     def _groups(self) -> Groups:
@@ -112,7 +112,7 @@ def solve(decoder: Decoder, tally: Tally) -> Linear:
     groups = tally.correlated
     if groups is None:
         return Linear(decoder, tally, raw, se, None, None)
-    between = spread(groups.adds(decoder, raw), groups.filled)
+    between = spread(groups.by_group(decoder, raw), groups.filled)
     effect = design_effect(between.variance, se**2) if between.freedom else np.full_like(se, np.nan)
     return Linear(decoder, tally, raw, se * np.sqrt(effect), effect, between)
 

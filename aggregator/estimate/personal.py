@@ -247,8 +247,8 @@ class PersonalDecoder(Pooled):
         return self._joined(moment, rows[self._takes] @ (self._left**2).T)
 
     def adjoint(self, v: Floats) -> Floats:
-        adds = (v - (self._cover @ v)[:, np.newaxis]) / self._truth
-        return self._spread(adds, np.tile(v @ self._left, (int(self._takes.sum()), 1)))
+        contributions = (v - (self._cover @ v)[:, np.newaxis]) / self._truth
+        return self._spread(contributions, np.tile(v @ self._left, (int(self._takes.sum()), 1)))
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         rows = counts.reshape(self.classes, self._width)

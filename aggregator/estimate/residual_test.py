@@ -36,13 +36,13 @@ class Direction:
     """The direction of one output: the contribution of each report to the test statistic of the output.
 
     Attributes:
-        adds: (m,) the contribution of a report with each output.
+        contributions: (m,) the contribution of a report with each output.
         forged: the contribution of a report with the tested output, not below zero except for rounding.
         mean: the largest mean contribution of honest reports over all shares: zero except for rounding.
         variance: the largest mean square of an honest report's contribution over all inputs.
     """
 
-    adds: Floats
+    contributions: Floats
     forged: float
     mean: float
     variance: float
@@ -69,9 +69,9 @@ def direction(decoder: Decoder, y: int) -> Direction:
     unit = np.zeros(decoder.features)
     unit[y] = 1
     inverse = _inverse(decoder)
-    adds = _beyond(decoder, inverse, unit)
-    mean = max(float(np.abs(decoder.backward(adds)).max()), ROUNDING * float(inverse[y]))
-    return Direction(adds, float(adds[y]), mean, float(decoder.backward(adds**2).max()))
+    contributions = _beyond(decoder, inverse, unit)
+    mean = max(float(np.abs(decoder.backward(contributions)).max()), ROUNDING * float(inverse[y]))
+    return Direction(contributions, float(contributions[y]), mean, float(decoder.backward(contributions**2).max()))
 
 
 def _inverse(decoder: Decoder) -> Floats:

@@ -248,14 +248,13 @@ class TreeShares:
         filled: NDArray[np.bool_] = np.any([view.linear.filled for view in self._counted if view.linear], axis=0)
         return filled
 
-    def adds(self) -> Iterator[Floats]:
+    def by_group(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports of all views to the estimate, minus the
         estimate times the group's fraction of the reports, (k_j,)."""
         nothing = repeat(None, GROUPS)
-        for adds in zip(
-            *(nothing if view.linear is None else view.linear.adds() for view in self._counted), strict=True
-        ):
-            yield self._passes.estimate(self._level, adds, 0.0)
+        by_view = (nothing if view.linear is None else view.linear.by_group() for view in self._counted)
+        for contributions in zip(*by_view, strict=True):
+            yield self._passes.estimate(self._level, contributions, 0.0)
 
 
 def _is_nested(coarse: Integers, fine: Integers) -> bool:

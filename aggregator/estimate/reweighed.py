@@ -63,10 +63,10 @@ class ReweighedDecoder(ClassesDecoder):
 
     def variance(self, v: Floats, mean_features: Floats) -> float:
         variance = 0.0
-        for part, adds, member in zip(
+        for part, contributions, member in zip(
             np.split(mean_features, self._cuts), np.split(self.adjoint(v), self._cuts), self.members, strict=True
         ):
-            variance += float(part @ adds**2) - (float(part @ adds) ** 2 / member if member else 0.0)
+            variance += float(part @ contributions**2) - (float(part @ contributions) ** 2 / member if member else 0.0)
         return variance
 
     def covariances(self, v: Floats, mean_features: Floats) -> Floats:
@@ -74,7 +74,7 @@ class ReweighedDecoder(ClassesDecoder):
         phi, present = self.adjoint(v), self.members > 0
         both, alone = self._invert(mean_features * phi)[present], self._invert(mean_features)[present]
         parts = zip(np.split(mean_features, self._cuts), np.split(phi, self._cuts), strict=True)
-        means = np.array([part @ adds for part, adds in parts])[present] / self.members[present]
+        means = np.array([part @ contributions for part, contributions in parts])[present] / self.members[present]
         covariances: Floats = both.sum(axis=0) - means @ alone
         return covariances
 

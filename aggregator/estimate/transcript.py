@@ -124,7 +124,7 @@ class TranscriptDecoder(Pooled):
         # These floats approximate the integers of protocol.personal.lip_response and of TranscriptPrior.prior_after.
         self._factor = exact.exp_lower(notion.level) / (1 << exact.EXP_BITS)
         shape = len(chains), self.input_count
-        self._adds, self._likelihood, self._posterior = np.zeros(shape), np.ones(shape), np.zeros(shape)
+        self._contributed, self._likelihood, self._posterior = np.zeros(shape), np.ones(shape), np.zeros(shape)
         self._scale, self._ceiling = np.zeros(len(chains)), np.zeros(len(chains))
         counted = (chains != SILENT) if period is None else (chains != SILENT) & (np.arange(chains.shape[1]) == period)
         parts = counted / counted.sum(axis=1, keepdims=True)
@@ -145,9 +145,9 @@ class TranscriptDecoder(Pooled):
             minimum = np.maximum(prior, 1 - self._factor * prior)
             truth = (self._factor - 1) / (self._factor - 1 + minimum.sum(axis=1))
             cover = minimum * (truth / (self._factor - 1))[:, np.newaxis]
-            adds = -cover
-            adds[cells] += 1
-            self._adds[some][rows] += adds * (parts[rows, time] / truth)[:, np.newaxis]
+            contributions = -cover
+            contributions[cells] += 1
+            self._contributed[some][rows] += contributions * (parts[rows, time] / truth)[:, np.newaxis]
             distribution = np.repeat(cover[cells][:, np.newaxis], self.input_count, axis=1)
             distribution[cells] += truth
             self._multiply(some, rows, distribution)
@@ -205,17 +205,17 @@ class TranscriptDecoder(Pooled):
         return (w @ self._likelihood)[np.newaxis]
 
     def _invert(self, mean_features: Floats) -> Floats:
-        return (mean_features @ self._adds)[np.newaxis]
+        return (mean_features @ self._contributed)[np.newaxis]
 
     def _moments(self, mean_features: Floats) -> Floats:
-        return (mean_features @ self._adds**2)[np.newaxis]
+        return (mean_features @ self._contributed**2)[np.newaxis]
 
     def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = self._adds @ v
-        return adds
+        contributions: Floats = self._contributed @ v
+        return contributions
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
-        return self._adds, np.repeat(counts[:, np.newaxis], self.input_count, axis=1)
+        return self._contributed, np.repeat(counts[:, np.newaxis], self.input_count, axis=1)
 
     @property
     def ceiling(self) -> Floats:
@@ -223,4 +223,4 @@ class TranscriptDecoder(Pooled):
 
     @cached_property
     def people_per_report(self) -> float:
-        return float(np.abs(self._adds).max())
+        return float(np.abs(self._contributed).max())

@@ -237,9 +237,8 @@ class TreePasses:
 
         Args:
             resolution: the index of the resolution.
-            numbers: for each resolution, (k_j,), its survey's estimate or an addend of that estimate; None without
-                reports.
-            total: the sum of all shares, or the addend's part of that sum.
+            numbers: for each resolution, (k_j,), its survey's estimate or a contribution to it; None without reports.
+            total: the sum of all shares, or the contribution's part of that sum.
         """
         above = np.array([total])
         for level, z in enumerate(self._up(numbers)[: resolution + 1]):

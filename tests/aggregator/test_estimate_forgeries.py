@@ -216,8 +216,8 @@ def detection_rate(channel, attacked, targets, n, batches):
         among = np.arange(k) if attacked is None else np.array(attacked)
         chosen[rng.choice(among, min(targets, len(among)), replace=False)] = 1
         if chances is None:
-            counts, adds = honest(channel, p, n - forged, rng), decoder.adjoint(chosen)
-            counts[rng.choice(np.flatnonzero(adds >= adds.max() - 1e-9))] += forged
+            counts, contributions = honest(channel, p, n - forged, rng), decoder.adjoint(chosen)
+            counts[rng.choice(np.flatnonzero(contributions >= contributions.max() - 1e-9))] += forged
         else:
             counts = rng.binomial(rng.multinomial(n - forged, p)[:, None], chances).sum(axis=0)
             counts += chosen.astype(int) * forged
@@ -278,9 +278,11 @@ def test_a_direction_is_orthogonal_to_every_row(name):
         unit = np.zeros(decoder.features)
         unit[y] = 1 / root[y]
         one = direction(decoder, y)
-        np.testing.assert_allclose(one.adds, (unit - space.T @ (space @ unit)) / root, atol=1e-5 / root[y] ** 2)
-        assert np.abs(rows @ one.adds).max() <= one.mean + 1e-12
-        assert (rows @ one.adds**2).max() == pytest.approx(one.variance)
+        np.testing.assert_allclose(
+            one.contributions, (unit - space.T @ (space @ unit)) / root, atol=1e-5 / root[y] ** 2
+        )
+        assert np.abs(rows @ one.contributions).max() <= one.mean + 1e-12
+        assert (rows @ one.contributions**2).max() == pytest.approx(one.variance)
 
 
 def test_scores_equal_the_scaled_means_of_the_directions():
@@ -290,7 +292,9 @@ def test_scores_equal_the_scaled_means_of_the_directions():
     counts = honest(CHANNELS["hadamard"], np.full(50, 1 / 50), 5000, rng)
     found, even = scores(decoder, counts / 5000), decoder.forward(np.full(50, 1 / 50))
     for y in (0, 17, 63):
-        assert found[y] == pytest.approx(counts / 5000 @ direction(decoder, y).adds * np.sqrt(even[y]), abs=1e-6)
+        assert found[y] == pytest.approx(
+            counts / 5000 @ direction(decoder, y).contributions * np.sqrt(even[y]), abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("name", ["hadamard", "high-low"])

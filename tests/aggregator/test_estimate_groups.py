@@ -185,7 +185,7 @@ def test_the_spread_is_the_sum_of_squares_of_groups(name):
             of_query += (reports * (decoder.query(v, counts / reports) - number)) ** 2
     filled = int((tally.groups.reports > 0).sum())
     scale = filled / (filled - 1) / tally.reports**2
-    found = spread(tally.groups.adds(decoder, raw), tally.groups.filled)
+    found = spread(tally.groups.by_group(decoder, raw), tally.groups.filled)
     np.testing.assert_allclose(found.variance, squares * scale)
     assert found.freedom == filled - 1
     one = spread_of(tally.groups, decoder.adjoint(v), decoder.intercept(v), number)

@@ -452,14 +452,14 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
     assert (paired.high - paired.low < 0.7 * (unpaired.high - unpaired.low)).all()
     sides = [TreeShares.of(campaign, tally)[-1] for tally in tallies]
     for one, tally in zip(sides, tallies, strict=True):
-        passes, groups = Views.of(campaign, tally.by_view).passes(), np.array(list(one.adds()))
+        passes, groups = Views.of(campaign, tally.by_view).passes(), np.array(list(one.by_group()))
         np.testing.assert_allclose(groups.sum(axis=0), 0, atol=1e-12)
-        own = [np.array(list(part.linear.adds())) for part in one._counted]
+        own = [np.array(list(part.linear.by_group())) for part in one._counted]
         for x in (0, 5, 23):
             _, factors = passes.adjoint(1, np.eye(len(LIVED))[x])
-            np.testing.assert_allclose(groups[:, x], sum(adds @ by for adds, by in zip(own, factors, strict=True)))
+            np.testing.assert_allclose(groups[:, x], sum(part @ by for part, by in zip(own, factors, strict=True)))
         np.testing.assert_allclose(passes.estimate(1, [part.linear.raw for part in one._counted], 1.0), one.raw)
-    together = np.array(list(sides[1].adds())) - np.array(list(sides[0].adds()))
+    together = np.array(list(sides[1].by_group())) - np.array(list(sides[0].by_group()))
     np.testing.assert_allclose(paired.se**2, (together**2).sum(axis=0) * GROUPS / (GROUPS - 1))
 
 

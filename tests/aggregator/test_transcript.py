@@ -79,14 +79,14 @@ def test_each_report_of_a_transcript_is_decoded_by_its_channel(notion: Transcrip
     chains = np.concatenate([every((0, 1, 2)), every((0, 2)), every((2,))])
     decoder = TranscriptDecoder(notion, chains, only)
     for row, chain in enumerate(chains.tolist()):
-        adds = [
+        contributions = [
             np.linalg.inv(distribution)[y]
             for period, y, distribution in channels(notion, chain)
             if only in (None, period)
         ]
-        np.testing.assert_allclose(decoder._adds[row], np.mean(adds, axis=0), atol=1e-10)
+        np.testing.assert_allclose(decoder._contributed[row], np.mean(contributions, axis=0), atol=1e-10)
     np.testing.assert_allclose(decoder.adjoint(np.ones(K)), 1)
-    assert decoder.people_per_report == pytest.approx(np.abs(decoder._adds).max())
+    assert decoder.people_per_report == pytest.approx(np.abs(decoder._contributed).max())
 
 
 @pytest.mark.parametrize("periods", [(0, 1, 2), (1, 3)])
@@ -100,10 +100,12 @@ def test_the_estimate_is_unbiased_and_its_variance_right(periods: tuple[int, ...
     assert distribution.sum() == pytest.approx(1)
     np.testing.assert_allclose(decoder.invert(distribution), p, atol=1e-12)
     np.testing.assert_allclose(decoder.forward(p), distribution, atol=1e-14)
-    np.testing.assert_allclose(decoder.variances(distribution), distribution @ (decoder._adds - p) ** 2, atol=1e-12)
+    np.testing.assert_allclose(
+        decoder.variances(distribution), distribution @ (decoder._contributed - p) ** 2, atol=1e-12
+    )
     assert (distribution <= decoder.ceiling + 1e-12).all()
     v = np.array([1.0, 0.0, 3.0])
-    assert decoder.variance(v, distribution) == pytest.approx(distribution @ (decoder._adds @ v - p @ v) ** 2)
+    assert decoder.variance(v, distribution) == pytest.approx(distribution @ (decoder._contributed @ v - p @ v) ** 2)
 
 
 @both
@@ -178,7 +180,7 @@ def test_many_transcripts_are_read_in_parts(monkeypatch) -> None:
         whole = TranscriptDecoder(notion, chains)
         monkeypatch.setattr("aggregator.estimate.transcript.CELLS", 50)
         parts = TranscriptDecoder(notion, chains)
-        for name in ("_adds", "_likelihood", "_posterior", "_scale", "_ceiling"):
+        for name in ("_contributed", "_likelihood", "_posterior", "_scale", "_ceiling"):
             np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
         monkeypatch.undo()
 
