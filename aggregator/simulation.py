@@ -217,7 +217,7 @@ def _answer(
     *,
     repeats: bool,
 ) -> tuple[bytes, bytes]:
-    """Return the reports and the enrolment of one device; its keys are drawn before the answer is read.
+    """Return the reports and the enrolment of one device; its key is drawn before the answer is read.
 
     Args:
         repeats: with transcripts, whether the device answered in all earlier periods, with the same randomness.

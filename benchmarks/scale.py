@@ -86,7 +86,7 @@ def result(study: Study, signed: SignedCampaign, engine: Local | Cluster) -> str
     return digest.hexdigest()
 
 
-def examined(engine: Cluster, study: Study, batch: Path) -> int:
+def validated(engine: Cluster, study: Study, batch: Path) -> int:
     """Verify a file and sort the valid outputs with workers only; return the number of outputs. Nothing is
     committed."""
     study_version = StudyVersion.of(study)
@@ -122,14 +122,14 @@ class Turns:
         self.engine.ingest(Study.open(shutil.copytree(study_path, study_path.with_name("warm"))), [file], now=OPENS)
         shutil.rmtree(study_path.with_name("warm"))
         if isinstance(self.engine, Cluster):
-            examined(self.engine, Study.open(study_path), file)  # warms up the registry as well
+            validated(self.engine, Study.open(study_path), file)  # warms up the registry as well
 
     def take(self, study_path: Path, batch: Path) -> None:
         """Verify the reports of a file, and ingest it twice into a copy of the study."""
         engine = self.engine
         if isinstance(engine, Cluster):
             with self.verify.turn(engine):
-                passed = examined(engine, Study.open(study_path), batch)
+                passed = validated(engine, Study.open(study_path), batch)
             if passed != REPORTS_VERIFIED:
                 raise RuntimeError(f"{passed} of {REPORTS_VERIFIED} reports were verified")
         copy = Study.open(shutil.copytree(study_path, study_path.with_name("copy")))

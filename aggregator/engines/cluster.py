@@ -151,7 +151,7 @@ class Cluster:
         warnings: dict[StoragePath, str],
         progress: Callable[[int], None] | None,
     ) -> None:
-        """Commit the valid reports in rounds, while workers examine the next pieces."""
+        """Commit the valid reports in rounds, while workers validate the next pieces."""
         self.sent_bytes = 0
         threads = self.workers.threads()
         shards = 1 << min(MAX_SHARDS, max(threads, 2)).bit_length() - 1
@@ -230,15 +230,15 @@ class Cluster:
 
     def _tallies(self, study: Study, signed: SignedCampaign, spans: Sequence[PeriodChoice]) -> Iterator[Tally]:
         """Yield the tally of each period or span, all from one version of the table."""
-        study_version, name = self._require_shared(study), signed.id.hex()
+        study_version, campaign = self._require_shared(study), signed.id.hex()
         table = tables.snapshot(study_version.path / REPORTS)
         files = tables.data_files(study_version.path / REPORTS, table)
-        rows = sum(file.rows for file in files if file.partition["campaign"] == name)
+        rows = sum(file.rows for file in files if file.partition["campaign"] == campaign)
         threads = self.workers.threads()
         shards = 1 << (max(rows // TALLY_ROWS, min(threads, MAX_SHARDS)) - 1).bit_length()
         refused = MappingProxyType(study.refused(signed))
         jobs = (
-            (study_version, table.version(), shard, shards, name, chosen) for chosen in spans for shard in range(shards)
+            (study_version, table.version(), shard, shards, campaign, span) for span in spans for shard in range(shards)
         )
         items = self.workers.in_order(tallies.part_tally, jobs)
         for _ in spans:

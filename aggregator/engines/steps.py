@@ -199,7 +199,7 @@ def validate_piece(
     chunk, reasons = ranges.gather(piece)
     collector = stored_digests(study_version.path, study_version.digest_bytes).collector()
     with verifier(1, collector) as verifying:
-        outcome, candidates = validate.examine(pinned(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS)
+        outcome, candidates = validate.validate_chunk(pinned(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS)
     parts = shards.split(candidates, shard_count)
     pa.default_memory_pool().release_unused()
     outputs = sum(len(batch.report) for batch in candidates)
@@ -207,14 +207,14 @@ def validate_piece(
     return ValidatedReports(outcome, outputs, sent_bytes, reasons, tuple(collector.collected)), parts
 
 
-def summary(examined: tuple[ValidatedReports, list[ShardPart]]) -> ValidatedReports:
-    """Return the part of a piece's examination that the driver needs."""
-    return examined[0]
+def summary(validated: tuple[ValidatedReports, list[ShardPart]]) -> ValidatedReports:
+    """Return the part of a piece's validation that the driver needs."""
+    return validated[0]
 
 
-def shard_part(examined: tuple[ValidatedReports, list[ShardPart]], shard: int) -> ShardPart:
-    """Return the part of a piece's examination that belongs to a shard."""
-    return examined[1][shard]
+def shard_part(validated: tuple[ValidatedReports, list[ShardPart]], shard: int) -> ShardPart:
+    """Return the part of a piece's validation that belongs to a shard."""
+    return validated[1][shard]
 
 
 @dataclass(frozen=True)
@@ -240,8 +240,8 @@ def deduplicate(
         table_version: the version of the table of reports.
         parts: the parts of this shard, in the order in which the reports were read.
     """
-    names = pinned(study_version).ids()
-    candidates = shards.joined(names, parts)
+    campaigns = pinned(study_version).ids()
+    candidates = shards.joined(campaigns, parts)
     outcome = ValidationOutcome()
     if not candidates.reports:
         return ShardResult(_narrow(tables.SCHEMAS[REPORTS].empty_table()), outcome)
@@ -252,9 +252,9 @@ def deduplicate(
     first_rows = np.flatnonzero(np.diff(candidates.report, prepend=-1))
     for campaign in np.unique(candidates.campaign).tolist():
         of_campaign = candidates.campaign[first_rows] == campaign
-        outcome.accepted[names[campaign]] = int((free & of_campaign).sum())
-        outcome.outputs[names[campaign]] = int((free[candidates.report] & (candidates.campaign == campaign)).sum())
-        outcome.refused[names[campaign], RefusalReason.REPLAYED] = int((~free & of_campaign).sum())
+        outcome.accepted[campaigns[campaign]] = int((free & of_campaign).sum())
+        outcome.outputs[campaigns[campaign]] = int((free[candidates.report] & (candidates.campaign == campaign)).sum())
+        outcome.refused[campaigns[campaign], RefusalReason.REPLAYED] = int((~free & of_campaign).sum())
     outcome.accepted, outcome.outputs = +outcome.accepted, +outcome.outputs
     return ShardResult(_narrow(candidates.rows(free)), outcome)
 

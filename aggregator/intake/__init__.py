@@ -1,4 +1,4 @@
-"""From upload files to verified, deduplicated rows.
+"""Turn upload files into verified, deduplicated rows.
 
 ``ingest`` runs these modules, in this order:
 

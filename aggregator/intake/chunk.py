@@ -80,14 +80,14 @@ class ChunkBuilder:
         return Chunk(data, frames, self.malformed_items)
 
 
-def by_campaign(campaign: Integers, names: Sequence[str]) -> Integers:
-    """Return for each row the index of its campaign in ``names``, or -1.
+def by_campaign(campaign: Integers, campaigns: Sequence[str]) -> Integers:
+    """Return for each row the index of its campaign in ``campaigns``, or -1.
 
     Args:
         campaign: (n, 2) ids, in the form of ``columns.Reports.campaign``.
-        names: ids in hex.
+        campaigns: ids in hex.
     """
     index = np.full(len(campaign), -1, dtype=np.int64)
-    for number, name in enumerate(names):
-        index[(campaign == halves(bytes.fromhex(name))).all(axis=1)] = number
+    for number, campaign_id in enumerate(campaigns):
+        index[(campaign == halves(bytes.fromhex(campaign_id))).all(axis=1)] = number
     return index

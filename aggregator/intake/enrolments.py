@@ -117,11 +117,11 @@ def introduced(
     if not len(sealed):
         return result, introductions
     fields, ids = _decoded(chunk, sealed, result)
-    names = study.ids()
-    index = by_campaign(fields.campaign, names)
+    campaigns = study.ids()
+    index = by_campaign(fields.campaign, campaigns)
     result.refused["", RefusalReason.UNKNOWN_CAMPAIGN] += int((fields.valid & (index < 0)).sum())
     for number in np.unique(index[fields.valid & (index >= 0)]).tolist():
-        campaign = names[number]
+        campaign = campaigns[number]
         rows = np.flatnonzero(fields.valid & (index == number))
         if uploaded and study.cached_campaign(campaign).signed.campaign.enrolment != "open":
             result.ignored += len(rows)
@@ -165,14 +165,14 @@ class NamedKeys:
 def named_keys(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, NamedKeys]:
     """Return the keys that the enrolments of the chunks name, by campaign id in hex, for campaigns of the study
     only."""
-    names = study.ids()
+    campaigns = study.ids()
     keys_by_campaign: dict[str, list[NamedKeys]] = {}
     for chunk in chunks:
         fields, ids = _decoded(chunk, chunk.of(Kind.ENROLMENT), EnrolmentCounts())
-        index = by_campaign(fields.campaign, names)
+        index = by_campaign(fields.campaign, campaigns)
         for number in np.unique(index[fields.valid & (index >= 0)]).tolist():
             rows = np.flatnonzero(fields.valid & (index == number))
-            keys_by_campaign.setdefault(names[number], []).append(NamedKeys(ids[rows], fields.public[rows]))
+            keys_by_campaign.setdefault(campaigns[number], []).append(NamedKeys(ids[rows], fields.public[rows]))
     return {
         campaign: NamedKeys(
             np.concatenate([part.ids for part in parts]), np.concatenate([part.public for part in parts])

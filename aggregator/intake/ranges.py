@@ -27,8 +27,8 @@ _LOOKAHEAD = 2**16 + 2**8
 """Bytes read beyond a range, because its last envelope may end there; if they are too few, more are read."""
 _LONGEST = max(MAX_PAYLOAD.values()) + 2**8
 _WITNESSES = 16
-"""Number of a range's first envelopes whose offsets are kept. If the range truly begins at another offset, it is read
-again."""
+"""Number of a range's first envelopes whose offsets are kept. If the true beginning is not among them, the range is
+read again."""
 _NOTHING = frames(b"", final=True)
 
 

@@ -66,8 +66,8 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     ids: list[Integers] = [np.zeros(0, dtype=np.int64)]
     public: list[Bytes] = [np.zeros((0, PUBLIC_BYTES), dtype=np.uint8)]
     enrols: list[Mask] = [np.zeros(0, dtype=np.bool_)]
-    # Each revocation has a key in ``barred``, and the first refused period in ``since``.
-    barred: list[Integers] = [np.zeros(0, dtype=np.int64)]
+    # Each revocation has a key in ``revoked_keys``, and the first refused period in ``since``.
+    revoked_keys: list[Integers] = [np.zeros(0, dtype=np.int64)]
     since: list[Integers] = [np.zeros(0, dtype=np.int64)]
     declared: ByteStrings | None = None
     declarations: dict[bytes, bytes] = {}
@@ -83,7 +83,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
             public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
             revokes = columns["revoked"].to_numpy(zero_copy_only=False)
             enrols.append(~revokes)
-            barred.append(ids[-1][revokes])
+            revoked_keys.append(ids[-1][revokes])
             since.append(columns["since"].fill_null(0).to_numpy()[revokes].astype(np.int64))
             # Revocation rows have no declared prior.
             for place in np.flatnonzero(columns["prior"].is_valid().to_numpy(zero_copy_only=False)).tolist():
@@ -92,7 +92,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     enrolled = np.zeros(len(unique), dtype=np.bool_)
     enrolled[inverse[np.concatenate(enrols)]] = True
     earliest = np.full(len(unique), NEVER, dtype=np.int64)
-    np.minimum.at(earliest, np.searchsorted(unique, np.concatenate(barred)), np.concatenate(since))
+    np.minimum.at(earliest, np.searchsorted(unique, np.concatenate(revoked_keys)), np.concatenate(since))
     if declarations:
         declared = np.full(len(unique), None, dtype=np.object_)
         index = np.searchsorted(unique, np.frombuffer(b"".join(declarations), dtype=np.int64))

@@ -31,7 +31,7 @@ _WIDTHS = (np.int8, np.int16, np.int32)
 @dataclass(frozen=True)
 class ShardPart:
     """The part of the candidates that belongs to one shard, in a compact form for sending and without the campaigns'
-    names.
+    ids.
 
     Attributes:
         reports: number of reports.

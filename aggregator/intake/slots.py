@@ -2,7 +2,7 @@
 
 Counted rows are never deleted, so each data file is read once. For a newer snapshot only the new files are read, so the
 cost of deduplication grows linearly with the number of rows. The filled slots are kept as sorted runs of spans. Two
-runs are merged as soon as one is not much longer than the next. A report takes 8 bytes, or 16 if devices have several
+runs are merged if one is at most twice as long as the next. A report takes 8 bytes, or 16 if devices have several
 slots.
 
 If the periods of the ingested reports have too many rows to keep, ``deduplicate`` queries the table in every commit

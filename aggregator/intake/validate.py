@@ -92,7 +92,7 @@ def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> PendingCh
     return PendingChunk(chunk, _Verdicts.of(study, chunk, verifier, now))
 
 
-def examine(
+def validate_chunk(
     study: Study, chunk: Chunk, verifier: Verifier, now: int, max_outputs: int
 ) -> tuple[ValidationOutcome, list[Candidates]]:
     """Validate the reports of a chunk, and return the valid ones; nothing is committed.
@@ -126,9 +126,9 @@ class _Verdicts:
     """The reports of a chunk, one row for each, and their verdicts.
 
     Attributes:
-        names: ids of the study's campaigns, in hex.
+        campaigns: ids of the study's campaigns, in hex.
         closed_early: time of each campaign's early closing in UTC seconds; None if it was not closed early.
-        campaign: (n,) index into ``names``, or -1 for an unknown campaign.
+        campaign: (n,) index into ``campaigns``, or -1 for an unknown campaign.
         key: (n,) key ids.
         view: (n,) index of the view of each report's device, set when the key is found.
         channels: the channels of each campaign that has reports here, by its index.
@@ -141,7 +141,7 @@ class _Verdicts:
     data: Bytes
     sealed: EnvelopeOffsets
     reports: Reports
-    names: tuple[str, ...]
+    campaigns: tuple[str, ...]
     closed_early: tuple[int | None, ...]
     campaign: Integers
     key: Integers
@@ -160,14 +160,14 @@ class _Verdicts:
             return None
         reports = columns.decode_reports(chunk.octets, sealed.payload, sealed.payload_end)
         listed = study.listed()
-        names = tuple(entry.id for entry in listed)
+        campaigns = tuple(entry.id for entry in listed)
         closed_early = tuple(entry.closed_early for entry in listed)
-        campaign = by_campaign(reports.campaign, names)
+        campaign = by_campaign(reports.campaign, campaigns)
         verdict = np.full(len(sealed), _NONE, dtype=np.int64)
         view = np.zeros(len(sealed), dtype=np.int64)
         verdicts = cls(
-            study, chunk.octets, sealed, reports, names, closed_early, campaign, chunk.keys(sealed), view, {}, verdict,
-            now, [],
+            study, chunk.octets, sealed, reports, campaigns, closed_early, campaign, chunk.keys(sealed), view, {},
+            verdict, now, [],
         )  # fmt: skip
         all_rows = np.arange(len(sealed))
         verdicts.refuse(all_rows, ~reports.valid, RefusalReason.MALFORMED)
@@ -196,7 +196,7 @@ class _Verdicts:
         public: Bytes = np.zeros((len(self.key), PUBLIC_BYTES), dtype=np.uint8)
         for campaign in self.present():
             rows = self.undecided(campaign)
-            registry = self.study.registry(self.names[campaign])
+            registry = self.study.registry(self.campaigns[campaign])
             index, registered = registry.find(self.key[rows])
             self.refuse(rows, ~registered, RefusalReason.UNKNOWN_KEY)
             rows, index = rows[registered], index[registered]
@@ -204,7 +204,7 @@ class _Verdicts:
             self.refuse(rows, ~revoked & ~registry.enrolled[index], RefusalReason.UNKNOWN_KEY)
             self.refuse(rows, revoked, RefusalReason.REVOKED_KEY)
             public[rows] = np.take(registry.public, index, axis=0)
-            self.view[rows] = assigned_views(self.study.cached_campaign(self.names[campaign]).signed, public[rows])
+            self.view[rows] = assigned_views(self.study.cached_campaign(self.campaigns[campaign]).signed, public[rows])
             self.channels[campaign] = ViewChannels.of(self.campaign_at(campaign))
         rows = self.undecided()
         self.pending.append(verifier.start(self.sealed.rows(rows), np.take(public, rows, axis=0)))
@@ -245,7 +245,7 @@ class _Verdicts:
 
     def campaign_at(self, index: int) -> Campaign:
         """Return a campaign by its index."""
-        return self.study.cached_campaign(self.names[index]).signed.campaign
+        return self.study.cached_campaign(self.campaigns[index]).signed.campaign
 
     def candidates(self, part: Integers) -> tuple[Integers, Candidates]:
         """Refuse reports with bad outputs; return the remaining rows with their outputs."""
@@ -262,9 +262,10 @@ class _Verdicts:
                 word[position] = words
         slot = np.arange(len(output)) + np.repeat(self.reports.slot[reports] - begin, count)
         report, campaign = np.repeat(np.arange(len(reports)), count), np.repeat(self.campaign[reports], count)
-        period, key = np.repeat(self.reports.period[reports], count), np.repeat(self.key[reports], count)
-        view = np.repeat(self.view[reports], count)
-        return reports, Candidates(self.names, len(reports), report, campaign, period, key, slot, view, output, word)
+        period, key, view = (np.repeat(column[reports], count) for column in (self.reports.period, self.key, self.view))
+        return reports, Candidates(
+            self.campaigns, len(reports), report, campaign, period, key, slot, view, output, word
+        )
 
     def commit(self, part: Integers, slots: Slots) -> None:
         """Refuse reports with bad outputs and replays; accept and commit the others."""
@@ -309,12 +310,12 @@ class _Verdicts:
         accepted = self.verdict == _ACCEPTED
         for campaign in np.unique(self.campaign[accepted]).tolist():
             rows = accepted & (self.campaign == campaign)
-            result.accepted[self.names[campaign]] = int(rows.sum())
-            result.outputs[self.names[campaign]] = int(self.reports.count[rows].sum())
+            result.accepted[self.campaigns[campaign]] = int(rows.sum())
+            result.outputs[self.campaigns[campaign]] = int(self.reports.count[rows].sum())
         owner = np.where(self.verdict > _NUMBER[RefusalReason.UNKNOWN_CAMPAIGN], self.campaign, -1)
         refused = ~accepted & (self.verdict != _NONE)
         counts = np.bincount(((owner + 1) * len(_REASONS) + self.verdict)[refused])
         for code in np.flatnonzero(counts).tolist():
             campaign, reason = divmod(code, len(_REASONS))
-            result.refused[self.names[campaign - 1] if campaign else "", _REASONS[reason]] += int(counts[code])
+            result.refused[self.campaigns[campaign - 1] if campaign else "", _REASONS[reason]] += int(counts[code])
         return result

@@ -95,7 +95,7 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     """Parse an upload of whole reports and enrolments, in linear time; no signature is verified.
 
     Raises:
-        BadData: the upload is empty or contains other bytes; the error has the stage at which decoding failed.
+        BadData: the upload is empty or contains anything else; the error has the stage at which decoding failed.
     """
     if not body:
         raise Truncated("the upload is empty: send at least one report or enrolment")

@@ -1,4 +1,4 @@
-"""The requests: uploads in, acknowledgements, campaigns and their pages out.
+"""Answer requests: store uploads, and send acknowledgements, campaigns and their pages.
 
 An upload is answered once it is on the disk. A refusal is one line of JSON, {"error", "stage"}; for the path of a
 page it is an HTML page. Signatures of uploads are not verified here: this costs more than the rest of the request, no

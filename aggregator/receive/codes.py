@@ -29,8 +29,8 @@ from protocol.keys import PUBLIC_BYTES
 
 CODE_BITS = 80
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""The digits of a code, 5 bits each: Crockford's base 32. It has no I, L and O, which people misread as digits, and no
-U."""
+"""The characters of a code, 5 bits each: Crockford's base 32, without I, L and O, which people misread as digits, and
+without U."""
 CODE_CHARACTERS = CODE_BITS // 5
 MAX_CODES = 10**6
 """Maximum number of codes made by one call."""

@@ -164,7 +164,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
         builder = ChunkBuilder()
         builder.add(data, frames(data, final=True))
         with verifier(1, VerifiedDigests.of(study.path)) as verifying:
-            _, offers = validate.examine(study, builder.chunk(), verifying, NOW, 10**6)
+            _, offers = validate.validate_chunk(study, builder.chunk(), verifying, NOW, 10**6)
         return sum(offer.reports for offer in offers)
 
     assert (passing(*good), verified_now[0]) == (3, 0)

@@ -79,7 +79,7 @@ def test_candidates_equal_the_unpacked_reports(prepared, sealed, max_outputs):
     builder = ChunkBuilder()
     builder.add(data, frames(data, final=True))
     with verifier(2) as threads:
-        judged, offers = validate.examine(study, builder.chunk(), threads, NOW, max_outputs)
+        judged, offers = validate.validate_chunk(study, builder.chunk(), threads, NOW, max_outputs)
     expected, refused = [], 0
     for envelope, decoded in sealed:
         signed = next(signed for signed in CAMPAIGNS.values() if signed.id == decoded.campaign_id)
