@@ -190,7 +190,7 @@ def test_classes_of_a_matrix_are_those_that_may_be_exchanged():
         tuple(0 if x == y else max(bounds[c][d] * NAT, -1) for y, d in enumerate(of)) for x, c in enumerate(of)
     )
     notion = Matrix(4 * NAT, rows)
-    classes = recipe.classes_of(notion)
+    classes = recipe.equal_inputs(notion)
     assert sorted(map(tuple, classes)) == [(0, 4), (1, 2, 7), (3, 5, 6)]
     for x in range(8):
         for other in range(8):

@@ -57,12 +57,12 @@ def idue(notion: Graded, variant: str = "opt0", shown_count: int | None = None) 
     for c, d, level in notion.bounds():
         levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)
     a, b = optimum(sizes, levels, variant)
-    chances = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
+    probabilities = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
     class_of = [0] * input_count
     for number, members in enumerate(notion.inputs_by_class):
         for x in members:
             class_of[x] = number
-    return Bits.over([chances[number] for number in class_of])
+    return Bits.over([probabilities[number] for number in class_of])
 
 
 def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
@@ -124,7 +124,7 @@ def optimum(sizes: Sequence[int], levels: Floats, variant: str = "opt0") -> tupl
         raise ValueError("no pair of classes has a finite bound; at least one is needed")
     a, b = np.ones(len(sizes)), np.zeros(len(sizes))
     problem = problems[variant](np.asarray(sizes, dtype=np.float64)[bounded], levels[np.ix_(bounded, bounded)])
-    a[bounded], b[bounded] = problem.chances(minimum(problem))
+    a[bounded], b[bounded] = problem.probabilities(minimum(problem))
     return a, b
 
 
@@ -137,7 +137,7 @@ class _Encoding(Problem):
         self.bounds = levels[tuple(self.pairs.T)]
 
     @abstractmethod
-    def chances(self, z: Floats) -> tuple[Floats, Floats]:
+    def probabilities(self, z: Floats) -> tuple[Floats, Floats]:
         """Return a and b of each class at the point ``z``."""
 
     def _incidence(self, left: int, right: int, width: int) -> Floats:
@@ -190,8 +190,8 @@ class _Free(_Encoding):
         hessian[t + i, i] += both * self.sizes * df * dh
         return weight * z[-1] - float(np.log(slack).sum()), gradient, hessian
 
-    def chances(self, z: Floats) -> tuple[Floats, Floats]:
-        return _chances(z[: self.count], z[self.count : 2 * self.count])
+    def probabilities(self, z: Floats) -> tuple[Floats, Floats]:
+        return _probabilities(z[: self.count], z[self.count : 2 * self.count])
 
 
 class _Symmetric(_Encoding):
@@ -215,8 +215,8 @@ class _Symmetric(_Encoding):
         m = weight * self.sizes
         return weight * self.objective(z), m * first, np.diag(m * second)
 
-    def chances(self, z: Floats) -> tuple[Floats, Floats]:
-        return _chances(z, z)
+    def probabilities(self, z: Floats) -> tuple[Floats, Floats]:
+        return _probabilities(z, z)
 
 
 class _Half(_Encoding):
@@ -242,7 +242,7 @@ class _Half(_Encoding):
         g, m = 0.5 - z, weight * self.sizes
         return weight * self.objective(z), m * 0.5 / g**3, np.diag(m * 1.5 / g**4)
 
-    def chances(self, z: Floats) -> tuple[Floats, Floats]:
+    def probabilities(self, z: Floats) -> tuple[Floats, Floats]:
         return np.full(self.count, 0.5), z
 
 
@@ -252,7 +252,7 @@ def _odds(u: Floats) -> Floats:
     return inverse
 
 
-def _chances(u: Floats, v: Floats) -> tuple[Floats, Floats]:
+def _probabilities(u: Floats, v: Floats) -> tuple[Floats, Floats]:
     """Return a = b e^u and b = (1 - e^-v) / (e^u - e^-v)."""
     other = -np.expm1(-v) / (np.expm1(u) - np.expm1(-v))
     return other * np.exp(u), other

@@ -113,9 +113,9 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     group = _prior_classes(distribution)
     problem = _UnderPrior(group, distribution, exact.nats(level) * (1 - LEVEL_RESERVE))
-    a, b = problem.chances(minimum(problem))
-    chances = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
-    return Bits.over([chances[number] for number in group.tolist()])
+    a, b = problem.probabilities(minimum(problem))
+    probabilities = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
+    return Bits.over([probabilities[number] for number in group.tolist()])
 
 
 def rounded_probabilities(a: float, b: float) -> tuple[int, int]:
@@ -152,7 +152,7 @@ class _UnderPrior(Problem):
         hessian[i, t + i] = hessian[t + i, i] = -errors / (up * down)
         return float(errors.sum()), np.concatenate([-errors / up, errors / down]), hessian
 
-    def chances(self, z: Floats) -> tuple[Floats, Floats]:
+    def probabilities(self, z: Floats) -> tuple[Floats, Floats]:
         """Return a and b of each class: b = (1 - r(0)) / (r(1) - r(0)), a = b r(1)."""
         up, down = z[: self._count], z[self._count :]
         b = (1 - down) / (up - down)
@@ -220,7 +220,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "utility-oue",
-        "like utility-rappor; sensitive zeros flip less often than sensitive ones",
+        "like utility-rappor; the bits of sensitive values flip from 0 less often than from 1",
         "Murakami, Kawamoto 2019",
         BITS,
         for_sensitive(utility_oue),

@@ -131,7 +131,7 @@ class _OutsideWeights(Problem):
         return weight * self.objective(z), 2 * scaled / short**3, np.diag(6 * scaled / short**4)
 
 
-def classes_of(notion: Matrix) -> list[list[int]]:
+def equal_inputs(notion: Matrix) -> list[list[int]]:
     """Return the inputs of each class. Exchanging two inputs of a class leaves the matrix of levels unchanged."""
     levels = notion.levels
     classes: list[list[int]] = []
@@ -175,7 +175,7 @@ def _recipe(question: PlannedQuestion) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Graded | Matrix):
         return "it needs bounds that differ between values: notions minid, avgid and pairwise"
-    classes = classes_of(notion) if isinstance(notion, Matrix) else notion.inputs_by_class
+    classes = equal_inputs(notion) if isinstance(notion, Matrix) else notion.inputs_by_class
     if not 2 <= len(classes) <= MAX_INPUT_CLASSES:
         return f"it supports 2 to {MAX_INPUT_CLASSES} classes of values with equal bounds"
     levels = _bounds_of(notion, classes)
@@ -188,7 +188,7 @@ MECHANISMS = (
     Mechanism(
         "graded",
         "a point of a projective space, with more noise for a smaller budget, log2 k bits",
-        "halftruth; an open problem of Gu et al. 2020",
+        "halftruth, for an open problem of Gu et al. 2020",
         TRANSFORM,
         _recipe,
     ),

@@ -78,7 +78,7 @@ MECHANISMS = (
     Mechanism(
         "designed",
         "the best table found for pairwise bounds",
-        "halftruth; an open problem of Acharya et al. 2020",
+        "halftruth, for an open problem of Acharya et al. 2020",
         DENSE,
         _designed,
     ),
