@@ -41,8 +41,8 @@ class BinomialSteps:
 
     A report contributes one of a few numbers to n raw[x]: the base plus the heights of the steps that the report
     reaches. The number of reports that reach a step is binomial. A support channel has one step, reached by the outputs
-    of S_x, with probability ``inside`` = p* from x and ``outside`` = q* from every other input (MATH 4.1). With two
-    steps, a report counts for x, against x, or not at all.
+    of S_x, with probability p* from x and q* from every other input (MATH 4.1). With two steps, a report counts for x,
+    against x, or not at all.
 
     Attributes:
         base: (k,) the least contribution of one report to n raw[x].
@@ -64,19 +64,6 @@ class BinomialSteps:
         """The number of steps of each input, shape (k,)."""
         step_count: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
         return step_count
-
-    @property
-    def inside(self) -> Floats:
-        """The probability p* of inputs with one step, NaN for the others, shape (k,)."""
-        return self._where_one_step((1 - self.base) / self.heights.sum(axis=0))
-
-    @property
-    def outside(self) -> Floats:
-        """The probability q* of inputs with one step, NaN for the others, shape (k,)."""
-        return self._where_one_step(-self.base / self.heights.sum(axis=0))
-
-    def _where_one_step(self, numbers: Floats) -> Floats:
-        return np.where(self.step_count == 1, numbers, np.nan)
 
     def of(self, chosen: NDArray[np.bool_]) -> BinomialSteps:
         """Return the steps of the chosen inputs only."""
