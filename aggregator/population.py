@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.author.toml_section import ROUNDING, DraftError, Section, finite, normalised, read_toml, shown
+from aggregator.author.toml_section import SUM_TOLERANCE, DraftError, Section, finite, normalised, read_toml, shown
 from aggregator.estimate.weighting import CLASS, KnownMargin
 from protocol.campaign import Campaign
 from protocol.domain.form import Form
@@ -60,7 +60,7 @@ def _margins(document: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin,
         margins.append(margin)
         people.append(total)
     counted = [total for total in people if total is not None]
-    if counted and max(counted) - min(counted) > ROUNDING * max(counted):
+    if counted and max(counted) - min(counted) > SUM_TOLERANCE * max(counted):
         raise DraftError(
             f"one margin counts {float(min(counted)):,.0f} people and another {float(max(counted)):,.0f}; all margins "
             "must count the same population: correct the counts, or give shares"

@@ -27,7 +27,7 @@ class DraftError(BadData):
     stage = "draft"
 
 
-ROUNDING = Fraction(1, 1000)
+SUM_TOLERANCE = Fraction(1, 1000)
 """Maximum difference from 1 of the sum of shares that their author rounded."""
 
 MAX_BYTES = 1 << 26
@@ -230,16 +230,16 @@ def finite(section: Section, key: str, value: object) -> Fraction:
 
 
 def normalised(shares: Sequence[Fraction], entry: str, otherwise: str = "") -> list[Fraction]:
-    """Return the shares divided by their sum, which may differ from 1 by ``ROUNDING``.
+    """Return the shares divided by their sum, which may differ from 1 by ``SUM_TOLERANCE``.
 
     Args:
         entry: the name of the entry, for the error.
         otherwise: text at the end of the error.
     Raises:
-        DraftError: the sum is further than ``ROUNDING`` from 1.
+        DraftError: the sum is further than ``SUM_TOLERANCE`` from 1.
     """
     total = sum(shares, Fraction())
-    if abs(total - 1) > ROUNDING:
+    if abs(total - 1) > SUM_TOLERANCE:
         raise DraftError(f"{entry} must sum to 1, but sum to {float(total)!r}{otherwise}")
     return [share / total for share in shares]
 

@@ -2,7 +2,7 @@
 
 A family is a folder beside this file. It contains the family's decoder, which computes shares from counts, and its
 recipe, which computes the integers of a channel from a level. To add a family, add its decoder to ``DECODERS`` and the
-modules of its recipes to ``MECHANISMS``. Recipes are given as module names, which ``aggregator.planner.catalogue``
+modules of its recipes to ``RECIPES``. Recipes are given as module names, which ``aggregator.planner.catalogue``
 imports: recipes need decoders, and an estimate should not have to import the solvers of the recipes.
 """
 
@@ -90,7 +90,7 @@ DECODERS: dict[str, Callable[[Any, Reference], Decoder]] = {
 }
 """The decoder factory of each family, by its wire name; it takes a channel and a reference."""
 
-MECHANISMS = {
+RECIPES = {
     "randomized-response": "response.recipe",
     "hadamard": "hadamard.recipe",
     "projective": "projective.recipe",

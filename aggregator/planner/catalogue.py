@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 
 from aggregator.families.mechanism import Mechanism
-from aggregator.families.registry import MECHANISMS
+from aggregator.families.registry import RECIPES
 
 
 def _catalogue() -> tuple[Mechanism, ...]:
@@ -23,12 +23,12 @@ def _catalogue() -> tuple[Mechanism, ...]:
     """
     mechanisms = {
         (mechanism.name, module): mechanism
-        for module in dict.fromkeys(MECHANISMS.values())
+        for module in dict.fromkeys(RECIPES.values())
         for mechanism in importlib.import_module(f"aggregator.families.{module}").MECHANISMS
     }
-    if differing := mechanisms.keys() ^ MECHANISMS.items():
+    if differing := mechanisms.keys() ^ RECIPES.items():
         raise ValueError(f"recipes and the registry of families differ in {sorted(name for name, _ in differing)}")
-    return tuple(mechanisms[entry] for entry in MECHANISMS.items())
+    return tuple(mechanisms[entry] for entry in RECIPES.items())
 
 
 CATALOGUE = _catalogue()

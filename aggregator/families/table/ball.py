@@ -51,7 +51,7 @@ class Staircases(Coordinates):
         """Return the coordinates for the prior ``mass``; each input is a class by itself."""
         return cls(mass, mass**2, 0 * mass, *lift_range(bound, radius), 1.0, 1.0, bound, radius)
 
-    def listed(self) -> Floats | None:
+    def all_corners(self) -> Floats | None:
         n = len(self.mass)
         if n > MAX_LISTED:
             return None
@@ -61,13 +61,13 @@ class Staircases(Coordinates):
         lifts: Floats = np.take_along_axis(levels, steps, axis=1)[valid]
         return lifts
 
-    def alone(self) -> Floats:
+    def raised_alone(self) -> Floats:
         n = len(self.mass)
         levels, _ = self._levels(self.mass, np.zeros(n), 1 - self.mass)
         lifts: Floats = np.where(np.eye(n, dtype=bool), levels[:, :1], levels[:, 2:])
         return lifts
 
-    def along(self, gains: Floats, prices: Floats) -> Floats:
+    def greedy_corners(self, gains: Floats, prices: Floats) -> Floats:
         n = len(self.mass)
         rows = gains[:1] if len(gains) == 1 else gains[:: -(-len(gains) // _ORDERS)]
         # For each pair (i, j), the middle is i .. j - 1.
@@ -85,7 +85,7 @@ class Staircases(Coordinates):
                 lifts = np.empty(n)
                 lifts[order] = np.repeat(levels[place], [ends[place], starts[place] - ends[place], n - starts[place]])
                 corners.append(lifts)
-        return np.unique(np.concatenate([np.array(corners), super().along(gains, prices)]), axis=0)
+        return np.unique(np.concatenate([np.array(corners), super().greedy_corners(gains, prices)]), axis=0)
 
     def _levels(self, top: Floats, middle: Floats, bottom: Floats) -> tuple[Floats, Floats]:
         """Return the three lifts of each staircase with these masses, and whether a staircase exists.

@@ -74,11 +74,11 @@ class Coordinates:
         total: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.linear
         return total
 
-    def listed(self) -> Floats | None:
+    def all_corners(self) -> Floats | None:
         """Return the lifts of all corners, (c, n), or None if there are too many classes."""
         return _corners(self) if len(self.mass) <= _LISTED else None
 
-    def alone(self) -> Floats:
+    def raised_alone(self) -> Floats:
         """Return for each class the lifts of the posterior that raises this class most, with all other lifts equal,
         shape (n, n) (MATH 2.4).
 
@@ -90,7 +90,7 @@ class Coordinates:
         lifts: Floats = np.where(np.eye(len(rest), dtype=bool), raised, others[:, np.newaxis])
         return lifts
 
-    def along(self, gains: Floats, prices: Floats) -> Floats:
+    def greedy_corners(self, gains: Floats, prices: Floats) -> Floats:
         """Return corners in which the classes with a large gain per mass have large lifts.
 
         Args:
@@ -116,13 +116,13 @@ class Mixture:
 
 
 def best_mixture(coordinates: Coordinates) -> Mixture:
-    """Return the mixture with the largest mean ``squared_posterior``. It is the optimum if ``listed`` returns the
-    corners, and otherwise close to the optimum."""
+    """Return the mixture with the largest mean ``squared_posterior``. It is the optimum if ``all_corners`` returns
+    them, and otherwise close to the optimum."""
     n = len(coordinates.mass)
     if n == 1:
         return _polished(coordinates, np.array([[coordinates.budget / coordinates.mass[0]]]))
-    start = np.concatenate([np.full((1, n), coordinates.budget / coordinates.mass.sum()), coordinates.alone()])
-    listed = coordinates.listed()
+    start = np.concatenate([np.full((1, n), coordinates.budget / coordinates.mass.sum()), coordinates.raised_alone()])
+    listed = coordinates.all_corners()
     if listed is not None and len(listed) <= _ENTERED:
         return _polished(coordinates, np.concatenate([start, listed]))
     # The seed is fixed, so that the search for corners is the same at every call.
@@ -136,7 +136,7 @@ def best_mixture(coordinates: Coordinates) -> Mixture:
     )
     slope = (coordinates.low + coordinates.high) * (coordinates.square + coordinates.linear)
     first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * coordinates.mass
-    pool = np.concatenate([start, coordinates.along(first, 0 * coordinates.mass)])
+    pool = np.concatenate([start, coordinates.greedy_corners(first, 0 * coordinates.mass)])
     history: list[float] = []
     for _ in range(_MAX_ROUNDS):
         weights, prices, value = _master(coordinates, pool)
@@ -150,7 +150,7 @@ def best_mixture(coordinates: Coordinates) -> Mixture:
                 np.geomspace(1e-3, 1, _TRIES), np.abs(gain).mean() / coordinates.mass.mean() * coordinates.mass
             )
             noise *= draw.normal(size=noise.shape)
-            corners = coordinates.along(np.concatenate([gain[np.newaxis], gain + noise]), prices)
+            corners = coordinates.greedy_corners(np.concatenate([gain[np.newaxis], gain + noise]), prices)
         else:
             corners = listed
         gains = coordinates.squared_posterior(corners) - corners @ prices
@@ -166,7 +166,7 @@ def best_mixture(coordinates: Coordinates) -> Mixture:
 def plain_mixture(coordinates: Coordinates) -> Mixture:
     """Return a mixture that distinguishes all classes: with probability 1/2 an output raises one class, otherwise no
     class."""
-    raised = coordinates.alone()
+    raised = coordinates.raised_alone()
     others = raised.min(axis=1)
     steps = raised.diagonal() - others
     # With these weights, the mean lift of every class is the same.

@@ -42,11 +42,11 @@ class SumCoordinates(Coordinates):
         worth: Floats = (lifts @ self.centred) ** 2
         return worth
 
-    def along(self, gains: Floats, prices: Floats) -> Floats:
+    def greedy_corners(self, gains: Floats, prices: Floats) -> Floats:
         """Return the best corners for several slopes of a tangent of the square; ``gains`` is not used."""
         deviation = math.sqrt(float(self.centred**2 @ (1 / self.mass)))
         slopes = np.linspace(-1, 1, _SLOPES) * deviation * self.high
-        return super().along(2 * np.outer(slopes, self.centred) - prices, prices)
+        return super().greedy_corners(2 * np.outer(slopes, self.centred) - prices, prices)
 
 
 def sum_mse(channel: Channel, prior: Sequence[int], values: Sequence[float]) -> float:
