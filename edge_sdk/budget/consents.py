@@ -145,11 +145,11 @@ class Consents:
         """
         from protocol import codec, personal
 
-        holds = self.with_declared(number, role)
-        if holds.prior is not None:
-            written = codec.encode(personal.declaration_value(holds.prior, holds.level))
+        declared = self.with_declared(number, role)
+        if declared.prior is not None:
+            written = codec.encode(personal.declaration_value(declared.prior, declared.level))
             self.store.execute("INSERT OR IGNORE INTO declared VALUES (?, ?)", number, written)
-        return holds
+        return declared
 
 
 def _declaration(written: bytes) -> tuple[tuple[int, ...], int]:

@@ -40,14 +40,15 @@ class Joined:
         signed: the signed campaign.
         key: the device's key for this campaign.
         role: the class or the declared prior of the person.
-        expected: the prior that the next report's channel is designed for (the posterior after the earlier reports), in
-            a campaign with transcripts; None until ``for_report`` or ``as_drawn`` sets it, and in every other campaign.
+        report_prior: in a campaign with transcripts, the prior for which the next report's channel is designed: the
+            posterior after the earlier reports. None until ``for_report`` or ``as_drawn`` sets it, and in every other
+            campaign.
     """
 
     signed: SignedCampaign
     key: SigningKey
     role: Role = NO_ROLE
-    expected: tuple[int, ...] | None = None
+    report_prior: tuple[int, ...] | None = None
 
     @classmethod
     def open(cls, data: bytes, trusted: Iterable[bytes], device_secret: bytes) -> Joined:
@@ -77,7 +78,7 @@ class Joined:
         notion = self.campaign.transcript
         if notion is None:
             return self
-        return replace(self, expected=notion.prior_after(self._outputs(earlier), period))
+        return replace(self, report_prior=notion.prior_after(self._outputs(earlier), period))
 
     def as_drawn(self, reports: Sequence[tuple[int, bytes]]) -> list[Joined]:
         """Return, for each report, the campaign with the channel from which the report was drawn.
@@ -88,7 +89,7 @@ class Joined:
         notion = self.campaign.transcript
         if notion is None:
             return [self] * len(reports)
-        return [replace(self, expected=prior) for prior in notion.priors_before(self._outputs(reports))]
+        return [replace(self, report_prior=prior) for prior in notion.priors_before(self._outputs(reports))]
 
     def _outputs(self, reports: Sequence[tuple[int, bytes]]) -> list[tuple[int, int]]:
         bits = self.campaign.output_bits
@@ -123,8 +124,8 @@ class Joined:
         notion = self.campaign.notion
         if isinstance(notion, DeclaredPrior) and self.role.prior is not None:
             return notion, self.role.prior
-        if isinstance(notion, TranscriptPrior) and self.expected is not None:
-            return notion, self.expected
+        if isinstance(notion, TranscriptPrior) and self.report_prior is not None:
+            return notion, self.report_prior
         return None
 
     @property

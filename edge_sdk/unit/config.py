@@ -317,11 +317,11 @@ def _budget(table: _ConfigTable) -> BudgetPolicy:
         or not all(isinstance(number, int | float) for number in window)
     ):
         raise table.wrong("window", expected, window)
-    stretch = None if window is None else (window[0], window[1])
+    window_cap = None if window is None else (window[0], window[1])
     single_caps: dict[str, tuple[float | None, float | None, tuple[int, float] | None]] = {
         "lifetime": (lifetime, None, None),
         "per_campaign": (None, per_campaign, None),
-        "window": (None, None, stretch),
+        "window": (None, None, window_cap),
     }
     # Each cap is checked alone, so that the error names its entry.
     for entry, caps in single_caps.items():
@@ -329,7 +329,7 @@ def _budget(table: _ConfigTable) -> BudgetPolicy:
             BudgetPolicy(*caps)
         except ValueError as error:
             raise table.wrong(entry, f"is not a cap: {error}") from None
-    return BudgetPolicy(lifetime, per_campaign, stretch)
+    return BudgetPolicy(lifetime, per_campaign, window_cap)
 
 
 def _sources(table: _ConfigTable, folder: Path) -> dict[str, Source]:
