@@ -113,9 +113,9 @@ class Estimates(Holdings):
             campaign: its name in the study, its id in hex, or the beginning of exactly one id.
             period: one period; the latest period of each device if not given.
             class_name: the name of one class of people; all people if not given.
-            method: one of ``estimate.names.METHODS``; chosen for the campaign if not given.
+            method: one of ``aggregator.estimate.names.METHODS``; chosen for the campaign if not given.
             confidence: the confidence level of the intervals, between 0 and 1.
-            pool: one of ``estimate.names.POOLS``: how classes are pooled.
+            pool: one of ``aggregator.estimate.names.POOLS``: how classes are pooled.
             margins: a TOML file of known shares of the population by class, which the reports are weighted to.
         Returns:
             Shares as fractions, (k,), with intervals. The result has the methods ``table()``, ``plot()`` and

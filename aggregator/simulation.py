@@ -91,6 +91,9 @@ def simulate(
     the value is the same; with transcripts it draws for every report.
 
     Args:
+        campaign: the campaign that the devices have joined.
+        campaign_id: its id, 16 bytes.
+        truth: the true answers.
         periods: at least one, consecutive.
         change: probability of drawing a new answer, 0 to 1.
         seed: for experiments; None uses the operating system's randomness. With transcripts and a seed, everybody

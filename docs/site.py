@@ -14,7 +14,19 @@ import griffe
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("edge_sdk", "aggregator", "protocol")
+PACKAGES = {
+    "edge_sdk": [
+        "transport.outbox.Outbox", "transport.upload.UploadResults", "budget.policy.Budget",
+        "budget.ledger.LedgerEntry", "answers.results.Collected", "disclosure.declaration.Declaration",
+        "disclosure.exposure.Exposure", "disclosure.envelopes.WaitingEnvelope", "disclosure.envelopes.OutputMeaning",
+    ],
+    "aggregator": [
+        "status.CampaignStatus", "study.EnrolResult", "estimate.ordered_result.OrderedStatistics",
+        "planner.plan.PlanRow", "simulation.SimulatedUpload",
+    ],
+    "protocol": ["notions.promise.Promise"],
+}  # fmt: skip
+"""The packages with a page, and the classes that a page describes although a user gets and never imports them."""
 OUTSIDE = {"index.md": "README.md", "protocol/SPEC.md": "protocol/SPEC.md", "protocol/MATH.md": "protocol/MATH.md"}
 """Pages of the repository outside this folder, by their path on the site."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
@@ -63,8 +75,9 @@ def reference(package: str) -> str:
     """Return a page with every name that a package exports, described by its docstring."""
     module = importlib.import_module(package)
     about, _, rest = (module.__doc__ or "").partition("\n\n")
-    names = (f"\n::: {module._HOME[name]}.{name}\n" for name in module.__all__)
-    return "\n".join([f"# {package}", "", about, "", rest, *names])
+    exported = [f"\n::: {module._HOME[name]}.{name}\n" for name in module.__all__]
+    results = [f"\n::: {package}.{name}\n    options: {{inherited_members: false}}\n" for name in PACKAGES[package]]
+    return "\n".join([f"# {package}", "", about, "", rest, *exported, *results])
 
 
 def _link(text: str, target: str, anchor: str, place: str) -> str:

@@ -54,14 +54,13 @@ def documented(package):
 
 @each_package
 def test_every_public_function_is_documented(name):
-    """Every function and method documents its arguments and its result; a property has a description."""
+    """Every function and method documents each argument and its result; a property has a description."""
     for word, function, is_property in documented(importlib.import_module(name)):
         said, signature = inspect.getdoc(function) or "", inspect.signature(function)
         assert said, word
-        takes = set(signature.parameters) - {"self", "cls"}
-        assert not takes or "Args:\n" in said or "The arguments are those of" in said, (
-            f"the docstring of {word} has no Args section"
-        )
+        takes = [] if "The arguments are those of" in said else sorted({*signature.parameters} - {"self", "cls"})
+        missing = [one for one in takes if not re.search(rf"^    {one}: ", said.partition("Args:\n")[2], re.MULTILINE)]
+        assert not missing, f"the docstring of {word} does not describe {', '.join(missing)}"
         returns = not is_property and signature.return_annotation not in (None, "None")
         assert not returns or "Returns:\n" in said, f"the docstring of {word} has no Returns section"
 

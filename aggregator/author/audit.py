@@ -43,6 +43,7 @@ class Audit:
     """The findings for one campaign.
 
     Attributes:
+        campaign: the campaign that was audited.
         raw_mse: expected squared error of the unbiased estimate from one report, summed over the values, for people
             spread evenly; divide by n for n reports. With item sets, it is the error of the shares of people who have
             each item; with classes, the error of the shares of everybody; with views, the error of the finest view
@@ -211,6 +212,7 @@ def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: 
     """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was decoded.
 
     Args:
+        campaign: an unsigned or a verified campaign.
         request: a request for levels under other notions, from ``levels_request``; None for no such levels.
         prior_name: the name of the request's prior; default: campaign or uniform.
     Returns:

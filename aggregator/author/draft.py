@@ -74,6 +74,7 @@ def read_question(path: Path, *, rounded: bool = True) -> PlannedQuestion:
     """Return the question for which the draft at ``path`` needs a channel; sections that do not affect it are ignored.
 
     Args:
+        path: a draft, as TOML.
         rounded: whether to replace the domain of a question about a mean by the few numbers to which ``auto`` rounds.
     Returns:
         The question, with its domain, notion, goal and expected reports.

@@ -100,7 +100,7 @@ class Estimate(Shares):
         campaign: the campaign.
         campaign_id: the id of the campaign; empty if it is not signed.
         reports: n, the number of outputs counted; with transcripts, the number of devices.
-        method: the estimation method, one of ``names.METHODS``.
+        method: the estimation method, one of ``aggregator.estimate.names.METHODS``.
         confidence: the confidence level of the intervals, such as 0.95.
         refused: the number of refused envelopes by reason.
         version: the version of the study's table from which the tally was read.
@@ -109,7 +109,7 @@ class Estimate(Shares):
         devices: the number of devices that sent the reports; None if unknown, for a class whose devices have several
             reports each.
         class_name: the class of people; None for everybody.
-        pool: the way in which classes are combined, one of ``names.POOLS``.
+        pool: the way in which classes are combined, one of ``aggregator.estimate.names.POOLS``.
         prior: (k,) the shares that the campaign's prior predicts; None without a prior, for item sets, and with weights
             by known margins.
         prior_test: the test of the prior; None if it cannot be tested.

@@ -104,11 +104,9 @@ class Terms:
             which reports are this device's.
         level: the declared level in nats: the campaign's, the level of the person's class once it is chosen, or a
             personal level once it is declared.
-        cost: the cost in nats of one fresh output, for the most expensive view.
-        cost_nanonats: this cost in nanonats, exactly.
-        worst_case: the cost in nats of all answers together, for the most expensive view; consent reserves the cost for
-            this device's view.
-        worst_case_nanonats: this cost in nanonats, exactly.
+        cost_nanonats: the cost of one fresh output in nanonats, for the most expensive view.
+        worst_case_nanonats: the cost of all answers together in nanonats, for the most expensive view; consent reserves
+            the cost for this device's view.
         promise: the promise in numbers; ``promise.text`` returns it in words.
         assumed: the shares of the answers that the promise assumes, each with its label in the language of the terms,
             the largest first; empty if the promise assumes none, or for more than ``MAX_LISTED`` answers.
@@ -265,6 +263,7 @@ class Terms:
         """Return the terms of a verified campaign.
 
         Args:
+            signed: the verified campaign.
             certificate: the certificate of the channel for the person's answers.
             class_index: index of the person's class, once it is chosen.
             view: index of the device's view.

@@ -27,7 +27,6 @@ def test_the_reference_has_every_exported_name():
     for package in SITE["PACKAGES"]:
         page = SITE["reference"](package)
         names = __import__(package).__all__
-        assert page.count("\n::: ") == len(names)
         assert all(f".{name}\n" in page for name in names)
 
 
