@@ -226,7 +226,7 @@ def rough_log(numerator: int, denominator: int) -> float:
 
 
 def nats(level: int) -> float:
-    """Return a level in nats as a float, for display and plots only; infinity if no float is large enough."""
+    """Return nanonats in nats as a float, for display and plots only; infinity if no float is large enough."""
     try:
         return level / NANONATS
     except OverflowError:

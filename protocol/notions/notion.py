@@ -198,7 +198,7 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
 
 
 def require_level(level: int) -> None:
-    """Refuse a level that is too high to protect or too low for any estimate.
+    """Refuse a level, in nanonats, that is too high to protect or too low for any estimate.
 
     Raises:
         NotionError
