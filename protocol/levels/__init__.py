@@ -11,7 +11,7 @@ from __future__ import annotations
 from protocol.channels import structure_of
 from protocol.channels.structure import OutputClass, Structure, TooLarge
 from protocol.levels.leakage import bits_above, maximal_leakage, mutual_information
-from protocol.levels.level import Delta, Level, float_above, log_above
+from protocol.levels.level import Level, log_above
 from protocol.levels.metric import METRICS, Metric
 from protocol.levels.pairs import delta, geo, identifiability, ldp
 from protocol.levels.priors import (
@@ -21,14 +21,11 @@ from protocol.levels.priors import (
     lip_in_ball,
     most_probable,
 )
-from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
-from protocol.levels.table import DeltaRow, LevelsRequest, LevelTable, as_json, table, worst_table
+from protocol.levels.pufferfish import Pufferfish, Scenario, pufferfish
+from protocol.levels.table import LevelsRequest, LevelTable, as_json, table, worst_table
 
 __all__ = [
     "METRICS",
-    "Delta",
-    "DeltaRow",
-    "Distinction",
     "Level",
     "LevelTable",
     "LevelsRequest",
@@ -41,7 +38,6 @@ __all__ = [
     "as_json",
     "bits_above",
     "delta",
-    "float_above",
     "geo",
     "identifiability",
     "largest_posterior",

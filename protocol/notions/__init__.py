@@ -14,16 +14,14 @@ from protocol.notions.classes import Classes
 from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.geo import Geo
 from protocol.notions.graded import AvgId, Graded, MinId
-from protocol.notions.information import MAX_PRIOR_WEIGHT, Lip
+from protocol.notions.information import Lip
 from protocol.notions.leakage import MutualInformation
 from protocol.notions.notion import Certificate, Notion, certify, require_level
-from protocol.notions.pairwise import MAX_MATRIX, UNBOUNDED, Block, HighLow, Ldp, Matrix, Pairwise
+from protocol.notions.pairwise import UNBOUNDED, Block, HighLow, Ldp, Matrix, Pairwise
 from protocol.notions.promise import Promise
 from protocol.notions.transcript import TranscriptPrior
 
 __all__ = [
-    "MAX_MATRIX",
-    "MAX_PRIOR_WEIGHT",
     "UNBOUNDED",
     "AvgId",
     "Block",

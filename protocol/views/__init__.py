@@ -6,7 +6,7 @@ device's view, and ``certificate`` computes the certificates of all views.
 
 from protocol.views.certificate import certificates_of, worst_of
 from protocol.views.choice import view_of
-from protocol.views.maps import MAPS, Coarse, Districts, Identity, Map, QuestionsMap
+from protocol.views.maps import Coarse, Districts, Identity, Map, QuestionsMap
 from protocol.views.view import (
     MAX_VIEWS,
     MAX_WEIGHT,
@@ -21,7 +21,7 @@ from protocol.views.view import (
 )
 
 __all__ = [
-    "MAPS", "MAX_VIEWS", "MAX_WEIGHT",
+    "MAX_VIEWS", "MAX_WEIGHT",
     "Coarse", "Districts", "Identity", "Map", "QuestionsMap", "View",
     "certificates_of", "decode", "encode", "is_plain", "plain_views", "require_every_question",
     "require_view_inputs", "require_views", "view_of", "worst_of",
