@@ -56,7 +56,7 @@ class Texts:
             require_language(self.language)
         for name in ("title", "question"):
             if not getattr(self, name).strip():
-                raise CampaignError(f"the campaign has no {name}, which the person must see before consent: write one")
+                raise CampaignError(f"the {name} is empty, and the person must see it before consent: write one")
         if self.organisation and not self.organisation.strip():
             raise CampaignError(
                 "the organisation's name is only blanks: write the name; a translation may leave it empty"

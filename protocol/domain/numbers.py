@@ -292,7 +292,7 @@ class Dates(Line):
         try:
             low, high = calendar.day_of(first), calendar.day_of(last)
         except ValueError as error:
-            raise DomainError(f"the first and the last day: {error}") from None
+            raise DomainError(f"the first or the last day: {error}") from None
         return cls(low, high, step, clamps)
 
     @property
@@ -306,7 +306,7 @@ class Dates(Line):
     def number(self, answer: Answer) -> Fraction:
         day = Fraction(_day(answer))
         if not self.clamps and not self.low <= day <= self.high:
-            raise NotInDomain(f"the day lies outside {self.range_text}")
+            raise NotInDomain(f"the day lies outside the campaign's range, {self.range_text}")
         return min(max(day, Fraction(self.low)), Fraction(self.high))
 
     def index(self, answer: Answer, dither: bytes) -> int:
@@ -333,7 +333,7 @@ def _day(answer: Answer) -> int:
     try:
         return calendar.day_of(answer.strip() if isinstance(answer, str) else "")
     except ValueError:
-        raise NotInDomain("the answer is not a day: write it as YYYY-MM-DD") from None
+        raise NotInDomain("the answer is not a day of the calendar, written as YYYY-MM-DD") from None
 
 
 def _require_steps(low: int, high: int, step: int, places: int) -> None:
