@@ -39,13 +39,15 @@ class CampaignStatus:
         name: the analyst's name for the campaign.
         id: the campaign's id, in hex.
         title: the campaign's title.
-        opens, closes: the campaign's opening and closing time, UTC seconds.
+        opens: the campaign's opening time, UTC seconds.
+        closes: its closing time, UTC seconds.
         open: whether devices can answer now.
         closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
-        keys, revoked: the numbers of registered keys and of revoked keys; keys that were revoked without being
-            registered count in both.
+        keys: the number of registered keys, and of keys that were revoked without being registered.
+        revoked: the number of revoked keys.
         revoked_from: the number of keys revoked from each period on.
-        reports, periods: the number of counted outputs, in total and by period.
+        reports: the number of counted outputs.
+        periods: their number by period.
         refused: the number of refused envelopes by reason.
         views: the status of each view; empty for a campaign with one view.
         warnings: sentences that each describe an implausible number.

@@ -213,7 +213,7 @@ def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: 
 
     Args:
         campaign: an unsigned or a verified campaign.
-        request: a request for levels under other notions, from ``levels_request``; None for no such levels.
+        request: a request for levels under other notions, from ``author.audit.levels_request``; None for none.
         prior_name: the name of the request's prior; default: campaign or uniform.
     Returns:
         Exact levels, rounded up, and the expected errors of one report.

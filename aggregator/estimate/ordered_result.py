@@ -114,9 +114,11 @@ class OrderedStatistics:
 
     Attributes:
         estimate: the estimate from which the statistics are computed.
-        quantiles, cdf, bins: the requested quantiles, points of the distribution function, and bins, in increasing
-            order.
-        above, between: the share of people in one range.
+        quantiles: the requested quantiles, in increasing order.
+        cdf: the points of the distribution function, in increasing order.
+        bins: the share of people in each bin, in increasing order.
+        above: the share of people above a value.
+        between: the share of people between two values.
         mean: the unbiased mean, if the values are numbers.
     """
 
