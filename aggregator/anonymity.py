@@ -113,12 +113,12 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     output.
 
     Raises:
-        ReleaseError: the reports are sets of bits, or the channel is too large.
+        ReleaseError: the reports are bit vectors, or the channel is too large.
     """
     if channel.unary:
         raise ReleaseError(
-            "k-anonymity cannot be computed: the reports are sets of bits and counted bit by bit, so the number of "
-            "equal reports is unknown. It can be computed only for a mechanism whose reports are not sets of bits"
+            "k-anonymity cannot be computed: the reports are bit vectors and counted bit by bit, so the number of "
+            "equal reports is unknown. It can be computed only for a mechanism whose reports are not bit vectors"
         )
     outputs = np.flatnonzero(tally.counts)
     if not len(outputs):

@@ -258,7 +258,7 @@ class ChoiceList(OptionList):
 
 
 class ItemSet(OptionList):
-    """A list from which any number of values, also none, is chosen.
+    """A list from which any number of values, including none, is chosen.
 
     Attributes:
         chosen: the indexes of the chosen values, increasing.

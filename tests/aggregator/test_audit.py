@@ -523,7 +523,7 @@ def test_each_refusal_of_anonymity_names_what_to_do(tmp_path, words, code, messa
 
 def test_the_anonymity_of_some_reports_cannot_be_computed():
     """Sets of bits, and channels with too many pairs of values and outputs, are refused with the reason."""
-    with pytest.raises(ReleaseError, match=r"sets of bits .* only for a mechanism whose reports are not sets of bits"):
+    with pytest.raises(ReleaseError, match=r"bit vectors .* only for a mechanism whose reports are not bit vectors"):
         anonymity_of_reports(oue(4, NAT), Tally.of(np.ones(4, dtype=np.int64)))
     wide = Blocks.over(0, [x // 2 for x in range(3000)], hadamard)
     with pytest.raises(ReleaseError, match="only for a campaign with fewer values or fewer different outputs"):
