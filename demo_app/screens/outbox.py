@@ -46,9 +46,10 @@ class OutboxScreen(PageScreen):
     def _waiting(self, outbox: OutboxContent) -> Iterator[Widget]:
         for upload in outbox.uploads:
             yield self._card(upload)
+        due = any(upload.addresses and not upload.refused and not upload.next_attempt for upload in outbox.uploads)
         yield card(
             words(say("outbox.seen"), "small", "muted"),
-            action("send", say("outbox.send"), self._send),
+            action("send", say("outbox.send"), self.app.send, disabled=not due),
         )
         exports = [self._exporting(upload) for upload in outbox.uploads]
         how = words(say("outbox.by_hand_how"), colour="muted", name="by hand")
@@ -101,9 +102,6 @@ class OutboxScreen(PageScreen):
             )
         else:
             yield words(say("outbox.ready"), colour="muted")
-
-    def _send(self) -> None:
-        self.app.send()
 
     def _keep(self, campaign_id: bytes, url: str) -> None:
         self.app.do(lambda model: model.set_address(campaign_id, url.strip()), self.show)

@@ -64,7 +64,7 @@ Builder.load_string("""
 <Symbol>:
     size_hint: None, None
     size: palette.touch, palette.touch
-    ink: palette.muted if self.disabled else palette.text if self.tone == "text" else palette.accent
+    ink: palette.muted if self.disabled else palette.text
     canvas.before:
         Color:
             rgba: palette.tint if self.state == "down" else palette.card if self.raised else (0, 0, 0, 0)
@@ -170,13 +170,11 @@ class Symbol(Pressed, AnchorLayout):
     Attributes:
         sign: one of ``signs.SIGNS``.
         description: the action in words; not displayed, but read by tests and by a screen reader, if there is one.
-        tone: text or accent.
         raised: True if the button has a background of its own, for example on a map.
     """
 
     sign = OptionProperty("back", options=SIGNS)
     description = StringProperty("")
-    tone = OptionProperty("text", options=["text", "accent"])
     raised = BooleanProperty(False)
     ink = ColorProperty((0, 0, 0, 1))
     name = StringProperty("")

@@ -120,7 +120,7 @@ class Destination(Pressed, BoxLayout):
     """The button of one destination; ``wide`` is the width of its name in pixels."""
 
     text = StringProperty("")
-    sign = StringProperty("info")
+    sign = StringProperty("back")
     current = BooleanProperty(False)
     letters = NumericProperty(14)
     name = StringProperty("")

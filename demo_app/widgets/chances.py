@@ -30,6 +30,9 @@ from demo_app.widgets.palette import palette
 
 __all__ = ["BeforeAfter", "Chances", "Dots", "boxes", "words"]
 
+ACROSS = 10
+"""Number of dots in a row, and number of rows."""
+
 Builder.load_string("""
 #:import palette demo_app.widgets.palette.palette
 #:import dp kivy.metrics.dp
@@ -117,15 +120,9 @@ Builder.load_string("""
 
 
 class Dots(Widget):
-    """A square of dots, of which the first are filled.
-
-    Attributes:
-        filled: number of filled dots.
-        across: number of dots in a row, and number of rows.
-    """
+    """A square of 100 dots, of which the first ``filled`` are filled."""
 
     filled = NumericProperty(0)
-    across = NumericProperty(10)
 
     def __init__(self, **properties: Any) -> None:
         super().__init__(**properties)
@@ -134,7 +131,7 @@ class Dots(Widget):
             self._hollow = Color(), Mesh(mode="triangles")
         # The trigger draws once per frame, even if the layout sets the position several times.
         self._redraw = Clock.create_trigger(self._draw, -1)
-        for followed in ("pos", "size", "filled", "across"):
+        for followed in ("pos", "size", "filled"):
             self.fbind(followed, self._redraw)
         palette.bind(dark=self._recolour)
         self._redraw()
@@ -143,22 +140,21 @@ class Dots(Widget):
         self._redraw()
 
     def _draw(self, *_: object) -> None:
-        across = int(self.across)
         # Sizes are whole pixels, so that all dots look the same.
-        side = max(1, int(min(self.width, self.height) / across))
+        side = max(1, int(min(self.width, self.height) / ACROSS))
         radius = side * 0.36
-        left = round(self.x + (min(self.width, self.height) - side * across) / 2)
-        top = round(self.y + self.height - (min(self.width, self.height) - side * across) / 2)
+        left = round(self.x + (min(self.width, self.height) - side * ACROSS) / 2)
+        top = round(self.y + self.height - (min(self.width, self.height) - side * ACROSS) / 2)
         full, hollow = _dot(side, 0.0, radius), _dot(side, radius - dp(1.1), radius + dp(0.1))
-        count = min(int(self.filled), across**2)
+        count = min(int(self.filled), ACROSS**2)
         for (ink, mark), colour, texture, places in (
             (self._full, palette.accent, full, range(count)),
-            (self._hollow, palette.edge, hollow, range(count, across**2)),
+            (self._hollow, palette.edge, hollow, range(count, ACROSS**2)),
         ):
             ink.rgba = colour
             corners: list[float] = []
             for place in places:
-                row, column = divmod(place, across)
+                row, column = divmod(place, ACROSS)
                 x, y = left + column * side, top - (row + 1) * side
                 for corner, (right, up) in enumerate(((0, 0), (1, 0), (1, 1), (0, 1))):
                     corners += [x + right * side, y + up * side, *texture.tex_coords[2 * corner : 2 * corner + 2]]

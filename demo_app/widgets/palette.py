@@ -44,11 +44,6 @@ class CurrentPalette(EventDispatcher):
         # Widgets that draw themselves follow ``dark``, so it changes after all the colours.
         self.dark = colours is theme.DARK
 
-    def colour(self, role: str) -> tuple[float, float, float, float]:
-        """Return the colour of a role."""
-        red, green, blue, alpha = getattr(self, role)
-        return red, green, blue, alpha
-
     @property
     def touch(self) -> float:
         """The smallest size in pixels of a widget that can be touched."""

@@ -25,10 +25,7 @@ Builder.load_string("""
     color:
         palette.text if self.colour == "text" else \
         palette.muted if self.colour == "muted" else \
-        palette.accent if self.colour == "accent" else \
-        palette.alert if self.colour == "alert" else \
-        palette.good if self.colour == "good" else \
-        palette.accent_ink if self.colour == "accent_ink" else palette.alert_ink
+        palette.accent if self.colour == "accent" else palette.alert
     disabled_color: palette.muted  # Kivy's default is white, which is invisible on a light background
 
 <Mono>:
@@ -41,12 +38,12 @@ class Words(Label):
 
     Attributes:
         role: the role that decides its size: display, headline, title, body or small.
-        colour: the role of its colour: text, muted, accent, alert, good, accent_ink or alert_ink.
+        colour: the role of its colour: text, muted, accent or alert.
         name: the name by which tests find the text.
     """
 
     role = OptionProperty("body", options=list(TEXT_SIZES))
-    colour = OptionProperty("text", options=["text", "muted", "accent", "alert", "good", "accent_ink", "alert_ink"])
+    colour = OptionProperty("text", options=["text", "muted", "accent", "alert"])
     name = StringProperty("")
 
 

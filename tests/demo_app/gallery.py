@@ -121,7 +121,7 @@ class Gallery(App):
             page.add_widget(action)
         page.add_widget(Action(text="Not possible now", disabled=True, name="disabled"))
         row = Row()
-        for sign in ("plus", "minus", "whole", "search", "info", "warning", "close"):
+        for sign in ("plus", "minus", "whole", "warning", "close"):
             symbol = Symbol(sign=sign, name=sign, raised=sign in ("plus", "minus", "whole"))
             symbol.bind(on_release=lambda pressed: self.note(pressed.name))
             row.add_widget(symbol)

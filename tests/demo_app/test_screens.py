@@ -361,7 +361,8 @@ def test_the_agreement_ends_at_an_early_closing(number, tmp_path):
     ],
 )
 def test_the_outbox_gives_the_reason_of_a_refusal(number, tmp_path, status, stage, reason, other):
-    """If the study refused the messages, the outbox says so; if it refused the code, the outbox says this alone."""
+    """If the study refused the messages, the outbox says so; if it refused the code, the outbox says this alone. The
+    messages cannot be sent again."""
     with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
         joined = device.join(one("Work", enrolment="enrolled"), "https://study.example").campaign_id
         device.present_code(joined, "x7Kq")
@@ -373,6 +374,7 @@ def test_the_outbox_gives_the_reason_of_a_refusal(number, tmp_path, status, stag
         shown = screen.read("refusal", "text")
         assert reason in shown
         assert other not in shown
+        assert screen.read("send", "disabled")
 
 
 def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):

@@ -70,10 +70,10 @@ def test_with_large_texts_nothing_is_cut(number: str) -> None:
 def test_a_pressed_button_raises_one_event(gallery: Screen) -> None:
     """A touch on a button, a sign or a card raises one event each; a disabled button raises none."""
     show(gallery, "actions")
-    for name in ("entry", "filled", "outlined", "plain", "alert", "search"):
+    for name in ("entry", "filled", "outlined", "plain", "alert", "minus"):
         gallery.tap(name)
     gallery.tap("disabled")
-    assert events(gallery) == [["entry"], ["filled"], ["outlined"], ["plain"], ["alert"], ["search"]]
+    assert events(gallery) == [["entry"], ["filled"], ["outlined"], ["plain"], ["alert"], ["minus"]]
 
 
 def test_widgets_are_reached_and_pressed_by_keys(gallery: Screen) -> None:
