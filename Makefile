@@ -57,7 +57,7 @@ test: lint
 	@$(MAKE) --no-print-directory --jobs 2 short-tests docs types || \
 		{ echo 'make test failed: the lines above with *** name the failed part (short-tests, docs or types)' >&2; exit 1; }
 
-# Run the long tests, and property tests with new examples. This takes at most about an hour on two cores.
+# Run the long tests, and property tests with new examples. This takes about an hour on two cores.
 test-long: $(READY)
 	$(BIN)/python -m pytest -m 'long or hypothesis' --hypothesis-profile new --dist worksteal --durations 25
 
