@@ -70,25 +70,22 @@ def read_padded(path: Path) -> dict[str, Any]:
     return _padded(read_toml(path), path.parent)
 
 
-def read_question(path: Path, *, rounded: bool = True) -> PlannedQuestion:
-    """Return the question for which the draft at ``path`` needs a channel; sections that do not affect it are ignored.
+def read_question(path: Path) -> PlannedQuestion:
+    """Return the question for which the draft at ``path`` needs a channel, over the numbers to which ``auto`` rounds.
 
     Args:
         path: a draft, as TOML.
-        rounded: whether to replace the domain of a question about a mean by the few numbers to which ``auto`` rounds.
-    Returns:
-        The question, with its domain, notion, goal and expected reports.
     Raises:
         DraftError, BadData: an entry is invalid, or the draft is a form.
     """
-    return draft_question(read_padded(path), path.parent, rounded=rounded)
+    return rounded_for_mean(draft_question(read_padded(path), path.parent))
 
 
-def draft_question(document: dict[str, Any], folder: Path, *, rounded: bool = True) -> PlannedQuestion:
-    """Return the question of a parsed draft; see ``read_question``.
+def draft_question(document: dict[str, Any], folder: Path) -> PlannedQuestion:
+    """Return the question of a parsed draft, over all values; sections that do not affect it are ignored.
 
     Raises:
-        DraftError, BadData
+        DraftError, BadData: an entry is invalid, or the draft is a form.
     """
     if _is_form(document):
         raise DraftError("the draft is a form, which has a channel for each view: plan it with `halftruth plan DRAFT`")
@@ -99,9 +96,7 @@ def draft_question(document: dict[str, Any], folder: Path, *, rounded: bool = Tr
     question = _for_goal(question, _goal(analysis, domain), _reports(analysis))
     for section in sections:
         section.refuse_unknown()
-    if "views" in document:
-        return _by_value(question)
-    return rounded_for_mean(question) if rounded else question
+    return _by_value(question) if "views" in document else question
 
 
 def draft_form(document: dict[str, Any], folder: Path) -> DraftForm | None:

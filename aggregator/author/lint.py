@@ -21,6 +21,7 @@ from aggregator.estimate.query import expected_variance
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.registry import decoder_of
+from aggregator.planner.goals import rounded_up
 from aggregator.quantity import quantity, upper_bound
 from protocol import exact
 from protocol.campaign import Campaign
@@ -70,8 +71,8 @@ def _findings(campaign: Campaign) -> Iterator[str]:
             yield (
                 f"with the minimum of {quantity(campaign.minimum_devices, 'device')}, the standard error of a share is "
                 f"{error:.2%}, more than {even_share} of each of {size:,} equally frequent {values}: only much "
-                f"more frequent {values} will be found. Set minimum_reports to {_rounded(devices):,}, or ask for fewer "
-                f"{values}"
+                f"more frequent {values} will be found. Set minimum_reports to {rounded_up(devices):,}, or ask for "
+                f"fewer {values}"
             )
     if campaign.certificate.ldp_level is None:
         yield (
@@ -94,7 +95,7 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
     for view, view_error in zip(campaign.views, view_errors(campaign), strict=True):
         size = view.map.input_count(campaign.domain)
         if (error := math.sqrt(view_error.mse / size / n)) > 1 / size:
-            devices = _rounded(view_error.mse * size)
+            devices = rounded_up(view_error.mse * size)
             parts.append(
                 f"{error:.2%} for {view_name(campaign.domain, view)}, where an equal share is {100 / size:.2g}% "
                 f"({devices:,} devices would be enough)"
@@ -127,7 +128,7 @@ def _imprecise_mean(campaign: Campaign) -> Iterator[str]:
             yield (
                 f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {mean_se:.0%} "
                 "of the range, and that of a decile is larger: set minimum_reports to "
-                f"{_rounded(variance / MAX_MEAN_SE**2):,}, at which the standard error of the mean is "
+                f"{rounded_up(variance / MAX_MEAN_SE**2):,}, at which the standard error of the mean is "
                 f"{MAX_MEAN_SE:.0%} of the range"
             )
 
@@ -171,9 +172,3 @@ def _untranslated(campaign: Campaign) -> Iterator[str]:
                 f"[text.{translation.language}] leaves {', '.join(untranslated)} in the campaign's own language: add "
                 "the missing texts, unless both languages have the same words"
             )
-
-
-def _rounded(number: float) -> int:
-    """Return the number rounded up to two digits, because it is an estimate."""
-    unit = 10.0 ** max(0, math.floor(math.log10(number)) - 1)
-    return math.ceil(number / unit) * int(unit)

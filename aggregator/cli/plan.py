@@ -160,7 +160,7 @@ def plan(
                 )
             _plan_classes(parsed, classes, reports, target_errors, distances, as_json)
             return
-        full_question = draft_question(document, folder, rounded=False)
+        full_question = draft_question(document, folder)
     elif radius is not None and prior is None:
         raise click.UsageError("--radius needs --prior")
     elif epsilon is None:

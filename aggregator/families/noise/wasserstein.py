@@ -31,17 +31,13 @@ def geo_for(pufferfish: Pufferfish, level: int) -> Geo:
     Raises:
         NotionError: under every scenario the two secrets of each pair give the same distribution of answers.
     """
-    return Geo.between(level, _steps(pufferfish), [0], range(len(pufferfish.scenarios[0].joint[0])))
-
-
-def _steps(pufferfish: Pufferfish) -> int:
     steps = largest_wasserstein(pufferfish)
     if not steps:
         raise NotionError(
             "in every scenario, both secrets of each pair have the same distribution of answers, so answers reveal "
             "nothing about them: choose another notion"
         )
-    return steps
+    return Geo.between(level, steps, [0], range(len(pufferfish.scenarios[0].joint[0])))
 
 
 def largest_wasserstein(pufferfish: Pufferfish) -> int:
