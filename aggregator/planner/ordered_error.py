@@ -126,8 +126,7 @@ class _OrderedEstimator:
     def _drawn(self, shape: Floats, reports: int, generator: np.random.Generator) -> Integers:
         """Return simulated counts of the outputs for people of one shape, (m,)."""
         distribution = self._decoder.forward(shape)
-        counts: Integers = generator.multinomial(reports, distribution / distribution.sum())
-        return counts
+        return generator.multinomial(reports, distribution / distribution.sum())
 
     def _by_value(self, shape: Floats, reports: int, generator: np.random.Generator) -> Floats:
         decoder = self._decoder

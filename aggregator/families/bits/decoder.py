@@ -44,23 +44,19 @@ class BitsDecoder(Decoder):
         raise ValueError("a report has several bits, so the mean of squared output probabilities is not defined")
 
     def backward(self, w: Floats) -> Floats:
-        mean: Floats = self._b @ w + self._a_minus_b * w
-        return mean
+        return self._b @ w + self._a_minus_b * w
 
     def intercept(self, v: Floats) -> float:
         return -float(v @ (self._b / self._a_minus_b))
 
     def invert(self, mean_features: Floats) -> Floats:
-        raw: Floats = (mean_features - self._b) / self._a_minus_b
-        return raw
+        return (mean_features - self._b) / self._a_minus_b
 
     def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = v / self._a_minus_b
-        return adds
+        return v / self._a_minus_b
 
     def variances(self, mean_features: Floats) -> Floats:
-        of_bits: Floats = mean_features * (1 - mean_features) / self._a_minus_b**2
-        return of_bits
+        return mean_features * (1 - mean_features) / self._a_minus_b**2
 
     def variance(self, v: Floats, mean_features: Floats) -> float:
         # For i other than j, Cov(f_i, f_j) = -p_i p_j (a_i - b_i) (a_j - b_j).

@@ -248,8 +248,7 @@ class _Half(_Encoding):
 
 def _odds(u: Floats) -> Floats:
     """Return 1 / (e^u - 1)."""
-    inverse: Floats = 1 / np.expm1(u)
-    return inverse
+    return 1 / np.expm1(u)
 
 
 def _probabilities(u: Floats, v: Floats) -> tuple[Floats, Floats]:

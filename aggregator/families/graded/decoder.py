@@ -80,12 +80,10 @@ class GradedDecoder(Decoder):
         return GradedDecoder(self._channel, balanced=False) if self._balanced else self
 
     def forward(self, p: Floats) -> Floats:
-        distribution: Floats = self._outside @ p + self._cycle.over_inputs((self._inside - self._outside) * p)
-        return distribution
+        return self._outside @ p + self._cycle.over_inputs((self._inside - self._outside) * p)
 
     def forward_squares(self, p: Floats) -> Floats:
-        distribution: Floats = self._outside**2 @ p + self._cycle.over_inputs((self._inside**2 - self._outside**2) * p)
-        return distribution
+        return self._outside**2 @ p + self._cycle.over_inputs((self._inside**2 - self._outside**2) * p)
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = self._outside * w.sum() + (self._inside - self._outside) * self._cycle.over_outputs(w)
@@ -94,15 +92,13 @@ class GradedDecoder(Decoder):
     def invert(self, mean_features: Floats) -> Floats:
         sums, total = self._cycle.over_outputs(mean_features), float(mean_features.sum())
         raw = self._factor * (sums - self._even * total - self._tilt @ sums)
-        balanced: Floats = raw - self._part * (raw.sum() - total) if self._balanced else raw
-        return balanced
+        return raw - self._part * (raw.sum() - total) if self._balanced else raw
 
     def adjoint(self, v: Floats) -> Floats:
         known = float(v @ self._part)
         rest = (v - known if self._balanced else v) * self._factor
         total = float(rest.sum())
-        adds: Floats = self._cycle.over_inputs(rest - total * self._tilt) - total * self._even + known
-        return adds
+        return self._cycle.over_inputs(rest - total * self._tilt) - total * self._even + known
 
     @cached_property
     def _common(self) -> tuple[Floats, Floats]:
@@ -121,8 +117,7 @@ class GradedDecoder(Decoder):
             moment += u**2 * (mean_features @ beyond**2) - 2 * a * u * (
                 over_outputs(mean_features * beyond) - mean_features @ (less * beyond)
             )
-        variances: Floats = moment - self.invert(mean_features) ** 2
-        return variances
+        return moment - self.invert(mean_features) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         low, high = float(self._others.min()), float(self._others.max())

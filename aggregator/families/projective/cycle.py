@@ -57,8 +57,7 @@ class Cycle:
 
     def over_outputs(self, w: Floats) -> Floats:
         """Return the sum of w[y] over the outputs y orthogonal to each input: from (K,) to (k,)."""
-        sums: Floats = self._correlate(w[self._point_at])[self._place_of]
-        return sums
+        return self._correlate(w[self._point_at])[self._place_of]
 
     def over_inputs(self, v: Floats) -> Floats:
         """Return the sum of v[x] over the inputs x orthogonal to each output: from (k,) to (K,)."""
@@ -97,8 +96,7 @@ class _Vectors:
     def product(self, rows: Integers, matrix: Integers) -> Integers:
         """Return rows @ matrix over the field."""
         if self._tables is None:
-            product: Integers = rows @ matrix % self._order
-            return product
+            return rows @ matrix % self._order
         sums, products = self._tables
         total = np.zeros_like(rows)
         for place in range(self._dimension):

@@ -53,8 +53,7 @@ class ResponseDecoder(Decoder):
 
     @property
     def ceiling(self) -> Floats:
-        largest: Floats = self._cover + self._truth
-        return largest
+        return self._cover + self._truth
 
     @property
     def people_per_report(self) -> float:

@@ -50,8 +50,7 @@ class SubsetDecoder(Decoder):
         return float(-self._outside * v.sum() / self._gap)
 
     def invert(self, mean_features: Floats) -> Floats:
-        raw: Floats = (mean_features - self._outside) / self._gap
-        return raw
+        return (mean_features - self._outside) / self._gap
 
     def adjoint(self, v: Floats) -> Floats:
         return v / self._gap

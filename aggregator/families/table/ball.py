@@ -64,8 +64,7 @@ class Staircases(Coordinates):
     def raised_alone(self) -> Floats:
         n = len(self.mass)
         levels, _ = self._levels(self.mass, np.zeros(n), 1 - self.mass)
-        lifts: Floats = np.where(np.eye(n, dtype=bool), levels[:, :1], levels[:, 2:])
-        return lifts
+        return np.where(np.eye(n, dtype=bool), levels[:, :1], levels[:, 2:])
 
     def greedy_corners(self, gains: Floats, prices: Floats) -> Floats:
         n = len(self.mass)

@@ -71,8 +71,7 @@ class Coordinates:
     def squared_posterior(self, lifts: Floats) -> Floats:
         """Return the sum of squares of the posterior for each row of lifts: from (c, n) to (c,)."""
         a, b = self.low, self.high
-        total: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.linear
-        return total
+        return lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.linear
 
     def all_corners(self) -> Floats | None:
         """Return the lifts of all corners, (c, n), or None if there are too many classes."""

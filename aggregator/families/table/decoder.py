@@ -59,16 +59,13 @@ class TableDecoder(Decoder):
         return distribution
 
     def backward(self, w: Floats) -> Floats:
-        mean: Floats = self._distribution @ w
-        return mean
+        return self._distribution @ w
 
     def invert(self, mean_features: Floats) -> Floats:
-        raw: Floats = mean_features @ self._inverse
-        return raw
+        return mean_features @ self._inverse
 
     def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = self._inverse @ v
-        return adds
+        return self._inverse @ v
 
     def variances(self, mean_features: Floats) -> Floats:
         moment: Floats = mean_features @ self._inverse**2

@@ -238,17 +238,14 @@ class WindowsDecoder(Decoder):
         return self.forward(self._solved[chunk]) * self._per_marginal
 
     def invert(self, mean_features: Floats) -> Floats:
-        raw: Floats = self.backward(mean_features * self._per_marginal) @ self._solved
-        return raw
+        return self.backward(mean_features * self._per_marginal) @ self._solved
 
     def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = self.forward(self._solved @ v) * self._per_marginal
-        return adds
+        return self.forward(self._solved @ v) * self._per_marginal
 
     def variances(self, mean_features: Floats) -> Floats:
         moment = np.concatenate([self._columns(chunk) ** 2 @ mean_features for chunk in self._chunks()])
-        variances: Floats = moment - self.invert(mean_features) ** 2
-        return variances
+        return moment - self.invert(mean_features) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # Outputs with nearly equal contributions share a step, whose height is their mean over the observed counts. So
