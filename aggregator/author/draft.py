@@ -75,6 +75,8 @@ def read_question(path: Path) -> PlannedQuestion:
 
     Args:
         path: a draft, as TOML.
+    Returns:
+        The question, with its domain, notion, goal and expected reports.
     Raises:
         DraftError, BadData: an entry is invalid, or the draft is a form.
     """
