@@ -5,8 +5,8 @@ each count has an exact interval (Clopper, Pearson 1934). The sum of several exa
 interval is used instead if enough reports affect the value.
 
 The intervals are for the shares in the population from which the people are sampled. For a fixed set of people the
-counts vary less (Hoeffding 1956), so the intervals are also valid, and conservative. This module does not clip them. If
-reports are not independent, ``linear`` divides their number by the design effect.
+counts vary less (Hoeffding 1956), so the intervals are also valid, and conservative. If reports are not independent,
+``linear`` divides their number by the design effect.
 """
 
 from __future__ import annotations

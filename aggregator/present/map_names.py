@@ -32,10 +32,8 @@ LISTED = 8
 
 def named_resolution(estimate: Estimate) -> Resolution | None:
     """Return the resolution whose districts have names; None if no resolution has them."""
-    for resolution in estimate.resolutions:
-        if isinstance(resolution.map, Districts) and resolution.map.names:
-            return resolution
-    return None
+    named = (shares for shares in estimate.resolutions if isinstance(shares.map, Districts) and shares.map.names)
+    return next(named, None)
 
 
 def list_largest(axes: Axes, estimate: Estimate, letters: int) -> None:

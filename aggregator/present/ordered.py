@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -53,32 +53,25 @@ def ordered_table(statistics: OrderedStatistics, truth: Floats | None = None) ->
         table.add_row(*map(Text, cells), *([drawn] if statistics.bins else []))
 
     for quantile in statistics.quantiles:
-        name = "median" if quantile.p == 0.5 else f"quantile {quantile.p:g}"
+        name, interval = statistic_name("quantile", quantile.as_json()), map(value_text, (quantile.low, quantile.high))
         true_text = "" if true is None else value_text(true.quantile(quantile.p))
-        add(name, value_text(quantile.value), f"{value_text(quantile.low)} to {value_text(quantile.high)}", true_text)
+        add(name, value_text(quantile.value), " to ".join(interval), true_text)
     if statistics.mean is not None:
         mean, _, low, high = query_texts(statistics.mean)
         add("mean", mean, f"{low} to {high}", "" if true is None else true.mean(statistics.mean))
     if statistics.bins and table.row_count:
         table.add_section()
-    widest = max((range_share.estimate for range_share in statistics.bins), default=0.0)
-    shares: list[tuple[str, RangeShare, ShareBar | str]] = [
-        (range_text(range_share), range_share, ShareBar(range_share.estimate / widest if widest else 0.0))
-        for range_share in statistics.bins
+    widest = max((share.estimate for share in statistics.bins), default=0.0)
+    shares: list[tuple[str, RangeShare | None, ShareBar | str]] = [
+        ("bin", share, ShareBar(share.estimate / widest if widest else 0.0)) for share in statistics.bins
     ]
-    if statistics.above is not None:
-        shares.append((above_text(statistics.above), statistics.above, ""))
-    if statistics.between is not None:
-        shares.append((range_text(statistics.between), statistics.between, ""))
-    for name, range_share, drawn in shares:
-        true_text = "" if true is None else percent(true.share_of(range_share), 1)
-        add(
-            name,
-            percent(range_share.estimate, 1),
-            interval_text(range_share.low, range_share.high, 1),
-            true_text,
-            drawn=drawn,
-        )
+    for kind, share, drawn in [*shares, ("above", statistics.above, ""), ("between", statistics.between, "")]:
+        if share is not None:
+            true_text = "" if true is None else percent(true.share_of(share), 1)
+            interval_cell = interval_text(share.low, share.high, 1)
+            add(
+                statistic_name(kind, share.as_json()), percent(share.estimate, 1), interval_cell, true_text, drawn=drawn
+            )
     for point in statistics.cdf:
         alone = interval_text(point.low, point.high, 1)
         band = interval_text(point.simultaneous_low, point.simultaneous_high, 1)
@@ -130,15 +123,20 @@ def summary_table(statistics: OrderedStatistics, truth: Floats | None = None) ->
     return table
 
 
-def above_text(range_share: RangeShare) -> str:
-    """Return the text of a range with a lower end and no upper end."""
-    return f"from {value_text(range_share.first)} on"
+def statistic_name(kind: str, parameters: Mapping[str, Any]) -> str:
+    """Return the name of a statistic, such as "median".
 
-
-def range_text(range_share: RangeShare) -> str:
-    """Return the text of a range with two ends."""
-    first, last = value_text(range_share.first), value_text(range_share.last)
-    return first if first == last else f"{first} to {last}"
+    Args:
+        kind, parameters: as for ``Statistic``; the parameters may have other entries, too.
+    """
+    if kind == "quantile":
+        return "median" if parameters["p"] == 0.5 else f"quantile {parameters['p']:g}"
+    if kind == "cdf":
+        return f"up to {value_text(parameters['value'])}"
+    if kind == "mean":
+        return kind
+    first, last = value_text(parameters["from"]), value_text(parameters["to"])
+    return f"from {first} on" if kind == "above" else first if first == last else f"{first} to {last}"
 
 
 def title_with_unit(campaign: Campaign) -> str:

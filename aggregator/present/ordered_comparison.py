@@ -15,7 +15,7 @@ from aggregator.estimate.ordered_comparison import OrderedComparison, Shift
 from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
-from aggregator.present.ordered import COLUMNS, rows_of, value_text
+from aggregator.present.ordered import COLUMNS, rows_of, statistic_name, value_text
 from aggregator.present.shown_changes import interval_in_points, percentage_points
 from aggregator.present.shown_shares import MINUS, percent, query_texts, rounded_to_error
 from aggregator.present.table import new_table
@@ -63,21 +63,6 @@ def side_cells(statistics: OrderedStatistics) -> dict[str, str]:
             )
         texts[statistic_name(statistic.kind, statistic.parameters)] = f"{number} ({low} to {high})"
     return texts
-
-
-def statistic_name(kind: str, parameters: Any) -> str:
-    """Return the name of a statistic, such as "median".
-
-    Args:
-        kind, parameters: as for ``Statistic``.
-    """
-    if kind == "quantile":
-        return "median" if parameters["p"] == 0.5 else f"quantile {parameters['p']:g}"
-    if kind == "cdf":
-        return f"up to {value_text(parameters['value'])}"
-    if kind == "above":
-        return f"from {value_text(parameters['from'])} on"
-    return kind if kind == "mean" else f"{value_text(parameters['from'])} to {value_text(parameters['to'])}"
 
 
 SHARED = {

@@ -15,7 +15,7 @@ from matplotlib.ticker import PercentFormatter
 
 from aggregator.estimate.ordered_comparison import OrderedComparison, Shift
 from aggregator.estimate.ordered_result import OrderedStatistics
-from aggregator.present.ordered_plot import FAINT, INK, SHARE
+from aggregator.present.ordered_plot import INK, SHARE, draw_cdf
 from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
 from aggregator.quantity import quantity
 from protocol.domain import Dates, Line, NumberRange
@@ -112,17 +112,11 @@ def _finish(axes: Axes, statistics: OrderedStatistics) -> None:
 
 
 def _draw(axes: Axes, statistics: OrderedStatistics, reference: OrderedStatistics | None, name: str) -> None:
-    confidence = f"{100 * statistics.estimate.confidence:.4g}%"
-    places = [statistics.place(point.value) for point in statistics.cdf]
-    band = [point.simultaneous_low for point in statistics.cdf], [point.simultaneous_high for point in statistics.cdf]
-    axes.fill_between(places, *band, color=FAINT, lw=0, label=f"simultaneous {confidence} intervals")
-    alone = [point.low for point in statistics.cdf], [point.high for point in statistics.cdf]
-    axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} intervals")
+    draw_cdf(axes, statistics, [statistics.place(point.value) for point in statistics.cdf])
     if reference is not None:
         before = [reference.place(point.value) for point in reference.cdf]
         estimates = [point.estimate for point in reference.cdf]
         axes.plot(before, estimates, color=INK, lw=1, ls="--", label=f"{plot_text(name, 30)}, for comparison")
-    axes.plot(places, [point.estimate for point in statistics.cdf], color=INK, lw=1.6, label="share at or below")
     for quantile in statistics.quantiles:
         ends = statistics.place(quantile.low), statistics.place(quantile.high)
         axes.hlines(quantile.p, *ends, color=INK, lw=2)

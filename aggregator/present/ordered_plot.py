@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -90,16 +92,7 @@ def ordered_figure(statistics: OrderedStatistics) -> Figure:
         return labels[value] if isinstance(value, str) else float(value)
 
     if statistics.cdf:
-        places = [place(point.value) for point in statistics.cdf]
-        confidence = f"{100 * estimate.confidence:.4g}%"
-        band = (
-            [point.simultaneous_low for point in statistics.cdf],
-            [point.simultaneous_high for point in statistics.cdf],
-        )
-        axes.fill_between(places, *band, color=FAINT, lw=0, label=f"simultaneous {confidence} intervals")
-        alone = [point.low for point in statistics.cdf], [point.high for point in statistics.cdf]
-        axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} intervals")
-        axes.plot(places, [point.estimate for point in statistics.cdf], color=INK, lw=1.6, label="share at or below")
+        draw_cdf(axes, statistics, [place(point.value) for point in statistics.cdf])
     for number, quantile in enumerate(statistics.quantiles):
         name = "quantile with its interval" if not number else None
         axes.hlines(quantile.p, place(quantile.low), place(quantile.high), color=INK, lw=2.2)
@@ -116,6 +109,16 @@ def ordered_figure(statistics: OrderedStatistics) -> Figure:
     axes.set_title(_title(estimate), loc="left", size=11, color=INK)
     axes.legend(frameon=False, fontsize="small", loc="lower right")
     return figure
+
+
+def draw_cdf(axes: Axes, statistics: OrderedStatistics, places: Sequence[float]) -> None:
+    """Draw the distribution function with its intervals; ``places`` are the positions of its points."""
+    confidence, points = f"{100 * statistics.estimate.confidence:.4g}%", statistics.cdf
+    band = [point.simultaneous_low for point in points], [point.simultaneous_high for point in points]
+    axes.fill_between(places, *band, color=FAINT, lw=0, label=f"simultaneous {confidence} intervals")
+    alone = [point.low for point in points], [point.high for point in points]
+    axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} intervals")
+    axes.plot(places, [point.estimate for point in points], color=INK, lw=1.6, label="share at or below")
 
 
 def _title(estimate: Estimate) -> str:

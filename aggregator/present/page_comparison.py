@@ -11,19 +11,18 @@ from aggregator.estimate.ordered_comparison import OrderedComparison
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
-from aggregator.present.ordered_comparison import SHARED, shift_texts, side_cells, statistic_name
+from aggregator.present.ordered import statistic_name
+from aggregator.present.ordered_comparison import SHARED, shift_texts, side_cells
 from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.shown_changes import (
-    change_interval_name,
-    change_intervals,
     dates,
     foremost,
     interval_in_points,
     percentage_points,
     places_of,
 )
-from aggregator.present.shown_shares import district_name, percent
+from aggregator.present.shown_shares import district_name, interval_name, percent, shown_intervals
 
 
 def trend_section(trend: Trend) -> list[Html]:
@@ -53,13 +52,13 @@ def trend_section(trend: Trend) -> list[Html]:
         count = len(change.significant)
         words = f"Significant changes: {count:,} of {len(change.raw):,} values" if count else "No significant change"
         shown = foremost(change, ROWS)
-        places, (low, high) = places_of(change, range(len(change.raw))), change_intervals(change, len(shown))
+        places, (low, high) = places_of(change, range(len(change.raw))), shown_intervals(change, len(shown))
         parts[1:1] = [
             *(_changed_districts(trend, districts) for districts in change.coarser),
             tag("p", f"{words}, by the simultaneous intervals for all values."),
             page_table(
                 "Changes in percentage points",
-                ("value", *change.names, "change", change_interval_name(change, len(shown)), ""),
+                ("value", *change.names, "change", interval_name(change, len(shown)), ""),
                 [
                     (
                         change.after.label(x),

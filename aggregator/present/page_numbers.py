@@ -14,7 +14,7 @@ from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, label, tag
-from aggregator.present.ordered import TrueOrdered, above_text, range_text, value_text
+from aggregator.present.ordered import TrueOrdered, statistic_name, value_text
 from aggregator.present.page_parts import page_table, picture_of, scrolled
 from aggregator.present.shown_shares import (
     MAY_BE_ZERO,
@@ -107,11 +107,9 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
         noun, lower = ("day", "an earlier") if isinstance(domain, Dates) else ("value", "a lower")
         words = f"{name}{of_unit}. At least this share of the people have the {noun} in the row, or {lower} one."
         parts.append(page_table(words, ("people", "value", *names), quantiles))
-    ranges = [
-        (range_text(range_share), range_share)
-        for range_share in (*statistics.bins, *filter(None, [statistics.between]))
-    ]
-    ranges += [(above_text(range_share), range_share) for range_share in filter(None, [statistics.above])]
+    bins = [("bin", share) for share in statistics.bins]
+    kinds = [*bins, ("between", statistics.between), ("above", statistics.above)]
+    ranges = [(statistic_name(kind, share.as_json()), share) for kind, share in kinds if share is not None]
     if ranges:
         shares = [
             (name, percent(range_share.estimate, 1), *([percent(true.share_of(range_share), 1)] if true else []),

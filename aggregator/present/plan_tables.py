@@ -251,8 +251,11 @@ def _unsuited(rows: Sequence[PlanRow]) -> str:
 def _left_out(rows: Sequence[PlanRow]) -> str:
     """Return a text with the number of unsuitable mechanisms; empty if all are suitable."""
     number = sum(row.candidate is None for row in rows)
-    noun = "mechanism" if number == 1 else "mechanisms"
-    return f"{number:,} other {noun} cannot be used for this question; --all lists the reasons" if number else ""
+    return (
+        f"{quantity(number, 'other mechanism')} cannot be used for this question; --all lists the reasons"
+        if number
+        else ""
+    )
 
 
 def plan_views_table(views: Sequence[Mapping[str, Any]], *, bundled: bool) -> Table:

@@ -31,12 +31,12 @@ from aggregator.present.regions import Regions, regions
 from aggregator.present.shown_shares import (
     decimals,
     district_name,
+    interval_name,
     listed,
     may_be_zero,
     percent,
     selection_of_shares,
-    share_interval_name,
-    share_intervals,
+    shown_intervals,
     subtitle,
 )
 from protocol.domain import MICRODEGREES, Grid
@@ -87,12 +87,12 @@ def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
     bars = axes.barh(places, share, height=0.72, color=SHARE, label="share")
     for drawn, doubtful in zip(bars, pale, strict=True):
         drawn.set_alpha(FADED if doubtful else 1.0)
-    low, high = (limit[shown] for limit in share_intervals(estimate, len(shown)))
+    low, high = (limit[shown] for limit in shown_intervals(estimate, len(shown)))
     raw = estimate.raw[shown]
     known = ~np.isnan(low)
     if known.any():
         axes.hlines(
-            places[known], low[known], high[known], color=INK, lw=1.3, label=share_interval_name(estimate, len(shown))
+            places[known], low[known], high[known], color=INK, lw=1.3, label=interval_name(estimate, len(shown))
         )
         for limit in (low, high):
             axes.vlines(limit[known], places[known] - 0.16, places[known] + 0.16, color=INK, lw=1.3)
@@ -119,7 +119,7 @@ def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
 def _write_shares(axes: Axes, estimate: Estimate, shown: list[int], truth: Floats | None) -> None:
     """Write each share as a number, to the right of everything drawn in its row."""
     places = min(decimals(estimate, shown), 2)
-    rows = [estimate.share, share_intervals(estimate, len(shown))[1], estimate.raw] + ([] if truth is None else [truth])
+    rows = [estimate.share, shown_intervals(estimate, len(shown))[1], estimate.raw] + ([] if truth is None else [truth])
     right = np.nanmax([row[shown] for row in rows], axis=0)
     left = float(np.nanmin([0.0, *estimate.raw[shown]]))
     span = float(right.max()) - left or 1.0

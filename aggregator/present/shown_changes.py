@@ -15,7 +15,6 @@ from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
-from aggregator.families.decoder import Floats
 from aggregator.present.shown_shares import FEW, MINUS
 from aggregator.utc import day_text, minute_text
 from protocol.campaign import Campaign
@@ -92,20 +91,6 @@ def selection_of_changes(difference: Difference, shown: int) -> str:
     count, noun = len(difference.significant), "changes" if difference.paired else "differences"
     words = f"the {shown} most significant {noun} of {len(difference.raw):,} values"
     return words if count >= shown else f"{words}; {shown - count} of these {noun} may be zero"
-
-
-def change_intervals(difference: Difference, shown: int) -> tuple[Floats, Floats]:
-    """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
-    return (
-        (difference.low, difference.high)
-        if shown == len(difference.raw)
-        else (difference.simultaneous_low, difference.simultaneous_high)
-    )
-
-
-def change_interval_name(difference: Difference, shown: int) -> str:
-    """Return the name of the intervals that ``change_intervals`` returns."""
-    return f"{'' if shown == len(difference.raw) else 'simultaneous '}{100 * difference.confidence:.4g}% interval"
 
 
 def places_of(difference: Difference | DistrictDifference, shown: Iterable[int]) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from aggregator.present.items import numbering
 from aggregator.quantity import quantity
 from protocol.domain import Domain, Grid, Items
 from protocol.notions import Classes
+
+if TYPE_CHECKING:
+    from aggregator.estimate.change import Difference
 
 ROWS = 25
 """Maximum number of values shown."""
@@ -143,19 +147,14 @@ def may_be_zero(estimate: Estimate, x: int, shown: int) -> bool:
     return shown < estimate.size and not estimate.above_zero[x] and not math.isnan(estimate.simultaneous_low[x])
 
 
-def share_intervals(estimate: Estimate, shown: int) -> tuple[Floats, Floats]:
+def shown_intervals(estimates: Estimate | Difference, shown: int) -> tuple[Floats, Floats]:
     """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
-    return (
-        (estimate.low, estimate.high)
-        if shown == estimate.size
-        else (estimate.simultaneous_low, estimate.simultaneous_high)
-    )
+    return estimates.intervals[:2] if shown == len(estimates.raw) else estimates.intervals[2:]
 
 
-def share_interval_name(estimate: Estimate, shown: int) -> str:
-    """Return the name of the intervals that ``share_intervals`` returns."""
-    kind = "" if shown == estimate.size else "simultaneous "
-    return f"{kind}{100 * estimate.confidence:.4g}% interval"
+def interval_name(estimates: Estimate | Difference, shown: int) -> str:
+    """Return the name of the intervals that ``shown_intervals`` returns."""
+    return f"{'' if shown == len(estimates.raw) else 'simultaneous '}{100 * estimates.confidence:.4g}% interval"
 
 
 def decimals(estimate: Estimate | Resolution, shown: Iterable[int]) -> int:
@@ -202,7 +201,7 @@ def subtitle(estimate: Estimate, shown: int) -> str:
     numbered = numbering(estimate.campaign.domain)
     items = f" · items {numbered}" if numbered else ""
     weighted = "" if estimate.weighting is None else f" · weighted by {estimate.weighting.by}"
-    intervals = f"{share_interval_name(estimate, shown)}s"
+    intervals = f"{interval_name(estimate, shown)}s"
     return f"{estimate.counted}{devices} · {level_text(estimate)} · {intervals}{items}{weighted}"
 
 

@@ -29,6 +29,7 @@ from aggregator.present.shown_shares import (
     distance_text,
     district_words,
     in_result_units,
+    interval_name,
     interval_text,
     listed,
     may_be_zero,
@@ -36,8 +37,7 @@ from aggregator.present.shown_shares import (
     prior_comparison,
     query_texts,
     selection_of_shares,
-    share_interval_name,
-    share_intervals,
+    shown_intervals,
     significant_districts,
     subtitle,
 )
@@ -74,7 +74,7 @@ def estimate_table(estimate: Estimate, truth: Floats | None = None) -> Table:
     table = new_table(estimate.campaign.title, _shares_caption(estimate, len(shown), truth))
     table.add_column("value" if estimate.note is None else "rounded to", max_width=40)
     table.add_column("share", justify="right")
-    table.add_column(share_interval_name(estimate, len(shown)))
+    table.add_column(interval_name(estimate, len(shown)))
     if estimate.prior is not None:
         table.add_column("prior", justify="right")
     if truth is not None:
@@ -82,7 +82,7 @@ def estimate_table(estimate: Estimate, truth: Floats | None = None) -> Table:
     table.add_column("")
     widest = max((float(estimate.share[x]) for x in shown), default=0.0)
     places = decimals(estimate, shown)
-    low, high = share_intervals(estimate, len(shown))
+    low, high = shown_intervals(estimate, len(shown))
     for resolution in estimate.resolutions[:-1]:
         _add_districts(table, estimate, resolution, truth)
     if estimate.resolutions:

@@ -25,8 +25,6 @@ from aggregator.present.document import COLUMNS, csv_text
 from aggregator.present.shown_changes import (
     BY_RESOLUTION,
     basis,
-    change_interval_name,
-    change_intervals,
     comparison_title,
     dates,
     foremost,
@@ -44,9 +42,11 @@ from aggregator.present.shown_shares import (
     decimals,
     distance_name,
     district_name,
+    interval_name,
     interval_text,
     level_text,
     percent,
+    shown_intervals,
 )
 from aggregator.present.table import new_table
 
@@ -96,12 +96,12 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
     for name in difference.names:
         table.add_column(Text(name), justify="right", max_width=24)
     table.add_column("change" if trend is not None else "difference", justify="right")
-    table.add_column(Text(change_interval_name(difference, len(shown))))
+    table.add_column(Text(interval_name(difference, len(shown))))
     if truths is not None and truths[0] is not None:
         table.add_column("true change", justify="right")
     table.add_column("")
     places, significant = places_of(difference, shown), set(difference.significant)
-    low, high = change_intervals(difference, len(shown))
+    low, high = shown_intervals(difference, len(shown))
     for districts in difference.coarser:
         _add_districts(table, difference, districts, trend is not None)
     for x in shown:
@@ -280,7 +280,7 @@ def _changes_caption(difference: Difference, shown: int) -> Text:
     levels = " and ".join(dict.fromkeys(map(level_text, (difference.before, after))))
     lines = [
         f"{difference.before.reports:,} and {after.counted} · {levels} · {noun} in percentage points, "
-        f"{change_interval_name(difference, shown)}s",
+        f"{interval_name(difference, shown)}s",
         f"{basis(difference)}; shares and {noun} are the unbiased estimates",
     ]
     if difference.coarser:
