@@ -1,12 +1,10 @@
-"""Changes and differences: the command compare, and the output of `estimate --by period`."""
+"""The command compare: differences between two campaigns, or between two classes of people."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,114 +14,16 @@ from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.forms import FormRequest, print_form_difference, requested_questions, require_form
 from aggregator.cli.group import halftruth
 from aggregator.cli.ranges import Ranges, compare_ranges, print_comparison
-from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
-from aggregator.engines import Engine, engine_of
+from aggregator.engines import engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.ordered_campaign import has_summary
 from aggregator.estimate.ordered_comparison import OrderedComparison
-from aggregator.estimate.resolutions import Region
-from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.trend import Trend, trend
-from aggregator.families.decoder import Floats
-from aggregator.present.table import estimate_table
-from aggregator.present.trends import change_csv, change_table, spans_table, steps_table, trend_csv, value_table
+from aggregator.present.trends import change_csv, change_table
 from aggregator.study import Study
 from protocol.campaign import Campaign, SignedCampaign
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
-
-@dataclass(frozen=True)
-class ChangeOutput:
-    """Options for printing a change.
-
-    Attributes:
-        output_format: the format: table, json or csv.
-        plot: the PNG file to draw; None for no picture.
-    """
-
-    output_format: str
-    plot: Path | None
-
-
-@dataclass(frozen=True)
-class TrendRequest:
-    """The requested part of a campaign's estimates by period.
-
-    Attributes:
-        spans: spans of periods; None for every period that has reports.
-        ends: the two spans to compare; None for the first and the last.
-        steps: whether to add the change from each span to the next.
-        only: the one value or district to print; None for all.
-        truths: the true shares of a rehearsal: one entry for all spans, or one for each.
-    """
-
-    spans: list[Span] | None = None
-    ends: list[Span] | None = None
-    steps: bool = False
-    only: Region | None = None
-    truths: Sequence[Floats] = ()
-
-
-def show_trend(
-    engine: Engine,
-    study: Study,
-    signed: SignedCampaign,
-    request: TrendRequest,
-    class_name: str | None,
-    method: str | None,
-    confidence: float,
-    output: ChangeOutput,
-) -> Trend:
-    """Print the estimates of the requested spans of periods (default: each period) and the changes, and return them."""
-    spans = spans_of(study, signed, request.spans)
-    ends = ends_of(request.ends, spans)
-    if len(request.truths) not in (0, 1, len(spans)):
-        raise click.UsageError(
-            f"--truth was given {len(request.truths)} times: give it once, or once for each span, in their "
-            f"order; the number of spans is {len(spans)}"
-        )
-    with printing.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
-        shown = trend(
-            signed, spans, tallies, confidence=confidence, method=method, class_name=class_name,
-            ends=ends, steps=request.steps, only=request.only, truths=request.truths,
-        )  # fmt: skip
-    if output.output_format == "json":
-        printing.print_json(shown.as_json())
-    elif output.output_format == "csv":
-        printing.say(trend_csv(shown).rstrip())
-    else:
-        first = spans_table(shown) if shown.only is None else value_table(shown, shown.only)
-        tables: list[Table | Text] = [first]
-        if shown.change is not None and shown.only is None:
-            tables.append(change_table(shown.change, shown))
-        elif shown.only is None:
-            tables.append(estimate_table(shown.latest, next(point.truth for point in shown.points if point.estimate)))
-        if shown.steps:
-            tables.append(steps_table(shown))
-        for table in tables:
-            printing.console().print(table)
-    _warn(shown)
-    if output.plot:
-        from aggregator.present.trend_plot import draw_trend  # matplotlib takes a second to load
-
-        draw_trend(shown, output.plot)
-        printing.note(f"{output.plot}  drawn")
-    return shown
-
-
-def _warn(shown: Trend) -> None:
-    few = [point.span.name_in_text for point in shown.points if point.estimate is None]
-    warn_left_out(few, shown.latest.campaign.minimum_devices)
-    if shown.change is None:
-        warn_single(shown.known[0][0].name_in_text)
-    for span, known in shown.known:
-        printing.warn(*known.warnings, subject=span.name_in_text)
 
 
 @halftruth.command()

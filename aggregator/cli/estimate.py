@@ -1,26 +1,19 @@
 """The command estimate: estimate the distribution of a campaign's answers, or one number computed from it.
 
-Options that cannot be combined are refused before anything is counted. Then the engine makes the needed tallies (with
---by period, one for each span of periods), and every output of the command comes from them.
-
-``compare`` prints estimates by period, and their changes. The estimators are imported when an estimate is made, so that
-the completion of an option stays fast.
+Options that cannot be combined are refused before anything is counted. Then the engine makes the needed tallies, from
+which ``shares``, ``changes``, ``forms`` or ``one_number`` prints the output. Estimators are imported only then, so the
+completion of an option stays fast.
 """
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from aggregator.campaign_facts import estimated_noun
-from aggregator.cli import arguments, new_files, options, printing
+from aggregator.cli import arguments, new_files, options
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.estimate_options import FILES, EstimateOptions
-from aggregator.cli.failure import FAILED, Failure
 from aggregator.cli.forms import (
     FormRequest,
     print_form,
@@ -31,17 +24,9 @@ from aggregator.cli.forms import (
 )
 from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber, WholeNumber
-from aggregator.cli.ranges import (
-    OrderedComparisonRequest,
-    Ranges,
-    estimate_comparison,
-    estimate_ranges,
-    print_comparison,
-    print_ranges,
-)
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
-from protocol.domain import Domain, Form
+from protocol.domain import Form
 
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.engines import Engine
@@ -51,10 +36,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.estimate.ordered_comparison import OrderedComparison
     from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.result import Estimate
-    from aggregator.estimate.tally import Tally
     from aggregator.estimate.trend import Trend
     from aggregator.estimate.weighting import KnownMargin
-    from aggregator.families.decoder import Floats
     from aggregator.study import Study
     from protocol.campaign import SignedCampaign
 
@@ -191,7 +174,9 @@ def estimate(
     chosen.require_compatible()
     name = chosen.class_name
 
-    from aggregator.cli.one_number import NumberRequest, one_number, print_result
+    from aggregator.cli.changes import print_by
+    from aggregator.cli.one_number import one_number, print_result
+    from aggregator.cli.shares import print_distribution, print_in_order
     from aggregator.estimate.classes import signed_within
     from aggregator.population import read_population
     from aggregator.study import Study
@@ -208,22 +193,19 @@ def estimate(
         margins = () if chosen.margins_file is None else read_population(chosen.margins_file, signed.campaign)
         if isinstance(signed.campaign.domain, Form):
             return _of_form(chosen, study, engine, signed, margins)
-        comparison = _comparison(chosen, study, engine, signed) if chosen.by else None
+        comparison = print_by(chosen, study, engine, signed) if chosen.by else None
         if comparison is not None and chosen.report is None:
             return comparison
         tally = engine.tally(study, signed, chosen.period)
     closed_early = study.cached_campaign(signed.id.hex()).closed_early
     signed, tally = signed_within(signed, tally, name)
     if chosen.by is None and chosen.ranges.named:
-        return _in_order(chosen, signed, tally, margins, closed_early)
+        return print_in_order(chosen, signed, tally, margins, closed_early)
     if chosen.numbers:
-        request = NumberRequest(
-            chosen.value, chosen.mean, chosen.weights, chosen.offset, chosen.population, chosen.coefficients
-        )
-        number = one_number(request, signed.campaign, tally, chosen.confidence, margins)
+        number = one_number(chosen, signed.campaign, tally, margins)
         print_result(number, chosen.output_format, signed.campaign, name, tally.reports)
         return number
-    estimate = _distribution(chosen, signed, tally, margins, classes, comparison, closed_early)
+    estimate = print_distribution(chosen, signed, tally, margins, classes, comparison, closed_early)
     return estimate if comparison is None else comparison
 
 
@@ -238,205 +220,15 @@ def _of_form(
     None."""
     request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.output_format)
     if not chosen.questions and chosen.report is not None:
-        chosen.require_page_alone()
+        chosen.require_form_page()
         tally = engine.tally(study, signed, chosen.period)
         closed_early = study.cached_campaign(signed.id.hex()).closed_early
         write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins, closed_early)
         return None
     if chosen.by == "period":
-        return print_form_trend(
-            study, engine, signed, request, chosen.periods, chosen.ends, chosen.steps, chosen.class_name
-        )
+        return print_form_trend(study, engine, signed, request, chosen)
     tally = engine.tally(study, signed, chosen.period)
     if chosen.by == "class":
         return print_form_classes(signed, tally, request)
     truth_file = chosen.truth_files[-1] if chosen.truth_files else None
     return print_form(request, signed, tally, truth_file, chosen.plot, chosen.class_name)
-
-
-def _comparison(
-    chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign
-) -> Trend | OrderedComparison:
-    """Print the estimates of each period or class, and their differences, and return them."""
-    from aggregator.cli.compare import ChangeOutput, TrendRequest, show_trend
-    from aggregator.cli.value_names import region_of
-    from aggregator.estimate.ordered_campaign import has_summary
-
-    campaign, name, ranges = signed.campaign, chosen.class_name, chosen.ranges
-    in_order = bool(ranges.named) or ranges.mean
-    if not in_order and chosen.value is None and has_summary(campaign):
-        if chosen.truth_files:
-            raise click.UsageError(
-                "--truth cannot be compared with the means and quantiles of several periods or classes: leave out --by"
-            )
-        ranges, in_order = Ranges.usual(campaign), True
-    if in_order:
-        request = OrderedComparisonRequest(str(chosen.by), chosen.period, chosen.periods, chosen.ends, chosen.steps)
-        comparison = estimate_comparison(
-            _drawn(ranges, chosen), study, engine, signed, request, chosen.method, chosen.confidence, name
-        )
-        print_comparison(comparison, ranges, chosen.output_format, chosen.plot)
-        return comparison
-    if chosen.by == "class":
-        raise click.UsageError(
-            "--by class needs --quantiles, --cdf, --bins, --above, --between or --mean; for the shares of one class "
-            "give --where class=NAME, for the differences of two classes `compare --classes`"
-        )
-    truths = [_true_shares(file, campaign.domain, campaign.classes, name) for file in chosen.truth_files]
-    region = None if chosen.value is None else region_of(campaign, chosen.value)
-    trend_request = TrendRequest(chosen.periods, chosen.ends, chosen.steps, region, truths)
-    output = ChangeOutput(chosen.output_format, chosen.plot)
-    return show_trend(engine, study, signed, trend_request, name, chosen.method, chosen.confidence, output)
-
-
-def _in_order(
-    chosen: EstimateOptions,
-    signed: SignedCampaign,
-    tally: Tally,
-    margins: tuple[KnownMargin, ...],
-    closed_early: int | None,
-) -> OrderedStatistics:
-    """Print and return the requested quantiles and ranges; with --report, also write the page."""
-    ranges = chosen.ranges
-    statistics = estimate_ranges(
-        _drawn(ranges, chosen), signed, tally, chosen.method, chosen.confidence, chosen.class_name, margins
-    )
-    print_ranges(statistics, ranges, chosen.output_format, chosen.plot)
-    if chosen.report:
-        _write_page(chosen.report, statistics.estimate, tally, chosen.period, closed_early, ordered=statistics)
-    return statistics
-
-
-def _drawn(ranges: Ranges, chosen: EstimateOptions) -> Ranges:
-    """Return the ranges, with the distribution function if it is printed, drawn or put on a page."""
-    return replace(ranges, cdf=ranges.cdf or chosen.plot is not None or chosen.report is not None)
-
-
-def _distribution(
-    chosen: EstimateOptions,
-    signed: SignedCampaign,
-    tally: Tally,
-    margins: tuple[KnownMargin, ...],
-    classes: tuple[str, ...],
-    comparison: Trend | OrderedComparison | None,
-    closed_early: int | None,
-) -> Estimate:
-    """Estimate the distribution, print it without a ``comparison``, write the page if one is requested, and return the
-    estimate.
-
-    Args:
-        classes: the campaign's classes; ``signed`` may be restricted to one of them.
-        closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
-    """
-    from aggregator.estimate.estimator import estimate as estimate_shares
-
-    if chosen.forged is not None and chosen.forged > tally.reports:
-        raise click.UsageError(
-            f"--forged must be at most the number of {estimated_noun(signed.campaign)}s, {tally.reports:,}, not "
-            f"{chosen.forged:,}"
-        )
-    name = chosen.class_name
-    estimate = estimate_shares(
-        signed,
-        tally,
-        method=chosen.method,
-        confidence=chosen.confidence,
-        forged=chosen.forged,
-        class_name=name,
-        pool=chosen.pool,
-        margins=margins,
-    )
-    files = chosen.truth_files
-    truth = _true_shares(files[-1], signed.campaign.domain, classes, name) if files else None
-    if comparison is None:
-        _print_shares(estimate, tally, chosen.period, chosen.output_format, chosen.plot, truth)
-    if chosen.report:
-        _write_page(chosen.report, estimate, tally, chosen.period, closed_early, truth=truth, comparison=comparison)
-    return estimate
-
-
-def _print_shares(
-    estimate: Estimate, tally: Tally, period: int | None, output_format: str, plot: Path | None, truth: Floats | None
-) -> None:
-    from aggregator.estimate.ordered import summary
-    from aggregator.estimate.ordered_campaign import has_summary
-    from aggregator.present.document import estimate_csv, estimate_parquet, estimates_geojson
-    from aggregator.present.ordered import summary_table
-    from aggregator.present.table import estimate_table
-
-    read = (
-        summary(tally, estimate)
-        if has_summary(estimate.campaign) and (output_format in ("table", "json") or plot)
-        else None
-    )
-    if output_format == "json":
-        printing.print_json(estimate.as_json() | ({} if read is None else read.numbers()))
-    elif output_format == "csv":
-        printing.say_pieces(estimate_csv(estimate, period))
-    elif output_format == "geojson":
-        printing.say(estimates_geojson([(estimate, period)]).rstrip())
-    elif output_format == "parquet":
-        _write_binary(estimate_parquet(estimate, period))
-    else:
-        printing.console().print(estimate_table(estimate, truth) if read is None else summary_table(read, truth))
-    printing.warn(*(estimate.warnings if read is None or output_format != "table" else read.warnings))
-    if plot:
-        # The imports are here because matplotlib takes a second to load.
-        if read is not None and read.bins:
-            from aggregator.present.ordered_plot import draw_histogram
-
-            draw_histogram(read, plot, truth)
-        else:
-            from aggregator.present.plot import draw_estimate
-
-            draw_estimate(estimate, plot, truth)
-        printing.note(f"{plot}  drawn")
-
-
-def _write_binary(data: bytes) -> None:
-    """Write bytes to stdout; refuse if stdout is a terminal."""
-    if sys.stdout.isatty():
-        raise Failure("parquet is binary: redirect it to a file, with > estimate.parquet", FAILED)
-    click.echo(data, nl=False)
-
-
-def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str | None) -> Floats:
-    """Return the true shares from a file in the format of ``simulate --truth``: those of the class ``name``, or of
-    everybody if it is None."""
-    from aggregator.truth_file import read_truth
-
-    truth = read_truth(path, domain, classes)
-    return (truth if name is None else truth.within(classes.index(name))).shares(domain)
-
-
-def _write_page(
-    path: Path,
-    estimate: Estimate,
-    tally: Tally,
-    period: int | None,
-    closed_early: int | None,
-    *,
-    truth: Floats | None = None,
-    ordered: OrderedStatistics | None = None,
-    comparison: Trend | OrderedComparison | None = None,
-) -> None:
-    from aggregator.author.audit import audit, levels_request
-    from aggregator.present.page import page
-
-    campaign = estimate.campaign
-    with printing.progress("auditing", None):
-        # Levels under other notions are defined for a channel that all people share, which campaigns with classes lack.
-        campaign_audit = audit(campaign, None if campaign.classes else replace(levels_request(campaign), epsilons=()))
-    with new_files.new_file(path) as file:
-        text = page(
-            estimate,
-            campaign_audit,
-            tally,
-            period=period,
-            truth=truth,
-            ordered=ordered,
-            comparison=comparison,
-            closed_early=closed_early,
-        )
-        file.write(text.encode("utf-8"))
-    printing.note(f"{path}  written")

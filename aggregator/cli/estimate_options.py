@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -85,6 +85,10 @@ class EstimateOptions:
         """The requested quantiles and ranges."""
         return Ranges(self.quantiles, self.cdf, self.bins, self.above, self.between, mean=self.mean)
 
+    def with_cdf(self, ranges: Ranges) -> Ranges:
+        """Return the ranges, with the distribution function if it is printed, drawn or put on a page."""
+        return replace(ranges, cdf=ranges.cdf or self.plot is not None or self.report is not None)
+
     @property
     def numbers(self) -> list[str]:
         """The given options that print one number instead of the distribution; empty with ranges, and --mean counts
@@ -109,7 +113,7 @@ class EstimateOptions:
         """Refuse options that exclude each other, and an option without the one that it needs."""
         _refuse(self._exclusions(), self.changed)
 
-    def require_page_alone(self) -> None:
+    def require_form_page(self) -> None:
         """Refuse options that do not apply to the page of all questions of a form."""
         changed = self.changed | ({"format"} if self.output_format != options.FORMATS[0] else set())
         others = ("by", "where", "method", "plot", "truth", "forged", "format", *self.numbers, *self.ranges.named)

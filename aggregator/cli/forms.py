@@ -18,12 +18,12 @@ from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
 
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
+    from aggregator.cli.estimate_options import EstimateOptions
     from aggregator.engines import Engine
     from aggregator.estimate.change import Side
     from aggregator.estimate.form_change import FormDifference
     from aggregator.estimate.form_result import FormEstimate
     from aggregator.estimate.form_sides import FormClasses, FormSides, FormTrend
-    from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.weighting import KnownMargin
     from aggregator.study import Study
@@ -144,10 +144,7 @@ def print_form_trend(
     engine: Engine,
     signed: SignedCampaign,
     request: FormRequest,
-    spans: list[Span] | None,
-    ends: list[Span] | None,
-    steps: bool,
-    class_name: str | None,
+    chosen: EstimateOptions,
 ) -> FormTrend:
     """Estimate the requested questions in each span of periods (default: each period), print estimates and
     changes, and return them."""
@@ -155,14 +152,14 @@ def print_form_trend(
     from aggregator.estimate.classes import signed_within
     from aggregator.estimate.form_sides import form_trend
 
-    chosen = spans_of(study, signed, spans)
-    compared = ends_of(ends, chosen)
+    spans, name = spans_of(study, signed, chosen.periods), chosen.class_name
+    ends = ends_of(chosen.ends, spans)
 
     def estimate_tally(tally: Tally) -> FormEstimate:
-        return request.estimate(*signed_within(signed, tally, class_name), class_name)
+        return request.estimate(*signed_within(signed, tally, name), name)
 
-    with printing.tracked("periods", engine.spans(study, signed, chosen), len(chosen)) as tallies:
-        trend = form_trend(chosen, tallies, estimate_tally, ends=compared, steps=steps)
+    with printing.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
+        trend = form_trend(spans, tallies, estimate_tally, ends=ends, steps=chosen.steps)
     known = {step.names for step in trend.differences}
     changes = [] if trend.change is None or trend.change.names in known else [trend.change]
     _print_sides(trend, request, [*changes, *trend.differences], trend.as_json())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from aggregator.cli import printing
+from aggregator.cli.estimate_options import EstimateOptions
 from aggregator.cli.value_names import region_of, weights_of
 from aggregator.coefficients_file import read_coefficients
 from aggregator.estimate import query
@@ -22,29 +21,11 @@ from protocol.campaign import Campaign
 from protocol.domain import Dates, Items, Line
 
 
-@dataclass(frozen=True)
-class NumberRequest:
-    """The requested number: the share of a value, the mean, a weighted sum, or (by default) the sum.
-
-    Attributes:
-        offset: a number that is added to each weight.
-        population: the number of people that the reports represent; None for the number of reports, and for the share
-            of a value.
-        coefficients: a file of coefficients by class, for a sum over people; None for no such sum.
-    """
-
-    value: str | None
-    mean: bool
-    weights: Path | None
-    offset: float
-    population: int | None
-    coefficients: Path | None = None
-
-
 def one_number(
-    request: NumberRequest, campaign: Campaign, tally: Tally, confidence: float, margins: Sequence[KnownMargin] = ()
+    chosen: EstimateOptions, campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]
 ) -> query.QueryResult:
-    """Return the requested number with its interval.
+    """Return the requested number with its interval: the share of a value, the mean, a weighted sum or, by default, the
+    sum.
 
     Args:
         margins: known shares of the population by class, for the mean.
@@ -56,35 +37,37 @@ def one_number(
         NotEnough: fewer devices have answered than the campaign's minimum.
         NotInvertible: the channel has no unbiased estimate.
     """
-    if request.coefficients is not None:
-        coefficients = read_coefficients(request.coefficients, campaign)
-        return sum_by_class(campaign, tally, _numbers(request, campaign), coefficients, confidence=confidence)
-    if request.value is not None:
-        region = region_of(campaign, request.value)
-        result = query.value_share(campaign, tally, region.number, resolution=region.resolution, confidence=confidence)
-        if request.population is None:
+    if chosen.coefficients is not None:
+        coefficients = read_coefficients(chosen.coefficients, campaign)
+        return sum_by_class(campaign, tally, _numbers(chosen, campaign), coefficients, confidence=chosen.confidence)
+    if chosen.value is not None:
+        region = region_of(campaign, chosen.value)
+        result = query.value_share(
+            campaign, tally, region.number, resolution=region.resolution, confidence=chosen.confidence
+        )
+        if chosen.population is None:
             return result
-        return result.times(request.population, result.query.replace("share of", "people with", 1))
-    if request.mean:
-        return query.mean(campaign, tally, confidence=confidence, margins=margins)
-    if request.weights is None:
+        return result.times(chosen.population, result.query.replace("share of", "people with", 1))
+    if chosen.mean:
+        return query.mean(campaign, tally, confidence=chosen.confidence, margins=margins)
+    if chosen.weights is None:
         _require_sum(campaign)
-        return query.total(campaign, tally, population=request.population, confidence=confidence)
-    numbers = weights_of(request.weights, campaign.domain)
+        return query.total(campaign, tally, population=chosen.population, confidence=chosen.confidence)
+    numbers = weights_of(chosen.weights, campaign.domain)
     return query.weighted_sum(
-        campaign, tally, numbers, offset=request.offset, population=request.population, confidence=confidence
+        campaign, tally, numbers, offset=chosen.offset, population=chosen.population, confidence=chosen.confidence
     )
 
 
-def _numbers(request: NumberRequest, campaign: Campaign) -> Floats:
+def _numbers(chosen: EstimateOptions, campaign: Campaign) -> Floats:
     """Return for each value of the domain the number that is summed over people."""
-    if request.weights is not None:
-        return weights_of(request.weights, campaign.domain)
-    if request.value is None:
+    if chosen.weights is not None:
+        return weights_of(chosen.weights, campaign.domain)
+    if chosen.value is None:
         _require_sum(campaign)
         return np.array(query.points_of(campaign))
     size = campaign.domain.item_count if isinstance(campaign.domain, Items) else campaign.domain.size
-    indicator: Floats = np.eye(size)[region_of(campaign, request.value).number]
+    indicator: Floats = np.eye(size)[region_of(campaign, chosen.value).number]
     return indicator
 
 

@@ -15,18 +15,15 @@ import click
 from aggregator.cli import printing
 from aggregator.cli.failure import BAD_DATA, Failure
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import DITHER_BYTES, Answer, Domain, OrderedValues
+from protocol.domain import DITHER_BYTES, Answer, Domain
 from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
-    from aggregator.engines import Engine
     from aggregator.estimate.change import Side
     from aggregator.estimate.ordered_comparison import OrderedComparison
     from aggregator.estimate.ordered_result import OrderedStatistics
-    from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.weighting import KnownMargin
-    from aggregator.study import Study
 
 
 @dataclass(frozen=True)
@@ -80,25 +77,6 @@ class Ranges:
         return parts
 
 
-@dataclass(frozen=True)
-class OrderedComparisonRequest:
-    """The periods or classes over which quantiles and ranges are estimated.
-
-    Attributes:
-        by: ``period`` or ``class``.
-        period: the period, for estimates by class only; None for the latest period of each device.
-        spans: spans of periods; None for every period that has reports.
-        ends: the two spans to compare; None for the first and the last.
-        steps: whether to add the difference from each span to the next.
-    """
-
-    by: str
-    period: int | None
-    spans: list[Span] | None
-    ends: list[Span] | None
-    steps: bool = False
-
-
 def estimate_ranges(
     ranges: Ranges,
     signed: SignedCampaign,
@@ -110,68 +88,35 @@ def estimate_ranges(
 ) -> OrderedStatistics:
     """Estimate the requested quantiles and ranges of one tally."""
     from aggregator.estimate.ordered import ordered_statistics
-    from aggregator.estimate.ordered_result import NotOrdered
 
     domain, parts = signed.campaign.domain, ranges.require_parts()
     between = [] if ranges.between is None else _answers(domain, ranges.between, "between")
     if len(between) not in (0, 2):
         raise click.UsageError(f"--between must be the two ends of a range, as in 30,40, not {ranges.between!r}")
-    try:
-        return ordered_statistics(
-            signed,
-            tally,
-            quantiles=parts,
-            cdf=ranges.cdf,
-            bins=ranges.starts if ranges.bins is None else _answers(domain, ranges.bins, "bins"),
-            above=None if ranges.above is None else _answer(domain, ranges.above, "above"),
-            between=(between[0], between[1]) if between else None,
-            mean=ranges.mean,
-            method=method,
-            confidence=confidence,
-            class_name=class_name,
-            margins=margins,
-        )
-    except NotOrdered as error:
-        raise Failure(str(error), BAD_DATA) from None
-
-
-def estimate_comparison(
-    ranges: Ranges,
-    study: Study,
-    engine: Engine,
-    signed: SignedCampaign,
-    request: OrderedComparisonRequest,
-    method: str | None,
-    confidence: float,
-    class_name: str | None,
-) -> OrderedComparison:
-    """Estimate the requested quantiles and ranges of each period or class."""
-    from aggregator.cli.spans import ends_of, spans_of
-    from aggregator.estimate.ordered_comparison import by_class, by_period
-    from aggregator.estimate.ordered_result import NotOrdered
-
-    def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
-        return estimate_ranges(ranges, signed, tally, method, confidence, name)
-
-    try:
-        if request.by == "class":
-            return by_class(signed, engine.tally(study, signed, request.period), ask)
-        spans = spans_of(study, signed, request.spans)
-        ends, counted = ends_of(request.ends, spans), engine.spans(study, signed, spans)
-        with printing.tracked("periods", counted, len(spans)) as tallies:
-            return by_period(signed, spans, tallies, ask, class_name=class_name, ends=ends, steps=request.steps)
-    except NotOrdered as error:
-        raise Failure(str(error), BAD_DATA) from None
+    return ordered_statistics(
+        signed,
+        tally,
+        quantiles=parts,
+        cdf=ranges.cdf,
+        bins=ranges.starts if ranges.bins is None else _answers(domain, ranges.bins, "bins"),
+        above=None if ranges.above is None else _answer(domain, ranges.above, "above"),
+        between=(between[0], between[1]) if between else None,
+        mean=ranges.mean,
+        method=method,
+        confidence=confidence,
+        class_name=class_name,
+        margins=margins,
+    )
 
 
 def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, confidence: float) -> OrderedComparison:
     """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
     from aggregator.estimate.ordered_comparison import of_sides
 
-    def ask(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
+    def estimate_side(signed: SignedCampaign, tally: Tally, name: str | None) -> OrderedStatistics:
         return estimate_ranges(ranges, signed, tally, method, confidence, name)
 
-    return of_sides(sides, ask)
+    return of_sides(sides, estimate_side)
 
 
 def print_comparison(
@@ -230,8 +175,8 @@ def _answers(domain: Domain, text: str, option: str) -> list[Answer]:
 def _answer(domain: Domain, text: str, option: str) -> Answer:
     try:
         answer = domain.parse(text.strip())
-        if isinstance(domain, OrderedValues):
-            domain.index(answer, bytes(DITHER_BYTES))  # ``parse`` accepts every text as a label
+        if domain.ordered:
+            domain.index(answer, bytes(DITHER_BYTES))  # ``parse`` accepts every label and number
         return answer
     except NotInDomain as error:
         from aggregator.author.value_table import not_a_value  # loads numpy, which completion does not need
