@@ -89,7 +89,7 @@ def reproduce(
                 draw(run, out / f"{paper}-{run.name}.png")
     if as_json:
         printing.print_json(document.as_json())
-    else:
+    elif document.runs:
         printing.console().print(_table(document))
         printing.say(f"Figures and tables: {out / f'{paper}.md'}")
     if document.missing:

@@ -3,7 +3,7 @@
 The label of a data set states which part of the data was read. A result from a part of the data is labelled with the
 name and size of the part, and is never presented as computed from the paper's data.
 
-halftruth contains no data set; ``SOURCES`` states where each is described. A compact form is a CSV file or has numpy
+halftruth contains none of them; ``SOURCES`` states where each is described. A compact form is a CSV file or has numpy
 arrays without pickles.
 
     original                                      compact

@@ -195,6 +195,12 @@ def by_level(texts: Iterable[str], levels: Iterable[float]) -> str:
     return ", ".join(parts)
 
 
+def reason(holds: bool, remark: str = "") -> str:
+    """Return the reason of a finding on a tested claim: "no difference" with a remark if the claim holds, otherwise "it
+    does not hold"."""
+    return f"no difference{remark}" if holds else "it does not hold"
+
+
 def series(points: Sequence[Mapping[Key, Numeric]]) -> dict[Key, list[Numeric]]:
     """Return a list of numbers for each name, from one mapping of names to numbers for each point."""
     return {name: [point[name] for point in points] for name in points[0]}

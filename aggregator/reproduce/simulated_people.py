@@ -27,7 +27,7 @@ from protocol.domain import Domain, Values
 from protocol.notions import Notion
 from protocol.views import plain_views
 
-_WRITTEN = 2**24
+_MAX_CELLS = 2**24
 """Maximum number of cells of a channel's rows that are computed."""
 
 
@@ -116,7 +116,7 @@ def _counts(channel: Channel, people: Integers, generator: np.random.Generator) 
     if isinstance(channel, Blocks):
         return _blocks(channel, people, generator)
     somebody = np.flatnonzero(people)
-    if not channel.unary and len(somebody) * channel.output_count <= _WRITTEN:
+    if not channel.unary and len(somebody) * channel.output_count <= _MAX_CELLS:
         return _rows(channel, people, generator)
     if isinstance(channel, Hadamard):
         return _columns(channel, people, generator)

@@ -78,7 +78,7 @@ def test_simulated_people_answer_as_devices(name, written, monkeypatch):
     simulated wrongly.
     """
     channel, generator = CHANNELS[name], np.random.default_rng(7)
-    monkeypatch.setattr(simulated_people, "_WRITTEN", written)
+    monkeypatch.setattr(simulated_people, "_MAX_CELLS", written)
     people = MANY if written else FEW
     for x in (0, channel.input_count - 1):
         held = np.zeros(channel.input_count, dtype=np.int64)
@@ -486,7 +486,8 @@ def test_the_command_names_missing_data_and_ends_with_75(tmp_path):
     assert "fimi.uantwerpen.be" in shown.output
     assert (tmp_path / "lip.md").exists()
     nothing = tmp_path / "nothing"
-    run("reproduce", "lip", "--only", "fig9a", "--data", tmp_path, "--out", nothing, code=75)
+    refused = run("reproduce", "lip", "--only", "fig9a", "--data", tmp_path, "--out", nothing, code=75)
+    assert "Figures and tables" not in refused.output
     assert not nothing.exists()
     assert "numbers" in run("reproduce", "lip", "--only", "fig99", code=2).output
     run("reproduce", "lip", "--data", tmp_path / "nowhere", code=2)

@@ -15,7 +15,7 @@ from aggregator.estimate.linear import solve
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.sets.recipe import subset_error
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.context import EXPERIMENTS, places, reader
+from aggregator.reproduce.context import EXPERIMENTS, blocks, places, reader
 from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, even_blocks, people_needed
 from aggregator.reproduce.context.sensitive import high_low_shares
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, DataFolder
@@ -217,3 +217,25 @@ def test_the_distributions_are_those_of_the_paper():
     assert set(uniform) == {1 / reader.VALUES}
     assert sorted(permuted) == pytest.approx(sorted(geometric))
     assert not np.array_equal(permuted, geometric)
+
+
+def test_claims_on_blocks_that_do_not_hold_are_reported(monkeypatch):
+    """If LDP is nearer to the truth at one point, a ratio of errors is not the number of blocks, or the numbers of
+    people are not in proportion to Theorem 4, the finding says that the claim does not hold."""
+    far = [[0.5] * len(blocks.PEOPLE)] + [[0.4 - m / 1000] * len(blocks.PEOPLE) for m in (*range(4), 5, 6)]
+    last = dict.fromkeys("abcd", blocks._LastDistances(0.5, 0.4, 0.3))
+    ratios = [float(m) for m in reader.BLOCKS]
+
+    def reasons(far, ratios):
+        better, _, equal, *_ = blocks._findings(dict.fromkeys("abcd", far), last, ratios)
+        return [finding.why.partition(" hold")[0].partition("difference")[0] for finding in (better, equal)]
+
+    assert reasons(far, ratios) == ["no ", "no "]
+    assert reasons([[0.5] * 9 + [0.1], *far[1:]], [2 * ratio for ratio in ratios]) == ["it does not"] * 2
+
+    monkeypatch.setattr(blocks, "subset_error", lambda *_: 1.0)
+    sizes, names = (1, *reader.BLOCKS), ("hadamard", "auto")
+    error = {(m, name, eps): 1.0 for m in sizes for name in names for eps in reader.LEVELS}
+    bits, saved = {(m, name): 10 for m in sizes for name in names}, dict.fromkeys(reader.BLOCKS, 1.0)
+    for constants, why in (([0.6, 0.7], "no difference: the order is right"), ([0.1, 0.9], "it does not hold")):
+        assert blocks._findings_of_gains(error, bits, (saved, saved), constants, [0.1])[0].why == why

@@ -14,7 +14,7 @@ from aggregator.planner.padding import choose_padding
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import Baskets, DataFolder
 from aggregator.reproduce.experiment import Setting
-from aggregator.reproduce.idldp import EXPERIMENTS, mechanisms, points, surveys, table
+from aggregator.reproduce.idldp import EXPERIMENTS, mechanisms, points, surveys, synthetic, table
 from aggregator.reproduce.idldp.lengths import planned
 from aggregator.reproduce.idldp.surveys import ItemHolders
 from protocol import exact
@@ -397,3 +397,20 @@ def test_errors_of_points_are_those_of_surveys():
     assert abs(squares.mean() - truth.mse) < 4 * squares.std() / math.sqrt(len(squares))
     relative = np.mean([surveys.relative(each.raw, people, 5) for each in found])
     assert relative == pytest.approx(truth.relative(5), rel=0.05)
+
+
+def test_claims_on_synthetic_data_that_do_not_hold_are_reported():
+    """If a simulated error is 6 standard errors from eq. 7, or OUE has less error than IDUE at one level, the finding
+    says that the claim does not hold."""
+    names = (*mechanisms.ROLES, mechanisms.BAYES, mechanisms.PLAIN_BAYES, points.LABEL, "bits")
+    errors = {
+        label: {name: [1.0 if name == "IDUE" else 2.0] * 2 for name in names} for label in ("power law", "uniform")
+    }
+
+    def reasons(off):
+        close, outperforms, *_ = synthetic._findings((1.0, 2.0), errors, off, 4)
+        return [finding.why.partition(";")[0].partition(".")[0] for finding in (close, outperforms)]
+
+    assert reasons([0.5, 3.0]) == ["no difference"] * 2
+    errors["uniform"]["OUE"][1] = 0.9
+    assert reasons([0.5, 6.0]) == ["it does not hold"] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -163,3 +164,23 @@ def test_a_channel_of_bits_is_expanded_to_words():
     assert dense(table) == pytest.approx(dense(campaign.channel), abs=1e-12)
     plain = campaigns["LIP"].channel
     assert joint(plain) is plain
+
+
+def test_a_false_equality_of_levels_is_found(monkeypatch):
+    """If a level that should equal that of LDP differs, or a probability, the finding says by how much, and that the
+    claim does not hold."""
+    table = levels.table
+
+    def shifted(structure, request):
+        found = table(structure, request)
+        moved = dict.fromkeys(("pufferfish", "lip-ball"), levels.Level(nanonats=10**10))
+        return replace(found, levels=found.levels | moved)
+
+    before = {finding.paper: finding for finding in relations(setting(2)).findings}
+    monkeypatch.setattr(levels, "table", shifted)
+    monkeypatch.setattr(implications, "_largest_difference", lambda prior: 0.1)
+    after = {finding.paper: finding for finding in relations(setting(2)).findings}
+    changed = {paper for paper, finding in after.items() if finding.why != before[paper].why}
+    assert {paper.split()[0] for paper in changed} == {"Pufferfish", "LIP", "random"}
+    assert sum(after[paper].why == "it does not hold" for paper in changed) == 2
+    assert all("differ" in after[paper].ours for paper in changed)

@@ -74,6 +74,7 @@ class _GridErrors:
 
 
 def distances_on_grid(setting: Setting) -> ExperimentResult:
+    """Compute Table 1: the total variation of estimated check-ins, by number of blocks."""
     places = setting.data.check_ins_on_grid()
     errors = _on_grids(places, setting)
     curve = errors.curve
@@ -174,12 +175,13 @@ def _findings(places: CheckIns, errors: _GridErrors) -> tuple[Finding, ...]:
             f"distances of empirical Bayes: {by_grid(curve('hadamard', 'empirical-bayes'))} with Hadamard; "
             f"{by_grid(curve('auto', 'empirical-bayes'))} with `auto`. Distances of the posterior mode under a uniform "
             "prior, with Hadamard: " + ", ".join(f"{away:.3f} ({_named(grid)})" for grid, away in mode),
-            f"a uniform prior puts people into empty cells; its search is stopped after {MAP_STEPS} steps",
+            f"a uniform prior puts people into empty cells; the search for the mode stops after {MAP_STEPS} steps",
         ),
     )  # fmt: skip
 
 
 def maps_of_estimates(setting: Setting) -> ExperimentResult:
+    """Compute fig. 3: the map of check-ins, and its estimates with LDP and with blocks."""
     places = setting.data.check_ins_on_grid()
     domain, truth = simulated_people.values(len(places.counts)), places.counts / places.counts.sum()
     shown = {"check-ins": truth}

@@ -11,7 +11,7 @@ from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, CampaignReader, people_needed
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, reason
 from aggregator.reproduce.simulated_people import level
 from protocol.notions import HighLow, Ldp
 
@@ -26,6 +26,7 @@ def high_low_shares(size: int, sensitive: int, share: float) -> Floats:
 
 
 def high_low_gains(setting: Setting) -> ExperimentResult:
+    """Compute the exact errors of high-low LDP by level, and of plain LDP for comparison."""
     domain = simulated_people.values(VALUES)
     error: dict[tuple[int, float, str, float], float] = {}
     bits: dict[str, int] = {}
@@ -100,7 +101,10 @@ def _findings(
             "Theorem 3: the number of people is of the order of s^2 / (alpha^2 eps^2) + k / (alpha^2 eps)",
             "by the exact variances of the Hadamard channel, the number is "
             f"{min(constants):.2f} to {max(constants):.2f} times this sum, for levels up to 1 nat and the cases below",
-            "no difference for distributions that are uniform within both sets: the order is right",
+            reason(
+                max(constants) < 2 * min(constants),
+                " for distributions that are uniform within both sets: the order is right",
+            ),
         ),
         *(
             Finding(
@@ -133,6 +137,6 @@ def _findings(
                 f"{error[*case, 'utility-oue', 1.0] / error[*case, 'projective', 1.0]:.2f} ({title})"
                 for case, title in panels.items()
             ),
-            "no difference",
+            reason(bits["hadamard"] <= (VALUES - 1).bit_length() + 1),
         ),
     )

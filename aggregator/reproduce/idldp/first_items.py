@@ -7,10 +7,11 @@ simulated. Marks are the means of simulated surveys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 
 from aggregator.families.decoder import Floats
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, reason, series
 from aggregator.reproduce.idldp.mechanisms import (
     BAYES,
     COMPARED,
@@ -103,7 +104,7 @@ def errors_by_eps(label: str, setting: Setting) -> ExperimentResult:
             f"{ratio('mse', 'IDUE', 'OUE', four_nats):.0%} at 4 nats; it has "
             f"{ratio('re', 'IDUE', 'OUE', one_nat):.0%} of OUE's RE({k}) at 1 nat and "
             f"{ratio('re', 'IDUE', 'OUE', four_nats):.0%} at 4 nats",
-            "no difference; RE is averaged over random assignments of budgets to items" + partly(people),
+            reason(worst < 1) + "; RE is averaged over random assignments of budgets to items" + partly(people),
         ),
         Finding(
             "(the estimate is the unbiased one)",
@@ -179,6 +180,7 @@ def errors_by_k(setting: Setting) -> ExperimentResult:
         for label, people in populations.items()
     )
     parts = {label: _ratios(by_name["IDUE"], by_name["OUE"]) for label, by_name in relatives.items()}
+    largest = max(map(max, parts.values()))
     short = {label: max(_ratios(by_name[LABEL], by_name["IDUE"])) for label, by_name in relatives.items()}
     crossing = {
         label: next(
@@ -189,11 +191,12 @@ def errors_by_k(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "IDUE has the smallest RE for every k",
-            ("confirmed" if max(map(max, parts.values())) < 1 else "not everywhere")
+            ("confirmed" if largest < 1 else "not everywhere")
             + ": over all k, IDUE's RE is at most "
             + " and ".join(f"{max(ratios):.0%} ({label})" for label, ratios in parts.items())
             + " of OUE's",
-            f"no difference; the paper does not give the level of this figure, which is {eps:g} nats here"
+            reason(largest < 1)
+            + f"; the paper does not give the level of this figure, which is {eps:g} nats here"
             + partly(populations["Kosarak"]).replace("; only", "; of Kosarak only"),
         ),
         Finding(
@@ -261,7 +264,8 @@ def errors_by_share(setting: Setting) -> ExperimentResult:
             "IDUE gains more if fewer items are sensitive",
             "IDUE's total error as a percentage of OUE's: "
             + _by_share({share: f"{ratio[place[share]]:.0%}" for share in (0.01, 0.05, 0.1, 0.2)}),
-            "no difference; no unbiased estimate from bits goes below "
+            reason(all(fewer < more + 1e-6 for fewer, more in pairwise(ratio)))
+            + "; no unbiased estimate from bits goes below "
             f"{floor(people.size, eps) / measures['mse', 'OUE'][0]:.0%} of OUE's error, however few items are "
             "sensitive",
         ),

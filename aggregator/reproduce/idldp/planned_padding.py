@@ -17,7 +17,7 @@ PADDED = 2.0
 """The level, in nats, at which the findings compare padding lengths."""
 
 BAYES = "IDUE-PS, empirical Bayes"
-FURTHER, PLAIN_FURTHER = f"{BAYES}, its best l", "OUE-PS, empirical Bayes"
+BEST, PLAIN_BEST = f"{BAYES}, its best l", "OUE-PS, empirical Bayes"
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def padding(setting: Setting) -> ExperimentResult:
                 Curve("OUE-PS, planner's l", levels, comparison.errors[label]["OUE-PS"], "ldp"),
                 Curve("IDUE-PS, planner's l", levels, comparison.errors[label]["IDUE-PS"], "published"),
                 Curve(f"{BAYES}, planner's l", levels, comparison.errors[label][BAYES], "ours"),
-                Curve(FURTHER, levels, comparison.errors[label][FURTHER], "optimum"),
-                Curve(f"{PLAIN_FURTHER}, same l", levels, comparison.errors[label][PLAIN_FURTHER], "server"),
+                Curve(BEST, levels, comparison.errors[label][BEST], "optimum"),
+                Curve(f"{PLAIN_BEST}, same l", levels, comparison.errors[label][PLAIN_BEST], "server"),
                 Curve("every count estimated as 0", levels, [_of_zero(people)] * len(levels), "alone"),
             ),
             log_y=True,
@@ -95,11 +95,11 @@ def _padded(
         errors[f"{name}-PS"], chosen[f"{name}-PS"] = exact_errors(people, length, eps, name).mse, length
     errors["percentile"] = exact_errors(people, chosen["percentile"], eps, "IDUE").mse
     shrunk = {length: _shrunk(people, length, eps, "IDUE", setting) for length in lengths}
-    furthest = min(shrunk, key=shrunk.__getitem__)
+    best = min(shrunk, key=shrunk.__getitem__)
     length = planned(people, sets, eps, "IDUE", lengths, unbiased=False).length
-    errors |= {BAYES: shrunk[length], FURTHER: shrunk[furthest]}
-    errors[PLAIN_FURTHER] = _shrunk(people, furthest, eps, "OUE", setting)
-    return errors, chosen | {BAYES: length, FURTHER: furthest, PLAIN_FURTHER: furthest}
+    errors |= {BAYES: shrunk[length], BEST: shrunk[best]}
+    errors[PLAIN_BEST] = _shrunk(people, best, eps, "OUE", setting)
+    return errors, chosen | {BAYES: length, BEST: best, PLAIN_BEST: best}
 
 
 def _percentile(people: ItemHolders) -> int:
@@ -145,9 +145,9 @@ def _findings_of_padding(
         Finding(
             "(the planner predicts the error of empirical Bayes)",
             "the best padding for empirical Bayes in simulated surveys, among those tried, is "
-            + "; ".join(f"{chosen(label, FURTHER)} ({label})" for label in populations)
+            + "; ".join(f"{chosen(label, BEST)} ({label})" for label in populations)
             + f". At {PADDED:g} nats the total error with this padding is "
-            + ", ".join(f"{part(label, FURTHER, BAYES):.0%} ({label})" for label in populations)
+            + ", ".join(f"{part(label, BEST, BAYES):.0%} ({label})" for label in populations)
             + " of that with the planner's l",
             "the planner uses no survey, only the sets and the expected noise; the least of several simulated errors "
             "is also smaller by chance",
@@ -156,7 +156,7 @@ def _findings_of_padding(
             "IDUE-PS has less error than OUE-PS",
             f"at {PADDED:g} nats, if both are estimated by empirical Bayes with the best padding of IDUE-PS in the "
             "simulated surveys, IDUE-PS has "
-            + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in populations)
+            + ", ".join(f"{part(label, BEST, PLAIN_BEST):.0%} ({label})" for label in populations)
             + " of the total error of OUE-PS",
             f"these are means of {repeats} surveys, and depend on which of the few large counts have the "
             "smallest budget. The padding and the estimate make far larger differences than the mechanism",

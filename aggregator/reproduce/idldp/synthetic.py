@@ -15,7 +15,7 @@ import numpy as np
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason, series
 from aggregator.reproduce.idldp.mechanisms import (
     BAYES,
     COMPARED,
@@ -122,6 +122,11 @@ def _findings(
         for of_label in (power, even)
         for first, second, best in zip(of_label["IDUE opt1"], of_label["IDUE opt2"], of_label["IDUE"], strict=True)
     )
+    outperforms = all(
+        idue < min(oue, rappor)
+        for of_label in (power, even)
+        for idue, oue, rappor in zip(of_label["IDUE"], of_label["OUE"], of_label["RAPPOR"], strict=True)
+    )
     equal = [eps for eps, opt2, oue in zip(levels, even["IDUE opt2"], even["OUE"], strict=True) if opt2 > 0.999 * oue]
     same = f" from {equal[0]:g} nats on" if equal else " at no level"
     plain = _projective(EVEN, 2.0)
@@ -130,14 +135,15 @@ def _findings(
             "the simulated error is very close to eq. 7",
             f"{len(off)} errors, each the mean of {repeats} simulated surveys, differ from the exact expectation by at "
             f"most {max(off):.1f} standard errors, and by {fmean(off):.1f} on average",
-            "no difference; simulated people answer through the integers of the campaign",
+            reason(max(off) < 5, "; simulated people answer through the integers of the campaign"),
         ),
         Finding(
             "IDUE outperforms RAPPOR and OUE",
             f"at 1 nat IDUE has {power['IDUE'][one_nat] / power['OUE'][one_nat]:.0%} (power law) and "
             f"{even['IDUE'][one_nat] / even['OUE'][one_nat]:.0%} (uniform) of OUE's error; RAPPOR has "
             f"{even['RAPPOR'][one_nat] / even['OUE'][one_nat]:.0%} of it (uniform)",
-            "no difference. There is a limit: whatever the budgets of the other items are, no unbiased estimate from a "
+            reason(outperforms)
+            + ". There is a limit: whatever the budgets of the other items are, no unbiased estimate from a "
             "unary encoding has less than a quarter of OUE's error for an item that nobody has. At 1 nat IDUE's error "
             f"is {even['IDUE'][one_nat] / floor(EVEN, 1.0):.2f} times the sum of this limit over all items (uniform)",
         ),

@@ -20,9 +20,9 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import published_lip_response, symmetric_lip
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import SOURCES
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason
 from aggregator.reproduce.lip.published import (
-    BROKEN,
+    CONDITION,
     EPSILON,
     FULL,
     bit,
@@ -30,9 +30,9 @@ from aggregator.reproduce.lip.published import (
     error_panel,
     of_bit,
     published,
-    rare_bit,
     root_of_bit,
     true_level,
+    unary_bit,
     unbiased,
     valid_from,
     warner,
@@ -61,7 +61,7 @@ def example_1(setting: Setting) -> ExperimentResult:
         (
             Curve("LDP, unbiased", levels, [people * unbiased(warner(eps), prior) for eps in levels], "free"),
             Curve("unary encoding (LDP), unbiased", levels,
-                  [people * unbiased(rare_bit(eps), prior) for eps in levels], "free"),
+                  [people * unbiased(unary_bit(eps), prior) for eps in levels], "free"),
             Curve("LDP, MMSE", levels, [people * of_bit(warner(eps), prior) for eps in levels], "ldp"),
             *published("published LIP", levels, prior, lambda channel: people * of_bit(channel, prior)),
             Curve("valid optimum", levels, best, "optimum"),
@@ -78,7 +78,7 @@ def example_1(setting: Setting) -> ExperimentResult:
             f"the published channel has an error of {people * of_bit(theirs, prior):.3g}, but its true level is "
             f"{true_level(theirs, prior):.2f} nats; the best valid channel has {optimum:.3g}, LDP with MMSE {ldp:.3g}, "
             f"the prior without any report {people * share * (1 - share):.3g}",
-            f"{BROKEN}; with P1 = {share:g} this holds from {valid_from(prior):.2f} nats on",
+            f"{CONDITION}; with P1 = {share:g} this holds from {valid_from(prior):.2f} nats on",
         ),
         Finding(
             f"E_LDP = 100 e^eps / (e^eps + 1)^2, which would be {people * math.e / (math.e + 1) ** 2:.3g} at 1 nat",
@@ -88,19 +88,19 @@ def example_1(setting: Setting) -> ExperimentResult:
         Finding(
             "the unary encoding with p = 1/2 is the better LDP mechanism; q* = 1 - e^eps/2; "
             f"error 25 / (1/2 - q)^2, which is {25 / (0.5 - 1 / (math.e + 1)) ** 2:.4g} at 1 nat",
-            f"the error at 1 nat is {people * unbiased(rare_bit(1), prior):.4g} with q = 1/(e^eps + 1)",
+            f"the error at 1 nat is {people * unbiased(unary_bit(1), prior):.4g} with q = 1/(e^eps + 1)",
             f"q is misprinted, and the printed error assumes that everybody says yes; if {share:.0%} of them do, the "
             f"error is smaller. For one bit, plain randomised response has {people * unbiased(warner(1), prior):.4g}",
         ),
         Finding(
-            "expected errors",
+            "all errors are expected errors",
             f"the means of {setting.repeats:,} simulated surveys of the valid optimum are within {max(off):.1f} "
             "standard errors of the expected error",
             "simulated people answer through the same integers",
         ),
     )
     verdict = (
-        f"With one sick person in ten, one nat and {people} people, LIP's valid optimum has {optimum / ldp:.0%} of the "
+        f"With one sick person in ten, 1 nat and {people} people, LIP's valid optimum has {optimum / ldp:.0%} of the "
         f"error of LDP with the same prior, not the {people * of_bit(theirs, prior) / ldp:.0%} of the published "
         "channel."
     )
@@ -150,7 +150,7 @@ def bit_errors(setting: Setting) -> ExperimentResult:
             f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; the valid optimum has an "
             f"error of {root_of_bit(lip_response(skewed, level(1)), skewed):.4f}, LDP with MMSE "
             f"{root_of_bit(warner(1), skewed):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
-            f"{BROKEN}; with P1 = 0.99 this holds from {valid_from(skewed):.2f} nats on, so the channel is "
+            f"{CONDITION}; with P1 = 0.99 this holds from {valid_from(skewed):.2f} nats on, so the channel is "
             "invalid in nearly the whole panel",
         ),
         Finding(
@@ -165,7 +165,7 @@ def bit_errors(setting: Setting) -> ExperimentResult:
             ("confirmed for every channel" if worst else "not everywhere")
             + f": at 1 nat and P1 = 0.5 its error is {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f}, and "
             f"{root_of_bit(warner(1), bit('0.5')):.3f} with a prior",
-            "no difference: at small levels most of the gain comes from the prior in the estimate, under LDP as well",
+            reason(worst, ": at small levels most of the gain comes from the prior in the estimate, under LDP as well"),
         ),
     )
     verdict = (
@@ -233,7 +233,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
             f"the relative difference of their errors is at most {apart:.1e}"
             if apart
             else "their errors are equal in double precision",
-            "no difference",
+            reason(apart < 1e-9),
         ),
         Finding(
             "with P1 = 0.5, eps-LDP lies between LIP at eps/2 and at eps",
@@ -275,7 +275,7 @@ def figure_9a(setting: Setting) -> ExperimentResult:
             f"{true_level(theirs, prior):.2f} nats; the valid optimum has "
             f"{root_of_bit(lip_response(prior, level(1)), prior):.5f}, LDP with MMSE "
             f"{root_of_bit(warner(1), prior):.5f}, the prior alone {math.sqrt(share * (1 - share)):.5f}",
-            f"{BROKEN}; here this holds from {valid_from(prior):.2f} nats on",
+            f"{CONDITION}; here this holds from {valid_from(prior):.2f} nats on",
         ),
         Finding(
             "for some smaller levels eps/2-LIP has less error than eps-LDP",

@@ -16,7 +16,7 @@ from aggregator.reproduce.data import DISTRICTS
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Setting, series
 from aggregator.reproduce.lip.own_priors import UNIT, own_errors
 from aggregator.reproduce.lip.published import (
-    BROKEN,
+    CONDITION,
     SPARSE,
     compared,
     error_panel,
@@ -60,10 +60,10 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
             f"at 1 nat the valid optimum has an error of {best:.4f}, LDP with MMSE {ldp:.4f}, the priors alone "
             f"{alone:.4f}; the published channel {math.sqrt(at_one['published']):.4f}, and it protects "
             f"{at_one['protected']:.1%} of the users",
-            f"{BROKEN}: people who are nearly always, or never, in one district have a prior near 0 or 1",
+            f"{CONDITION}: people who are nearly always, or never, in one district have a prior near 0 or 1",
         ),
         Finding(
-            "users who were never there have a prior of zero",
+            "users who were never in the region have a prior of zero",
             f"{int((inside == 0).sum()):,} of {people:,} users had never been there; "
             f"{int(((places.last == REGION) & (inside == 0)).sum())} of them checked in there last",
             "a prior of zero is outside the notion; here a check-in inside and one outside are added to everybody's "
@@ -72,7 +72,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
         Finding(
             "the region is latitude 50 to 55, longitude 0 to -5",
             f"the district that contains it, twice as wide: {int((places.last == REGION).sum())} users checked in "
-            f"there last; the priors alone predict {float(p.sum()):.1f}",
+            f"there last; the priors alone predict {float(p.sum()):.1f} users",
             "here local priors predict most answers, so a report adds little",
         ),
     )
@@ -144,7 +144,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
             f"{size} districts; at 1 nat the published channel has an error of {root(theirs):.3f} and a true level of "
             f"{true_level(theirs, prior):.2f} nats; valid LIP has {math.sqrt(best[place[1.0]]):.3f}, the best LDP "
             f"channel {math.sqrt(ldp[place[1.0]]):.3f}, the prior alone {alone:.3f}",
-            f"{BROKEN}; the rarest district has {min(prior)} of {sum(prior):,} earlier check-ins, so the published "
+            f"{CONDITION}; the rarest district has {min(prior)} of {sum(prior):,} earlier check-ins, so the published "
             f"channel is valid from {valid_from(prior):.2f} nats on",
         ),
         Finding(

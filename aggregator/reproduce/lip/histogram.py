@@ -17,7 +17,7 @@ from aggregator.families.response.recipe import published_lip_response, randomiz
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
-    BROKEN,
+    CONDITION,
     FULL,
     SPARSE,
     error_panel,
@@ -62,6 +62,7 @@ def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
 
 
 def figure_7(setting: Setting) -> ExperimentResult:
+    """Compute fig. 7: histograms of 20 values, with a uniform and with a Zipf prior."""
     levels = SPARSE if setting.quick else FULL
     points: dict[str, list[dict[str, float]]] = {name: [] for name in LAWS}
     for name, eps in setting.track([(name, eps) for name in LAWS for eps in levels]):
@@ -151,7 +152,7 @@ def _findings(
             f"{valid_from(ZIPF):.2f} nats on. At 1 nat its true level is {true_level(theirs, EVEN):.2f} nats with the "
             f"uniform prior and {true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f} nats with the Zipf "
             "prior",
-            BROKEN,
+            CONDITION,
         ),
         Finding(
             f"at 1 nat the published error is {math.sqrt(lip_mse(theirs, EVEN)):.3f} (uniform prior)",

@@ -31,7 +31,7 @@ FULL = tuple(half / 2 for half in range(1, 21))
 SPARSE = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 """The levels in nats of slow experiments, a selection from ``FULL``."""
 
-BROKEN = "every share of the prior has to be at least 1/(e^eps + 1)"
+CONDITION = "every share of the prior has to be at least 1/(e^eps + 1)"
 
 
 def true_level(channel: Channel, prior: Sequence[int]) -> float:
@@ -88,7 +88,7 @@ def ldp_channels(size: int, eps: float) -> list[Channel]:
     ]
 
 
-def rare_bit(eps: float) -> Table:
+def unary_bit(eps: float) -> Table:
     """Return the optimised unary encoding of one bit: P(1|yes) = 1/2, P(1|no) = 1/(e^eps + 1)."""
     lie = Fraction(1 << exact.EXP_BITS, exact.exp_lower(level(eps)) + (1 << exact.EXP_BITS))
     return Table.rounded([[1 - lie, lie], [Fraction(1, 2), Fraction(1, 2)]])

@@ -17,7 +17,7 @@ import numpy as np
 
 from aggregator.estimate.error import report_mae
 from aggregator.families.response.recipe import published_lip_response
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason
 from aggregator.reproduce.lip.published import EPSILON, FULL, bit, published, true_level, warner
 from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
@@ -87,9 +87,9 @@ def report_error(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "Proposition 3: q0 = P1 / e^eps, q1 = P0 / e^eps minimise both the MSE and the MAE (eq. 22)",
-            "confirmed wherever the channel is valid: E|X - Y| = 2 P1 P0 e^-eps differs from the least error of any "
-            f"valid channel by at most {far:.0e} in {valid:,} random priors and levels",
-            "no difference where every share is at least 1/(e^eps + 1)",
+            "where the channel is valid, E|X - Y| = 2 P1 P0 e^-eps differs from the least error of any valid channel "
+            f"by at most {far:.0e} in {valid:,} random priors and levels",
+            reason(far < 1e-8, " where every share is at least 1/(e^eps + 1)"),
         ),
         Finding(
             f"the same for P1 = 0.1 at 1 nat: E|X - Y| = {2 * 0.09 / math.e:.4f}",

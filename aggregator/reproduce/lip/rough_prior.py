@@ -77,8 +77,8 @@ def rough_prior(setting: Setting) -> ExperimentResult:
     findings.append(
         Finding(
             "a curator may know the priors less accurately, which is left to future work",
-            "halftruth's campaigns declare this radius; the level is then certified for all priors within it, on "
-            "integers. The published form for P1 = 0.3 at 1 nat satisfies "
+            "halftruth's campaigns declare this radius; the level is then certified from integers for all priors "
+            "within it. The published form for P1 = 0.3 at 1 nat satisfies "
             f"{true_level(response, PRIORS['P1 = 0.3']):.3f} nats at its prior and "
             f"{_level_in_ball(response, PRIORS['P1 = 0.3'], SHOWN):.3f} within {SHOWN:g}",
             "the papers promise nothing about observers with another prior",

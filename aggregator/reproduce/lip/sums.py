@@ -13,7 +13,7 @@ import numpy as np
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
-    BROKEN,
+    CONDITION,
     ERROR,
     FULL,
     SPARSE,
@@ -44,6 +44,7 @@ def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
 
 
 def figure_6a(setting: Setting) -> ExperimentResult:
+    """Compute fig. 6a: sums of five values with random priors."""
     size, people = 5, 40 if setting.quick else 500
     levels = SPARSE if setting.quick else FULL
     priors = [
@@ -70,7 +71,7 @@ def figure_6a(setting: Setting) -> ExperimentResult:
             f"of {people} people with random priors, it is eps-LIP for {protected[place[1.0]]:.0%} at 1 nat, "
             f"{protected[place[2.0]]:.0%} at 2 nats, {protected[place[4.0]]:.0%} at 4 nats. The largest true level at "
             f"1 nat is {worst[place[1.0]]:.2f} nats",
-            f"{BROKEN}, and one of five random shares is mostly small",
+            f"{CONDITION}, and one of five random shares is mostly small",
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP",
@@ -98,6 +99,7 @@ def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
 
 
 def figure_6b(setting: Setting) -> ExperimentResult:
+    """Compute fig. 6b: sums by size of the domain, with uniform priors at 1 nat."""
     eps = 1.0
     sizes = tuple(range(2, 21))
     errors = series([_of_prior((1,) * size, eps) for size in setting.track(sizes)])
@@ -123,7 +125,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
         Finding(
             "the published channel is 1-LIP for 2 to 20 values",
             f"it is 1-LIP for up to {valid} values; with {sizes[-1]} values its true level is {true[-1]:.2f} nats",
-            f"{BROKEN}: for a uniform prior, k <= e^eps + 1 = {math.e + 1:.2f}",
+            f"{CONDITION}: for a uniform prior, k <= e^eps + 1 = {math.e + 1:.2f}",
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP if the domain is large enough",

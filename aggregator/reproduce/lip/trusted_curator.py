@@ -33,7 +33,7 @@ SLOPES = 41
 CLOSE = 1e-9
 """The search ends if it gains less than this share of the variance of the sum."""
 
-FAINT = 1e-12
+UNLIKELY = 1e-12
 """Outputs less likely than this are left out."""
 
 INEXACT = 1e-12
@@ -158,7 +158,7 @@ def curator_error_of(shares: Sequence[float], level: int) -> float:
         )
         joint = solved.x.reshape(outputs, databases)
         mass = joint.sum(axis=1)
-        used = mass > FAINT
+        used = mass > UNLIKELY
         means = joint[used] @ sums / mass[used]
         before, gained = gained, float(mass[used] @ means**2)
         if gained - before <= CLOSE * silent:

@@ -78,7 +78,7 @@ def validity(setting: Setting) -> ExperimentResult:
             "drops the two constraints that are violated",
         ),
         Finding(
-            "level eps",
+            "the level of the channel is eps",
             "the level is max(eps, ln((1 - e^-eps) / P_min + e^-eps)). It differs from the level of the integers by at "
             f"most {far:.1e} nats",
             "an output changes the probability of its own value by the factor (1 - (1 - P) e^-eps) / P",
@@ -94,7 +94,7 @@ def validity(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"The published LIP channel is safe only for nearly uniform priors of few values: at 1 nat all shares must be "
+        f"The published LIP channel is valid only for nearly uniform priors of few values: at 1 nat all shares must be "
         f"at least {1 / (math.e + 1):.1%}. For other priors halftruth refuses it."
     )
     return ExperimentResult((edge, levels, unprotected), findings, verdict)

@@ -11,7 +11,7 @@ import numpy as np
 from aggregator.anonymity import ReleaseError, anonymity_of_reports
 from aggregator.author.audit import MAX_STEPS, Audit, audit, levels_request
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason, series
 from aggregator.reproduce.simulated_people import level
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, halves
 from protocol import levels
@@ -191,12 +191,14 @@ def levels_by_eps(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "context-free notions hold for every prior",
-            f"randomised response at 1 nat has an LDP level of {flat['ldp'][one_nat]:.3f} and a maximal leakage of "
-            f"{flat['maximal-leakage'][one_nat]:.3f} under both priors; its LIP level is {flat['lip'][one_nat]:.3f} "
-            f"(uniform) and {skewed['lip'][one_nat]:.3f} (skewed), and its mutual information is "
-            f"{flat['mutual-information'][one_nat]:.3f} (uniform) and {skewed['mutual-information'][one_nat]:.3f} "
-            "(skewed)",
-            "no difference. The paper does not state that one channel has several context-aware levels",
+            "levels of randomised response at 1 nat, under a uniform and a skewed prior: "
+            + "; ".join(
+                f"{title} {flat[key][one_nat]:.3f} and {skewed[key][one_nat]:.3f}"
+                for key, (title, _) in SHOWN.items()
+                if key != "differential-identifiability"
+            ),
+            reason(all(flat[key] == skewed[key] for key in ("ldp", "maximal-leakage")))
+            + ". The paper does not state that one channel has several context-aware levels",
         ),
         Finding(
             "context-aware notions give more utility for the same eps",

@@ -1,4 +1,4 @@
-"""Example campaigns for six numbers: one for every kind of promise."""
+"""Example campaigns for six numbers, with different promises."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rarely() -> Table:
 
 
 def examples() -> dict[str, Campaign]:
-    """Return a campaign for every kind of promise, at 1 nat if the promise has a level."""
+    """Return campaigns with different promises, by name, at 1 nat if the promise has a level."""
     nat, size = level(1), len(PRIOR)
     settings: dict[str, tuple[Notion, str]] = {
         "randomised response": (Ldp(nat), "randomized-response"),

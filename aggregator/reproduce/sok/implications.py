@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from aggregator.families.response.recipe import random_sampling
-from aggregator.reproduce.experiment import ExperimentResult, Finding, Setting
+from aggregator.reproduce.experiment import ExperimentResult, Finding, Setting, reason
 from aggregator.reproduce.simulated_people import level
 from protocol import levels
 from protocol.channels import Table
@@ -22,6 +22,9 @@ RELATIONS: Mapping[str, str] = {
     "MIP below maximal leakage": "mutual-information <= maximal-leakage",
     "maximal leakage below LDP": "maximal-leakage <= ldp",
 }
+
+ROUNDING = 2e-9
+"""Differences of levels in nats, and of probabilities, up to this come from rounding."""
 
 
 def relations(setting: Setting) -> ExperimentResult:
@@ -48,7 +51,7 @@ def relations(setting: Setting) -> ExperimentResult:
         for claim, sides in RELATIONS.items():
             low, high = sides.split(" <= ")
             bound = 2 * nats["lip"] if high == "2 lip" else nats[high]
-            broken[claim] += nats[low] > bound + 2e-9  # both levels are rounded up to nanonats
+            broken[claim] += nats[low] > bound + ROUNDING
             near[claim] = max(near[claim], nats[low] / bound)
         spread = math.log(max(prior) / min(prior))
         odds_excess = max(odds_excess, nats["differential-identifiability"] - (nats["ldp"] + spread))
@@ -61,32 +64,34 @@ def relations(setting: Setting) -> ExperimentResult:
                 claim,
                 f"{sides}: broken by {broken[claim]} of {setting.repeats:,} random channels and priors; the left side "
                 f"is at most {near[claim]:.0%} of the right side",
-                "no difference" if not broken[claim] else "it does not hold",
+                reason(not broken[claim]),
             )
             for claim, sides in RELATIONS.items()
         ),
         Finding(
             "Pufferfish with a large enough set of priors is context-free",
-            f"if every value is a separate secret, its level is that of LDP, {_agreement(pufferfish_difference)}",
-            "no difference",
+            f"if every value is a separate secret, its level {_beside_ldp(pufferfish_difference)}",
+            reason(pufferfish_difference <= ROUNDING),
         ),
         Finding(
             "LIP bounds what an output adds under the prior",
-            f"its largest level over all priors is the level of LDP, {_agreement(ball_difference)}",
-            "all priors are within total variation 1 of any prior: the advantage of LIP comes from knowing one prior",
+            f"its largest level over all priors {_beside_ldp(ball_difference)}",
+            "the advantage of LIP comes from knowing one prior"
+            if ball_difference <= ROUNDING
+            else "the levels should be equal, because all priors are within total variation 1 of any prior",
         ),
         Finding(
             "differential identifiability is like LDP, with a prior",
-            "its level is at most the LDP level plus the log odds of the most and the least likely value (found: at "
-            f"most {odds_excess:.0e} nats above this sum, from rounding). Even if a report reveals nothing, its level "
-            "is these log odds",
+            "its level exceeds the LDP level plus the log odds of the most and the least likely value by at most "
+            f"{odds_excess:.0e} nats{', from rounding' if odds_excess <= ROUNDING else ''}. Even if a report reveals "
+            "nothing, its level is these log odds",
             "no channel can satisfy a bound below the odds of the prior; LIP measures only what the report adds",
         ),
         Finding(
             "random sampling translates into randomised response",
-            "random sampling is a randomised response: with the prior as cover weights, both have the same "
-            f"probabilities, up to {sampling_difference:.0e}",
-            "no difference; for a uniform prior it is randomised response itself",
+            "the probabilities of random sampling, and of randomised response with the prior as cover weights, differ "
+            f"by at most {sampling_difference:.0e}",
+            reason(sampling_difference <= ROUNDING, "; for a uniform prior it is randomised response itself"),
         ),
     )
     failures = [f"{claim}: broken by {number}" for claim, number in broken.items() if number]
@@ -99,9 +104,9 @@ def relations(setting: Setting) -> ExperimentResult:
     return ExperimentResult((), findings, verdict)
 
 
-def _agreement(difference: float) -> str:
-    """Return how well two levels agree that may differ by rounding, as text."""
-    return f"up to {difference:.0e} nats" if difference else "exactly"
+def _beside_ldp(difference: float) -> str:
+    """Return the difference between a level and that of LDP, in nats, as text."""
+    return f"differs from that of LDP by up to {difference:.0e} nats" if difference else "equals that of LDP"
 
 
 def _largest_difference(prior: Sequence[int]) -> float:

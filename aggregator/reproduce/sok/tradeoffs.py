@@ -97,7 +97,7 @@ def _findings(
             f"LIP level {_or_none(lip)}",
         ),
         Finding(
-            "average-case suits trends over many people, point-wise the individual",
+            "average-case notions suit trends over many people, point-wise notions suit an individual",
             "all of these levels are of one person's report; the average is over that person's outputs, not over "
             "people",
             "many reports do not turn average-case protection into point-wise protection: if people are independent, "
