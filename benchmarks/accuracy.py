@@ -42,7 +42,7 @@ REPORTS = 100_000
 SURVEYS = 200
 EM_SURVEYS = 10
 """Number of surveys for maximum likelihood, which takes about a second for one."""
-AIM = 0.40
+TARGET = 0.40
 """Target: maximum total variation of empirical Bayes for k = 1024, Zipf(1), n = 10^5, eps = 1."""
 
 
@@ -63,8 +63,11 @@ def estimator_distances() -> Iterator[tuple[str, str]]:
         distances = _distances(channel, p)
         title = f"total variation, Zipf(1), k={VALUES}, n={REPORTS:,}, eps=1, {name}"
         for estimator, numbers in distances.items():
-            aim = f" [at most {AIM}]" if estimator == "empirical Bayes" else ""
-            yield f"{title}, {estimator}{aim}", f"{np.mean(numbers):.3f} +- {np.std(numbers):.3f} ({len(numbers)} runs)"
+            target = f" [at most {TARGET}]" if estimator == "empirical Bayes" else ""
+            yield (
+                f"{title}, {estimator}{target}",
+                f"{np.mean(numbers):.3f} +- {np.std(numbers):.3f} ({len(numbers)} runs)",
+            )
 
 
 def _distances(channel: Channel, p: Floats) -> dict[str, list[float]]:
@@ -138,7 +141,7 @@ def lip_gain() -> Iterator[tuple[str, str]]:
 
 def authoring() -> Iterator[tuple[str, str]]:
     """Yield the time to design a windows channel, to read and certify it, and to draw an output."""
-    for size, aim in ((1000, "2 s"), (100_000, "30 s")):
+    for size, target in ((1000, "2 s"), (100_000, "30 s")):
         prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
         notion = Lip(NANONATS, prior)
         started = time.perf_counter()
@@ -155,7 +158,7 @@ def authoring() -> Iterator[tuple[str, str]]:
         for x in range(100):
             device_channel.sample(x * size // 100, bytes([x] * device_channel.rand_bytes))
         seconds = (time.process_time() - drawn) / 100
-        yield f"windows, Zipf(1), k={size}, eps=1: design [under {aim}]", f"{designed - started:.2f} s"
+        yield f"windows, Zipf(1), k={size}, eps=1: design [under {target}]", f"{designed - started:.2f} s"
         yield f"windows, k={size}: a device reads and certifies it [under 1 s]", f"{certified - joined:.2f} s"
         yield (
             f"windows, k={size}: a draw [under 1 ms of CPU]",
@@ -169,10 +172,10 @@ def idue_table() -> Iterator[tuple[str, str]]:
     There are two estimates: the paper's, and halftruth's, which is corrected by the known sum of the shares.
     """
     levels = (exact.level_from(f"{math.log(4):.9f}"), exact.level_from(f"{math.log(6):.9f}"))
-    for kind, aim in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):
+    for kind, target in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):
         decoder = decoder_of(idue.idue(Graded.over([levels[0]] + [levels[1]] * 4), kind))
         for name, variant in (
-            (f", Table I, total variance [{aim}]", decoder.uncorrected),
+            (f", Table I, total variance [{target}]", decoder.uncorrected),
             (", Table I, corrected by the sum of the shares", decoder),
         ):
             totals = [float(variant.variances(variant.forward(corner)).sum()) for corner in np.eye(5)]

@@ -101,7 +101,7 @@ def run() -> list[tuple[str, str]]:
             f"{figures['resident'] / 1024:.1f} MiB",
         ),
         ("a reading, from the clock to the disk", f"{figures['seconds'] / READINGS * 1e3:.2f} ms"),
-        ("wakes for each reading [at most 1.1]", f"{figures['wakes'] / READINGS:.3f}"),
+        ("wake-ups for each reading [at most 1.1]", f"{figures['wakes'] / READINGS:.3f}"),
         ("bytes for each reading, in bundles of 168", f"{figures['bytes'] / READINGS:.2f}"),
         ("size of the store's files after these readings", f"{figures['store'] / 1024:.0f} KiB"),
     ]

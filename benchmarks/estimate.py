@@ -21,7 +21,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Block, HighLow, Ldp, Notion
 from protocol.views import plain_views
 
-AIM = 0.2
+TARGET = 0.2
 REPORTS = 3_671_812
 BLOCK = 5
 ROUNDS = 5
@@ -33,14 +33,14 @@ def run() -> Iterator[tuple[str, str]]:
     blocks = [x // columns // BLOCK * (columns // BLOCK) + x % columns // BLOCK for x in range(size)]
     marked = tuple(range(0, size, 10))
     campaigns: list[tuple[str, Notion, Channel]] = [
-        ("one block", Ldp(NANONATS), hadamard(size, NANONATS)),
+        ("plain LDP", Ldp(NANONATS), hadamard(size, NANONATS)),
         (f"blocks of {BLOCK} x {BLOCK}", Block.over(NANONATS, blocks), in_blocks(blocks, NANONATS, hadamard)),
         ("a tenth sensitive", HighLow(NANONATS, size, marked), high_low(size, marked, NANONATS, hadamard)),
     ]
     for name, notion, channel in campaigns:
         task = _question(notion, channel)
         seconds = min(timed(task)[0].wall for _ in range(ROUNDS))
-        yield f"estimate of {size:,} values, {name} [below {AIM} s]", f"{seconds:.3f} s"
+        yield f"estimate of {size:,} values, {name} [below {TARGET} s]", f"{seconds:.3f} s"
 
 
 def _question(notion: Notion, channel: Channel) -> Callable[[], object]:

@@ -36,7 +36,7 @@ SURVEYS = 10
 SMALL_SURVEYS = 600
 PEOPLE = 48_842
 LEVELS = ("1", "2", "4")
-AIMS = {PEOPLE: (0.196, 0.120, 0.066), 1_000_000: (0.087, 0.052, 0.025)}
+TARGETS = {PEOPLE: (0.196, 0.120, 0.066), 1_000_000: (0.087, 0.052, 0.025)}
 """The target total variation at each of ``LEVELS``, by number of people."""
 
 OVER = 1.05
@@ -44,7 +44,7 @@ OVER = 1.05
 
 YES_NO = 8
 YES_NO_PEOPLE = 100_000
-YES_NO_AIMS = {"all pairs": (23.5, 105.0), "single questions": (19.0, None)}
+YES_NO_TARGETS = {"all pairs": (23.5, 105.0), "single questions": (19.0, None)}
 
 ViewQuestions: TypeAlias = tuple[tuple[int, ...], ...]
 TrueShares: TypeAlias = Callable[[tuple[int, ...]], Floats]
@@ -100,7 +100,7 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
     rows, seconds = [], 0.0
     for place, level in enumerate(LEVELS):
         survey, rng = SimulatedSurvey(sizes, pairs, level), np.random.default_rng(1)
-        for n, aims in AIMS.items():
+        for n, targets in TARGETS.items():
             figures, associations, covered = [], 0, 0
             for number in range(SURVEYS):
                 views = survey.answers(lambda pair: cells[pair[0], pair[1]], n, rng)
@@ -120,7 +120,7 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
                         associations += table.association.significant
             mine, raw_figure, none = np.mean(figures, axis=0)
             rows.append(
-                (f"{n:,}", level, _beside(mine, aims[place], 3, OVER), f"{raw_figure:.3f}", f"{none:.3f}",
+                (f"{n:,}", level, _beside(mine, targets[place], 3, OVER), f"{raw_figure:.3f}", f"{none:.3f}",
                  f"{associations} of {len(pairs)}", f"{covered} of {SURVEYS * len(pairs)}")
             )  # fmt: skip
             print(*rows[-1], sep="  ", flush=True)
@@ -133,13 +133,13 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
     return rows, {"found": significant, "tried": tried, "seconds": seconds, "independent": independent}
 
 
-def _beside(measured: float, aim: float | None, places: int, slack: float = 1.0) -> str:
+def _beside(measured: float, target: float | None, places: int, slack: float = 1.0) -> str:
     """Return a figure with its target in brackets, and its excess over the target, in percent, if it is above
-    ``aim * slack``."""
-    if aim is None:
+    ``target * slack``."""
+    if target is None:
         return f"{measured:.{places}f}"
-    over = "" if measured <= aim * slack else f", {100 * (measured / aim - 1):.1f}% over"
-    return f"{measured:.{places}f} [{aim:g}{over}]"
+    over = "" if measured <= target * slack else f", {100 * (measured / target - 1):.1f}% over"
+    return f"{measured:.{places}f} [{target:g}{over}]"
 
 
 def yes_no() -> Iterator[tuple[str, ...]]:
@@ -168,11 +168,14 @@ def yes_no() -> Iterator[tuple[str, ...]]:
             if name == "all pairs":
                 for table in tables_of(answered):
                     two_way.append(((table.share.ravel() - truth(table.view.questions)) ** 2).sum())
-        aims = YES_NO_AIMS[name]
+        targets = YES_NO_TARGETS[name]
         errors = [YES_NO_PEOPLE * float(np.mean(squares)) if squares else None for squares in (one_way, two_way)]
         yield (
             name,
-            *("" if error is None else _beside(error, aim, 1) for error, aim in zip(errors, aims, strict=True)),
+            *(
+                "" if error is None else _beside(error, target, 1)
+                for error, target in zip(errors, targets, strict=True)
+            ),
         )
 
 

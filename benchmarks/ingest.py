@@ -191,13 +191,15 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     table = size_of(folder / "study" / REPORTS)
     ratio = result.read / sum(number for _, number in loops)
     alone = Duration(ratio * sum(spent.wall for spent, _ in loops), ratio * sum(spent.cpu for spent, _ in loops))
-    bundle_aim, single_aim = (" [at least 1,000,000]", "") if result.outputs > result.read else ("", " [at least {}]")
+    bundle_target, single_target = (
+        (" [at least 1,000,000]", "") if result.outputs > result.read else ("", " [at least {}]")
+    )
     yield f"libsodium alone, signatures a second, {threads} threads", f"{result.read / alone.wall:,.0f}"
     yield f"ingest of {result.read:,} envelopes, {result.outputs:,} outputs", str(first)
-    yield f"outputs a second{bundle_aim}", f"{result.outputs / first.wall:,.0f}"
+    yield f"outputs a second{bundle_target}", f"{result.outputs / first.wall:,.0f}"
     yield "outputs a second if two processors did nothing else (computed)", f"{2 * result.outputs / first.cpu:,.0f}"
-    yield f"time of libsodium alone / time of ingest{single_aim.format(0.9)}", alone.over(first)
-    yield f"speed-up if the same file is ingested again{single_aim.format(20)}", first.over(replay_time)
+    yield f"time of libsodium alone / time of ingest{single_target.format(0.9)}", alone.over(first)
+    yield f"speed-up if the same file is ingested again{single_target.format(20)}", first.over(replay_time)
     yield "peak memory [below 800 MiB]", f"{memory:.0f} MiB"
     yield "bytes an output in the table", f"{table / result.outputs:.1f}"
 

@@ -18,7 +18,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.simulated_people import drawn_tally
-from benchmarks.map_surveys import AIMS, SURVEYS, Resolutions, districts, means
+from benchmarks.map_surveys import SURVEYS, TARGETS, Resolutions, districts, means
 from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.notions import Block, Geo, Ldp, Notion
@@ -55,7 +55,7 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
     row, column = np.divmod(np.arange(GRID.size), GRID.columns)
     square = row // SIDE * -(-GRID.columns // SIDE) + column // SIDE
     maps = [square, np.arange(GRID.size)]
-    for n in AIMS:
+    for n in TARGETS:
         resolutions, rng = Resolutions(maps, n, "projective"), np.random.default_rng(1)
         errors = []
         for _ in range(SURVEYS):
@@ -65,7 +65,7 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
     for name, shows, notion, mechanism in questions(square.tolist()):
         campaign = simulated_people.campaign(GRID, notion, mechanism)
         decoder = decoder_of(campaign.channel)
-        for n in AIMS:
+        for n in TARGETS:
             rng = np.random.default_rng(1)
             errors = []
             for _ in range(SURVEYS):

@@ -25,7 +25,7 @@ from protocol.notions import Ldp
 
 ROWS, COLUMNS = 125, 350
 SURVEYS = 20
-AIMS = {100_000: (0.75, 0.47, 0.19), 546_659: (0.60, 0.34, 0.11)}
+TARGETS = {100_000: (0.75, 0.47, 0.19), 546_659: (0.60, 0.34, 0.11)}
 """The target total variation distances at cells, squares of 5 x 5 and squares of 25 x 25, by number of people."""
 
 

@@ -23,7 +23,7 @@ from aggregator.reproduce import simulated_people
 from aggregator.reproduce.formats import grid_check_ins
 from aggregator.reproduce.simulated_people import drawn_tally
 from benchmarks import map_notions, page
-from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Resolutions, districts, means
+from benchmarks.map_surveys import COLUMNS, ROWS, SURVEYS, TARGETS, Resolutions, districts, means
 from protocol.campaign import Campaign
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
@@ -68,7 +68,7 @@ def measured(folder: Path) -> Iterator[tuple[str, ...]]:
     campaign = simulated_people.campaign(simulated_people.values(ROWS * COLUMNS), Ldp(NANONATS), AUTO)
     for column, label in COLUMNS_READ.items():
         people = true_shares(folder, column)
-        for n, aims in AIMS.items():
+        for n, targets in TARGETS.items():
             resolutions, rng = Resolutions([districts(factor) for factor in FACTORS], n), np.random.default_rng(1)
             errors: dict[str, list[list[float]]] = {}
             for _ in range(SURVEYS):
@@ -84,7 +84,7 @@ def measured(folder: Path) -> Iterator[tuple[str, ...]]:
                     f"{n:,}",
                     f"{name}, {weights}" if name == "views" else name,
                     means(runs),
-                    " / ".join(f"{aim:.2f}" for aim in aims) if name == "views" and column == "users" else "",
+                    " / ".join(f"{target:.2f}" for target in targets) if name == "views" and column == "users" else "",
                 )
 
 
@@ -104,7 +104,7 @@ def shapes(folder: Path) -> dict[str, Floats]:
 def uniform_to_clustered(folder: Path) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of maps from uniform to clustered, for several trees."""
     for factors in TREES:
-        for n in AIMS:
+        for n in TARGETS:
             resolutions = Resolutions([districts(factor) for factor in factors], n)
             for name, people in shapes(folder).items():
                 rng = np.random.default_rng(1)

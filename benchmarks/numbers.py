@@ -189,13 +189,16 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
         ("hours a week, more people", hours / hours.sum(), 100_000, ("", "", "")),
         ("Beta(2, 5), 1,024 numbers", beta(1024), 10_000, ("0.0135", "", "0.019")),
     ]
-    for label, p, n, aims in cases:
+    for label, p, n, targets in cases:
         for name, estimator in estimators(p, n).items():
             rng = np.random.default_rng(1)
             means = np.mean([errors(estimator(rng), p) for _ in range(SURVEYS)], axis=0)
             ours = name == "wave, smooth"
             means_text = (f"{means[0]:.4f}", f"{means[1]:.2f}", f"{means[2]:.4f}")
-            cells = (f"{text} [{aim}]" if ours and aim else text for text, aim in zip(means_text, aims, strict=True))
+            cells = (
+                f"{text} [{target}]" if ours and target else text
+                for text, target in zip(means_text, targets, strict=True)
+            )
             yield (label, f"{n:,}", name, *cells)
 
 

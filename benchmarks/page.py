@@ -12,7 +12,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
 def folder_with(file: str, description: str) -> Path:
     """Return the folder of data that the command line names; end the program if ``file`` is not in the folder."""
     if len(sys.argv) != 2 or not (Path(sys.argv[1]) / file).is_file():
-        sys.exit(f"usage: python -m benchmarks.{Path(sys.argv[0]).stem} DATA, a folder with {file}{description}")
+        fault = f"{sys.argv[1]} has no {file}" if any(sys.argv[1:2]) else "no folder is named"
+        sys.exit(f"{fault}: name a folder with {file}{description}")
     return Path(sys.argv[1])
 
 

@@ -177,7 +177,7 @@ def path_costs(rows: list[dict[str, Any]]) -> str:
     lines = []
     for row in rows:
         if cost := row.get("whole"):
-            answer = f"{cost['answer']:.0f} ({cost['answer on the clock']:.0f})"
+            answer = f"{cost['answer']:.0f} ({cost['answer, elapsed']:.0f})"
             times = [answer, f"{cost['enrolled']:.0f}", f"{cost['counted']:.0f}", f"{cost['envelope']}"]
             lines.append([str(row["k"]), f"{row['eps']:g}", row["mechanism"], *times])
     return table(["k", "eps", "mechanism", "answer, us", "enrolled, us", "counted, us", "bytes, signed"], lines)

@@ -42,13 +42,13 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
     for first in range(0, rows, COMMIT_ROWS):
         size = min(COMMIT_ROWS, rows - first)
         key, output = rng.integers(-(2**63), 2**63 - 1, size), rng.zipf(1.5, size) % US_GRID.size
-        offer = valid_reports(signed, key, output)
+        candidates = valid_reports(signed, key, output)
         table = tables.snapshot(path)
-        took, free = timed(partial(offer.free, table, slots=slots))
+        took, free = timed(partial(candidates.free, table, slots=slots))
         seconds.append(took.cpu)
-        tables.add(path, offer.rows(free))
+        tables.add(path, candidates.rows(free))
     table = tables.snapshot(path)
-    looked, _ = timed(lambda: offer.free(table))
+    looked, _ = timed(lambda: candidates.free(table))
     tenth = max(1, len(seconds) // 10)
     yield f"deduplication of {COMMIT_ROWS:,} reports, first tenth of {rows:,}", f"{sum(seconds[:tenth]) / tenth:.3f} s"
     yield f"deduplication of {COMMIT_ROWS:,} reports, last tenth of {rows:,}", f"{sum(seconds[-tenth:]) / tenth:.3f} s"
@@ -57,9 +57,9 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
     yield f"tally of {rows:,} rows", str(took)
     if tally.reports != rows:
         raise RuntimeError(f"{tally.reports} of {rows} rows are in the tally")
-    for method, aim in (("projection", 1), ("empirical-bayes", 5)):
+    for method, target in (("projection", 1), ("empirical-bayes", 5)):
         took, _ = timed(partial(estimate, signed, tally, method=method))
-        yield f"estimate of {US_GRID.size:,} values, {method} [under {aim} s]", str(took)
+        yield f"estimate of {US_GRID.size:,} values, {method} [under {target} s]", str(took)
     yield "peak memory of this benchmark [below 1,500 MiB]", f"{peak():.0f} MiB"
 
 

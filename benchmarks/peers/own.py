@@ -116,7 +116,7 @@ class Auto(OwnMechanism):
                 waited.append(time.perf_counter() - clock)
         return {
             "answer": float(np.median(took)) * 1e6,
-            "answer on the clock": float(np.median(waited)) * 1e6,
+            "answer, elapsed": float(np.median(waited)) * 1e6,
             "envelope": len(receipt.envelope),
         }
 
