@@ -46,7 +46,8 @@ from protocol.envelope import Kind
 @arguments.as_json
 @arguments.in_study
 def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], name: str | None, as_json: bool) -> None:
-    """Add a signed campaign to the study; the study is created if the folder is new.
+    """Add a signed campaign to the study; the study is created if the folder is new. A campaign that is already
+    in the study keeps its name.
 
     The signature is verified under a key named by --trust, and the channel is audited again. A notice that closes a
     campaign early (`halftruth close`) needs no --trust: it is verified under the key of the campaign's author.
@@ -69,7 +70,6 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     authors = [author_files.public_key(path) for path in trust]
     with author_files.verifying(file):
         signed = study.import_campaign(data, authors, name or file.stem)
-    # A campaign that the study already has keeps its name.
     name = next(listed.name for listed in study.listed() if listed.id == signed.id.hex())
     if as_json:
         printing.print_json({"name": name, "title": signed.campaign.title, "id": signed.id.hex()})
@@ -186,7 +186,7 @@ def ingest(
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")
     with engine_of(engine_name, threads) as engine, printing.progress("verifying", total_bytes(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
-    others = _no_batches(files) if result.refused.get("malformed") else []
+    others = no_batches(files) if result.refused.get("malformed") else []
     if uploads:
         inbox.archive(study.path, uploads, result.warnings)
     printing.warn(*result.warnings, *others)
@@ -197,7 +197,7 @@ def ingest(
     return result
 
 
-def _no_batches(files: list[StoragePath]) -> list[str]:
+def no_batches(files: list[StoragePath]) -> list[str]:
     """Return a warning for files that are campaigns or notices, and a warning for files without any envelope."""
 
     def holds(file: StoragePath, *kinds: Kind) -> bool:
@@ -210,5 +210,5 @@ def _no_batches(files: list[StoragePath]) -> list[str]:
     if signed:
         warnings.append(f"{named(signed)}: no reports, but a signed campaign or notice; add it with `halftruth import`")
     if empty:
-        warnings.append(f"no envelope in {named(empty)}: name only batches of reports")
+        warnings.append(f"no envelope in {named(empty)}: name only files of reports or enrolments")
     return warnings

@@ -44,6 +44,8 @@ def anonymity(
     The result has the known values of a smallest equivalence class; if k is 1, they are one person's.
     """
     if known:
+        if not Path(source).is_file():
+            raise click.UsageError(f"{source} is not a file: name a CSV or Parquet file, or leave out --known")
         release = anonymity_of_table(Path(source), known, sensitive)
     elif ctx.obj is not None:
         if sensitive is not None:

@@ -141,7 +141,7 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
     "dates), steps (ordered values). [default: the first in this list]",
 )
 @options.plot(
-    "Draw the error rates of the best test that distinguishes two answers by one report (by one output of a "
+    "the error rates of the best test that distinguishes two answers by one report (by one output of a "
     "bundle), for the worst pair, and for one pair for each of the notion's other bounds"
 )
 @arguments.as_json

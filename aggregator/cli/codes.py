@@ -66,8 +66,9 @@ def codes(
         )
     store = Codes(study.path)
     if count is None:
-        if out is not None:
-            raise click.UsageError("--out needs --count, the number of codes to make")
+        others = {"out": out, "address": address, "language": language}
+        if unused := [name for name, option in others.items() if option is not None]:
+            raise click.UsageError(f"--{unused[0]} needs --count, the number of codes to make")
         counts = store.counts(signed.id)
         if as_json:
             printing.print_json({"id": signed.id.hex(), "made": counts.total, "redeemed": counts.redeemed})

@@ -36,7 +36,7 @@ COMMANDS = {
     ),
     "close": CommandEntry(
         "author",
-        "Close a campaign before its end.",
+        "Sign a notice that closes a campaign early.",
         "close education.campaign --key analyst.key --out education.closing",
     ),
     "audit": CommandEntry(
@@ -100,7 +100,7 @@ COMMANDS = {
     ),
     "inspect": CommandEntry("inspect", "Show the content of a campaign, closing notice or batch.", "inspect batch.htr"),
     "doctor": CommandEntry("doctor", "Check whether this machine has all that halftruth needs.", "doctor"),
-    "completion": CommandEntry("completion", "Complete commands, options and campaigns in a shell.", "completion bash"),
+    "completion": CommandEntry("completion", "Print the script that completes commands in a shell.", "completion bash"),
     "demo": CommandEntry("demo", "Run a complete session on the answers of 48,842 people.", "demo --out session"),
     "reproduce": CommandEntry(
         "reproduce", "Repeat the experiments of a paper and compare the results.", "reproduce lip --quick"

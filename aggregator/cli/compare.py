@@ -10,8 +10,9 @@ import click
 
 from aggregator.cli import arguments, options, printing
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.estimate_options import requested_questions
 from aggregator.cli.failure import BAD_DATA, Failure
-from aggregator.cli.forms import FormRequest, print_form_difference, requested_questions, require_form
+from aggregator.cli.forms import FormRequest, print_form_difference, require_form
 from aggregator.cli.group import halftruth
 from aggregator.cli.ranges import Ranges, compare_ranges, print_comparison
 from aggregator.engines import engine_of
@@ -31,7 +32,7 @@ from protocol.campaign import Campaign, SignedCampaign
 @click.option("--classes", help="Two classes of campaign A.", metavar="X,Y")
 @options.output_format
 @options.as_json
-@options.plot("Draw both sides and their differences; for numbers, both distribution functions")
+@options.plot("both sides and their differences; for numbers, both distribution functions")
 @click.option(
     "--quantiles", metavar="P,...", help="Ordered values: the differences of these quantiles, for example .1,.5,.9."
 )

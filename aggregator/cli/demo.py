@@ -123,7 +123,7 @@ def _author_and_answer() -> None:
     _explain("A poster invites people: a link and its QR code, the question and the privacy promise.")
     _run("--study", "lib", "invite", "education", "--out", "poster.png")
     _explain(
-        "48,842 people answer, each with their own key and random numbers. Devices perturb answers before they send."
+        "48,842 people answer, each with their own key and random numbers. Devices perturb answers before sending them."
     )
     _answer("education", "counts.csv", "batch.htr", "devices.pub")
 
@@ -153,7 +153,8 @@ def _attack() -> None:
     if (before.counts != after.counts).any():
         raise Failure("the attack changed the tally, so an estimate would change too", FAILED)
     printing.say(
-        f"\nAll {result.read:,} are refused, each with a recorded reason; the tally and the estimate have not changed."
+        f"\nAll {result.read:,} envelopes are refused, each with a recorded reason; the tally and the estimate have "
+        "not changed."
     )
 
 

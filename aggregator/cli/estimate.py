@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     help="Output format. parquet is binary, so redirect it to a file; geojson is for grids only.",
 )
 @options.as_json
-@options.plot("Draw the shares with their intervals (a map for grids, a heat map for tables of two questions)")
+@options.plot("the shares with their intervals (a map for grids, a heat map for tables of two questions)")
 @click.option("--report", type=new_files.writable, help="Write the estimate as a page, one self-contained HTML file.")
 @click.option(
     "--period", type=WholeNumber(min=0), help="Estimate one period. [default: the latest period of each device]"

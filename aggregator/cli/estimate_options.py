@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from aggregator.cli import options
-from aggregator.cli.forms import requested_questions
 from aggregator.cli.ranges import Ranges
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.span import Span
@@ -191,6 +190,22 @@ class EstimateOptions:
             ("sum", "weights", "period", "population", "forged"),
             "--by period cannot be combined with --{}: leave out one of the two",
         )
+
+
+def requested_questions(question: str | None, pair: str | None) -> tuple[str, ...]:
+    """Return the questions that --question or --cross names; empty without these options."""
+    if question is not None and pair is not None:
+        raise click.UsageError("--question and --cross cannot be combined: run the command once for each")
+    if question is not None:
+        return (question.strip(),)
+    if pair is None:
+        return ()
+    names = tuple(part.strip() for part in pair.split(","))
+    if len(names) != 2 or not all(names):
+        raise click.UsageError(
+            f"--cross {pair[:60]!r} does not name two questions: write two names, as in --cross age,vote"
+        )
+    return names
 
 
 def _refuse(exclusions: Iterable[tuple[object, Sequence[str], str]], changed: Set[str]) -> None:

@@ -24,7 +24,7 @@ MAP = ".geojson"
 @click.argument("campaign", type=CampaignName())
 @click.option(
     "--out",
-    type=new_files.writable,
+    type=new_files.NewFile(*WRITERS, MAP),
     required=True,
     help="New file, .parquet, .csv or, with --estimates of a grid, .geojson.",
 )
@@ -48,11 +48,9 @@ def export(
     The file contains no keys and no rows of single devices. A period (or class) with fewer devices than the campaign's
     minimum is left out; if all are left out, the command ends with exit code 75.
     """
-    if out.suffix not in WRITERS and not (estimates and out.suffix == MAP):
-        raise click.UsageError(
-            f"--out {out.name} must end in {' or '.join(WRITERS)} or, with --estimates of a grid, {MAP}: name "
-            "such a file"
-        )
+    ending = out.suffix.lower()
+    if ending == MAP and not estimates:
+        raise click.UsageError(f"--out {out.name} needs --estimates of a grid: name a file {' or '.join(WRITERS)}")
     if method is not None and not estimates:
         raise click.UsageError("--method needs --estimates")
     study = Study.open(arguments.study_folder(ctx))
@@ -63,12 +61,12 @@ def export(
         spans = study.spans(signed, [(period, period) for period in periods])
         estimated = estimates_by_period(signed, periods, spans, method, confidence)
     exported = estimated or _tallies(study, signed)
-    written = estimates_geojson(estimated.estimates).encode() if estimated and out.suffix == MAP else b""
+    written = estimates_geojson(estimated.estimates).encode() if estimated and ending == MAP else b""
     with new_files.new_file(out) as file:
         if written:
             file.write(written)
         else:
-            WRITERS[out.suffix](exported.table, file)
+            WRITERS[ending](exported.table, file)
     if as_json:
         printing.print_json(exported.as_json() | {"file": str(out)})
     else:

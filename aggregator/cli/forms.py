@@ -29,22 +29,6 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.study import Study
 
 
-def requested_questions(question: str | None, pair: str | None) -> tuple[str, ...]:
-    """Return the questions that --question or --cross names; empty without these options."""
-    if question is not None and pair is not None:
-        raise click.UsageError("--question and --cross cannot be combined: run the command once for each")
-    if question is not None:
-        return (question.strip(),)
-    if pair is None:
-        return ()
-    names = tuple(part.strip() for part in pair.split(","))
-    if len(names) != 2 or not all(names):
-        raise click.UsageError(
-            f"--cross {pair[:60]!r} does not name two questions: write two names, as in --cross age,vote"
-        )
-    return names
-
-
 def require_form(campaign: Campaign, names: tuple[str, ...], *, page: bool | None = None) -> None:
     """Refuse --question and --cross for a campaign that is not a form, unknown questions of a form, and a form without
     either option.

@@ -41,6 +41,8 @@ def invite(
     contains the study's address, the campaign's id and the fingerprint of the author's key. A person needs nothing else
     to join, except a code if the campaign accepts enrolled devices only.
     """
+    if language is not None and out is None:
+        raise click.UsageError("--language needs --out, the poster")
     known = signed.named_campaign(ctx, campaign, trust)
     link = invitation(known.signed, int(time.time()), address, known.closed_early)
     if out is not None:

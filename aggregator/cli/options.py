@@ -99,4 +99,4 @@ def require_period(campaign: Campaign, period: int) -> None:
 
 def plot(words: str) -> Callable[[Command], Command]:
     """Return the option --plot with the given help text."""
-    return click.option("--plot", type=new_files.NewFile(".png"), help=f"{words}, PNG.")
+    return click.option("--plot", type=new_files.NewFile(".png"), help=f"Draw a PNG file: {words}.")

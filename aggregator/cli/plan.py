@@ -92,7 +92,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
     "[default: a hundredth of the range, at least a quarter of a step]",
 )  # fmt: skip
 @click.option("--all", "all_of_them", is_flag=True, help="Also list the mechanisms that cannot be used, and why.")
-@options.plot("Draw the error of each mechanism against epsilon")
+@options.plot("the error of each mechanism against epsilon")
 @arguments.as_json
 def plan(
     draft: Path | None,

@@ -30,7 +30,9 @@ def ends_of(ends: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span]
     if ends is None:
         return None
     if len(spans) < 2:
-        raise click.UsageError(f"--ends compares two spans, and the only one is {spans[0].name}: leave out --ends")
+        raise click.UsageError(
+            f"--ends compares two spans, and the only one is {spans[0].name_in_text}: leave out --ends"
+        )
     names = ", ".join(span.name for span in spans[:20])
     if len(ends) != 2 or ends[0] == ends[1] or any(span not in spans for span in ends):
         raise click.UsageError(f"--ends must name two different spans, separated by a comma; the spans are: {names}")

@@ -9,11 +9,12 @@ import click
 
 from aggregator import rebuild as rebuilding
 from aggregator.cli import arguments, author_files, printing
+from aggregator.cli.add_data import no_batches
 from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
 from aggregator.intake import compact as compaction
 from aggregator.intake.compact import HOUR, RETENTION, Compaction, FileTotals
-from aggregator.intake.files import total_bytes
+from aggregator.intake.files import batch_files, total_bytes
 from aggregator.quantity import quantity
 from aggregator.rebuild import Rebuilt, Sources
 from aggregator.receive import inbox
@@ -137,7 +138,7 @@ def rebuild(
             threads=threads,
             progress=advance,
         )
-    printing.warn(*rebuilt.warnings)
+    printing.warn(*rebuilt.warnings, *no_batches([*batch_files(batches), *enrolments]))
     if as_json:
         printing.print_json(rebuilt.as_json())
     else:

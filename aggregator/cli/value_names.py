@@ -24,7 +24,7 @@ def region_of(campaign: Campaign, text: str) -> Region:
     """
     domain = campaign.domain
     try:
-        return Region(FINEST, _value(domain, domain.parse(text)))
+        return Region(FINEST, _value(domain, domain.parse(text), "--value"))
     except NotInDomain as error:
         for view in campaign.views:
             for z in range(view.map.input_count(domain)):
@@ -34,18 +34,22 @@ def region_of(campaign: Campaign, text: str) -> Region:
         raise Failure(f"--value: {not_a_value(domain, text, error)}{also}", BAD_DATA) from None
 
 
-def _value(domain: Domain, answer: Answer) -> int:
-    """Return the input that ``answer`` names. Numbers that would be rounded at random are refused."""
+def _value(domain: Domain, answer: Answer, source: str) -> int:
+    """Return the input that ``answer`` names. Numbers that would be rounded at random are refused.
+
+    Args:
+        source: the option or file that contains the answer, for errors.
+    """
     if isinstance(domain, Items):
         members = [x for x in domain.members(answer) if x < domain.item_count]
         if len(members) != 1:
-            raise Failure(f"a single item must be named, not {len(members)}, because a share is of one item", BAD_DATA)
+            raise Failure(f"{source} must name a single item, not {len(members)}", BAD_DATA)
         return members[0]
     x = domain.index(answer, bytes(DITHER_BYTES))
     if x != domain.index(answer, b"\xff" * DITHER_BYTES):
         lower = domain.lower_input(answer)[0] if isinstance(domain, Line) else x
         nearest = " or ".join(map(domain.label, (lower, lower + 1)))
-        raise Failure(f"a number between two values is rounded at random to one of them: ask for {nearest}", BAD_DATA)
+        raise Failure(f"{source} has a number between two values, rounded at random: name {nearest}", BAD_DATA)
     return x
 
 
@@ -53,7 +57,8 @@ def weights_of(path: Path, domain: Domain) -> Floats:
     """Return the weight of each value from a CSV file, (k,)."""
     import numpy as np
 
-    weights = {_value(domain, answer): float(weight) for answer, weight, _ in read_value_table(path, domain, "weight")}
+    rows = read_value_table(path, domain, "weight")
+    weights = {_value(domain, answer, path.name): float(weight) for answer, weight, _ in rows}
     size = domain.item_count if isinstance(domain, Items) else domain.size
     missing = next((x for x in range(size) if x not in weights), None)
     if missing is not None:

@@ -53,13 +53,13 @@ class Metric:
         known = METRICS.get(domain.kind, ())
         if not known:
             raise DomainError(
-                f"a domain of {domain.kind} has no distance: only grids, numbers, buckets, dates and ordered values "
-                "have one. Name no metric"
+                f"a domain of kind {domain.kind} has no distance, unlike grids, numbers, buckets, dates and ordered "
+                "values: leave out the metric"
             )
         name = known[0] if name is None else name
         if name not in known:
             raise DomainError(
-                f"the distance in a domain of {domain.kind} must be in {' or '.join(known)}, not {name[:40]!r}"
+                f"the metric of a domain of kind {domain.kind} must be {' or '.join(known)}, not {name[:40]!r}"
             )
         if isinstance(domain, Grid):
             unit = Fraction(domain.step, MICRODEGREES) if name == "degrees" else Fraction(1)

@@ -412,7 +412,7 @@ def test_a_number_between_edges_is_not_a_value(session, tmp_path):
         for query in ("--mean", "--sum")
     )
     assert total == pytest.approx(400 * mean)
-    assert "ask for 10 or 40" in run(*study, "estimate", "hours", "--value", "25", code=65).stderr
+    assert "name 10 or 40" in run(*study, "estimate", "hours", "--value", "25", code=65).stderr
     run(*study, "estimate", "hours", "--value", "10")
 
 

@@ -254,6 +254,7 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     assert "no texts in 'fr': 'en' is used" in french
     assert "only in en and de, not in 'fr'" in french
     assert "is used" not in run(*of_file, "--language", "de_AT", "--out", tmp_path / "de.svg").stderr
+    assert "--language needs --out" in run(*of_file, "--language", "de", code=2).output
     assert "end in one of .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output
     assert "is not an address of the signed campaign" in run(*of_file, "--address", "https://x.example", code=65).output
     assert "--study" in run("invite", tmp_path / "c.campaign", code=2).output

@@ -143,6 +143,12 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     assert f"<td>{read.quantiles[4].value}</td><td>{read.quantiles[4].low} to {read.quantiles[4].high}</td>" in text
 
 
+def test_a_value_outside_the_range_is_refused_with_its_option(lib):
+    """The error for a number outside the campaign's range names the option and the number."""
+    for option, typed in (("--bins", "20,99"), ("--above", "99"), ("--between", "12,99")):
+        assert f"{option}: '99' is not an answer" in run(lib, option, typed, code=65).stderr
+
+
 def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     """A page with requested quantiles and ranges has them instead of the deciles, with the figures of the JSON.
 

@@ -724,6 +724,15 @@ def test_the_command_rebuild_works_as_the_error_advises(study, sources, tmp_path
     assert contents(Study.open(tmp_path / "second"))[1]["education", 0][0] == before[1]["education", 0][0]
 
 
+def test_the_command_rebuild_warns_of_files_without_envelopes(study, tmp_path):
+    """A file of --from or --keys without any envelope causes a warning that names it."""
+    (tmp_path / "counts.csv").write_text("value,count")
+    for option in ("--from", "--keys"):
+        done = run(study.path, "rebuild", "--out", tmp_path / option, option, tmp_path / "counts.csv")
+        assert "no envelope in " in done.stderr
+        assert "counts.csv" in done.stderr
+
+
 def test_a_rebuild_does_not_change_an_intact_study(study, tmp_path, before):
     """An intact study is unchanged by a rebuild, and no report is counted again."""
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
