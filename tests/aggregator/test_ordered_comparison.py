@@ -191,7 +191,7 @@ def test_each_side_of_a_change_is_the_estimate_of_its_period(lib):
         (("--by", "period", "--cdf", "--value", "2026-01-03"), 2, "--value"),
         (("--by", "period", "--cdf", "--period", "1"), 2, "--period"),
         (("--by", "period", "--cdf", "--ends", "0,5"), 2, "must name two different spans"),
-        (("--by", "period", "--cdf", "--periods", "0", "--ends", "0,1"), 2, "the only one is 0: leave out --ends"),
+        (("--by", "period", "--cdf", "--periods", "0", "--ends", "0,1"), 2, "the only one is period 0"),
         (("--by", "period", "--bins", "2027-01-01"), 65, "outside"),
     ],
 )

@@ -243,12 +243,12 @@ def test_errors_of_a_population_equal_brute_force():
     assert population_error(channel, prior, distribution) == pytest.approx(lip_mse(channel, prior))
 
 
-def test_the_rare_bit_is_the_unary_encoding_of_one_bit():
+def test_the_unary_bit_is_the_unary_encoding_of_one_bit():
     """A yes is reported as yes half of the time, a no with probability 1/(e^eps + 1), and the channel satisfies LDP."""
-    from aggregator.reproduce.lip.published import rare_bit
+    from aggregator.reproduce.lip.published import unary_bit
     from protocol.notions import Ldp
 
-    table = rare_bit(1.0)
+    table = unary_bit(1.0)
     assert Fraction(table.weight(1, 1), 2**62) == Fraction(1, 2)
     assert table.weight(0, 1) / 2**62 == pytest.approx(1 / (math.e + 1))
     certify(table, Ldp(NAT))
