@@ -74,22 +74,11 @@ bench: $(READY)
 bench-accuracy: $(READY)
 	$(BIN)/python -m benchmarks accuracy
 
-# Compare the errors of maps with several resolutions with those of a single grid of cells, and rewrite a section of
-# docs/BENCHMARKS.md:
+# Compare maps with several resolutions with a single grid of cells, a form's tables with tables that assume independent
+# questions, or estimates of numbers with published mechanisms. Each target rewrites a section of docs/BENCHMARKS.md:
 # make bench-maps DATA=folder-of-data-sets
-bench-maps: $(READY)
-	$(BIN)/python -m benchmarks.maps "$(DATA)"
-
-# Compare the errors of a form's tables with those of tables that assume independent questions, and rewrite a section of
-# docs/BENCHMARKS.md:
-# make bench-forms DATA=folder-of-data-sets
-bench-forms: $(READY)
-	$(BIN)/python -m benchmarks.forms "$(DATA)"
-
-# Compare distributions and means of numbers with published mechanisms, and rewrite a section of docs/BENCHMARKS.md:
-# make bench-numbers DATA=folder-of-data-sets
-bench-numbers: $(READY)
-	$(BIN)/python -m benchmarks.numbers "$(DATA)"
+bench-maps bench-forms bench-numbers: $(READY)
+	$(BIN)/python -m benchmarks.$(@:bench-%=%) "$(DATA)"
 
 # Compare with other libraries, which pip installs under .peers/, and rewrite a section of docs/BENCHMARKS.md.
 bench-peers: $(READY)

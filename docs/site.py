@@ -32,6 +32,7 @@ OUTSIDE = {"index.md": "README.md", "protocol/SPEC.md": "protocol/SPEC.md", "pro
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
 _CODE = re.compile(r"<code>([^<\n]+)</code>")
 _SHORT_WORD = re.compile(r"(?<![^ ])[^ ]{1,18}(?![^ ])")
+_ON_ONE_LINE = r'<span class="word">\g<0></span>'
 _PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
 _SECTION = re.compile(r"^(?=(?:Args|Attributes|Returns|Raises|Yields):$)", re.MULTILINE)
 
@@ -64,11 +65,7 @@ def on_page_content(page_html: str, **_: Any) -> str:
 
     Blocks of code contain line breaks, and stay unchanged.
     """
-    return _CODE.sub(lambda code: f"<code>{_SHORT_WORD.sub(_on_one_line, code[1])}</code>", page_html)
-
-
-def _on_one_line(word: re.Match[str]) -> str:
-    return f'<span class="word">{word[0]}</span>'
+    return _CODE.sub(lambda code: f"<code>{_SHORT_WORD.sub(_ON_ONE_LINE, code[1])}</code>", page_html)
 
 
 def reference(package: str) -> str:
