@@ -43,7 +43,7 @@ class Sources:
 
     Attributes:
         batches: files and folders of reports; None for the batches in the archive of the damaged study.
-        campaigns: files of signed campaigns; the name of a file becomes the name of its campaign.
+        campaigns: files of signed campaigns and closing notices; the name of a file becomes the name of its campaign.
         trusted: public keys of the campaigns' authors.
         keys: files of enrolments that the analyst registered.
     """
@@ -105,7 +105,7 @@ def rebuild(
     Raises:
         StudyError: ``old`` does not exist, ``new`` exists, no campaign was found, declared priors are lost, or the new
             study cannot be written.
-        BadData: a campaign in ``sources`` is malformed, or signed by no trusted author.
+        BadData: a campaign or notice in ``sources`` is malformed, or signed by no trusted author.
         IntakeError: a path does not exist.
     """
     if not old.exists():
@@ -159,22 +159,20 @@ class _Rebuilding:
         """Import campaigns from the old table and from files; each is verified and audited again.
 
         Raises:
-            StudyError: no campaign was found.
-            BadData: a campaign in a file is malformed, or signed by no trusted author.
+            StudyError: no campaign was found, or the campaign of a notice is missing.
+            BadData: a campaign or notice in a file is malformed, or signed by no trusted author.
         """
         campaigns = [row for rows in self._rows(CAMPAIGNS) for row in rows.to_pylist()]
         for row in sorted(campaigns, key=lambda row: is_closing(row["data"])):  # a campaign comes before its notices
             try:
-                if is_closing(row["data"]):
-                    self.study.close_early(row["data"])
-                else:
-                    self.study.import_campaign(row["data"], [row["author"]], row["name"])
+                self._import(row["data"], [row["author"]], row["name"])
             except (BadData, StudyError) as error:
                 self._mark_incomplete(CAMPAIGNS)
                 noun = "closing notice of" if is_closing(row["data"]) else "campaign"
                 self._warn(f"the old study's {noun} {row['name']!r} is left out: {error}")
-        for file in sources.campaigns:
-            self.study.import_campaign(file.read_bytes(), sources.trusted, file.stem)
+        files = ((file.read_bytes(), file.stem) for file in sources.campaigns)
+        for data, name in sorted(files, key=lambda file: is_closing(file[0])):
+            self._import(data, sources.trusted, name)
         if not self.study.listed():
             raise StudyError(
                 f"no campaign can be read from {self.old}: give the signed campaigns with --campaign, and their "
@@ -182,7 +180,14 @@ class _Rebuilding:
             )
         if CAMPAIGNS in self.incomplete:
             names = ", ".join(entry.name for entry in self.study.listed())
-            self._warn(f"the new study has only these campaigns: {names}; give missing ones with --campaign")
+            text = f"the new study has only these campaigns: {names}"
+            self._warn(f"{text}; give missing campaigns and closing notices with --campaign")
+
+    def _import(self, data: bytes, trusted: Sequence[bytes], name: str) -> None:
+        if is_closing(data):
+            self.study.close_early(data)
+        else:
+            self.study.import_campaign(data, trusted, name)
 
     def take_reports(self, *, afresh: bool) -> None:
         """Copy the counted reports, unless ``afresh``."""

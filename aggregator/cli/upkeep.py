@@ -21,6 +21,7 @@ from aggregator.receive import inbox
 from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import SCHEMAS
 from aggregator.study import Study
+from protocol.closing import is_closing
 
 
 @halftruth.command()
@@ -83,7 +84,7 @@ def _text(size: FileTotals) -> str:
     "campaigns",
     type=arguments.existing,
     multiple=True,
-    help="File of a signed campaign; may be repeated.",
+    help="File of a signed campaign or of a closing notice; may be repeated.",
 )
 @click.option(
     "--trust", type=arguments.existing, multiple=True, help="Public key of the author of a --campaign; may be repeated."
@@ -124,7 +125,8 @@ def rebuild(
     if campaigns and not trust:
         raise click.UsageError("--campaign needs --trust: a campaign is verified under its author's public key")
     for path in campaigns:
-        author_files.campaign_file(path)
+        if not is_closing(path.read_bytes()):
+            author_files.campaign_file(path)
     trusted = [author_files.public_key(path) for path in trust]
     sources = Sources(batches or None, campaigns, trusted, enrolments)
     with printing.progress("verifying", total_bytes(batches or inbox.archives(old))) as advance:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import shutil
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from protocol import envelope
 from protocol.closing import Closing, open_closing, seal_closing
 from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError
-from protocol.keys import SigningKey
+from protocol.keys import SigningKey, public_line
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, report
 from tests.aggregator.test_cli import run
@@ -152,11 +153,21 @@ def test_a_notice_in_a_batch_is_malformed(study):
 
 
 def test_a_rebuild_keeps_closing_notices(study, tmp_path):
-    """rebuild copies closing notices to the new study."""
+    """rebuild copies closing notices to the new study; if they are lost, --campaign restores them."""
     study.close_early(notice(OPENS + 2 * WEEK))
     study.close_early(notice(OPENS + WEEK))
     rebuild(study.path, tmp_path / "new", Sources(batches=[]), now=NOW)
     assert Study.open(str(tmp_path / "new")).listed()[0].closed_early == OPENS + WEEK
+    shutil.rmtree(study.path / "campaigns")
+    author = tmp_path / "author.pub"
+    author.write_text(public_line(AUTHOR.public))
+    files = [tmp_path / "a.notice", tmp_path / "plain"]
+    for file, data in zip(files, (notice(OPENS + WEEK), PLAIN.data), strict=True):
+        file.write_bytes(data)
+    sources = [word for file in files for word in ("--campaign", file)]
+    done = run("--study", study.path, "rebuild", "--out", tmp_path / "newer", "--trust", author, *sources)
+    assert "give missing campaigns and closing notices with --campaign" in done.stderr
+    assert Study.open(str(tmp_path / "newer")).listed()[0].closed_early == OPENS + WEEK
 
 
 def test_the_service_serves_closing_notices(study):
