@@ -392,7 +392,7 @@ def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visit
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "There is no internet connection." in visitor.text
-    assert "it sends the messages by itself. If you come back later, choose “Send it now”." in visitor.text
+    assert "the page sends the messages by itself. If you come back later, choose “Send it now”." in visitor.text
     visitor.page.context.set_offline(False)
     visitor.heading("Your report has arrived.")
     assert len(visitor.browser.study.received) == 1

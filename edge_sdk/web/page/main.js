@@ -59,6 +59,7 @@ export class Visit {
     return this.do(() => this.begin());
   }
 
+  /** The work of `start`. */
   async begin() {
     const { served, closing, campaign } = this.data;
     this.screen = () => this.begin();
@@ -123,21 +124,23 @@ export class Visit {
     return waiting.some((one) => decodeEnvelope(one).kind === REPORT) ? waiting : [];
   }
 
+  /** Show the person's own screen. */
   own() {
     return this.open(() => own(this));
   }
 
-  /** @param {number} [place] @param {{[name: string]: any}} [answers] */
+  /** Show a question. @param {number} [place] @param {{[name: string]: any}} [answers] */
   question(place, answers) {
     this.made = false;
     return this.open(() => question(this, place, answers));
   }
 
-  /** @param {any} value @param {{[name: string]: any}} answers */
+  /** Show the screen before an answer is sent. @param {any} value @param {{[name: string]: any}} answers */
   review(value, answers) {
     return this.open(() => review(this, value, answers));
   }
 
+  /** Send the waiting envelopes, and show the result. */
   sending() {
     this.made = true;
     return this.open(() => sending(this));
