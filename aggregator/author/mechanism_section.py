@@ -87,10 +87,7 @@ def _gaussian(section: Section, question: PlannedQuestion) -> Channel:
             f"{MAX_POINTS:,}, not {float(sigma):g}"
         )
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
-        raise DraftError(
-            f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}", not {question.domain.kind} and '
-            f'notion "{question.notion.name}"'
-        )
+        raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}": use "{AUTO}"')
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
 
 

@@ -186,8 +186,8 @@ class Section:
             raise DraftError(self._unknown(first) + (suggestion(first, keys) or known))
 
     def _unknown(self, key: str) -> str:
-        table = f"[{self.name}]" if self.name else "the file"
-        return f"{table} has an unknown entry {shown(key)}"
+        name = self._elsewhere.get(key, self.name)
+        return f"{f'[{name}]' if name else 'the file'} has an unknown entry {shown(key)}"
 
 
 def file_of(folder: Path, name: str, entry: str) -> Path:

@@ -506,6 +506,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "lip"') + '[prior]\ncounts = "nowhere.csv"',
          "[prior] counts: there is no file nowhere.csv"),
         (DRAFT + '[classes.a]\n[classes.b]\nepsilom = 2', "[classes.b] has an unknown entry 'epsilom'; did you mean"),
+        (DRAFT + '[classes.a]\nbudgets = {none = 1}\n[classes.b]', "[classes.a] has an unknown entry 'budgets'"),
         (changed("epsilon = 1.0", "epsilon = [1.5, 2026-12-01, true]"), "not [1.5, 2026-12-01, true]"),
         (DRAFT + '[views]\nresolutions = "all"', 'or "auto", not \'all\''),
         (DRAFT + '[views]\ndevices = 5', "resolutions is missing: it is a list of whole numbers"),
