@@ -229,8 +229,10 @@ def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], max_
     if not usable:
         if not choices:
             only = f" with channels of {' or '.join(sorted(question.families))}" if question.families else ""
-            action = "allow other families" if question.families else "choose another notion"
-            raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}: {action}')
+            action = "allow other families" if question.families else "choose another notion or epsilon"
+            raise Unsuited(
+                f'no mechanism can be used for this question and notion "{question.notion.name}"{only}: {action}'
+            )
         nearest = min(choices, key=lambda candidate: candidate.channel.output_bits)
         raise Unsuited(
             f"no mechanism has outputs of at most {quantity(max_bits, 'bit')}; {nearest.mechanism.name} needs "

@@ -76,7 +76,7 @@ def test_forms_and_views_use_the_listed_families(tmp_path: Path) -> None:
         ("[3]", "", "one of table, response"),
         ("[]", "", "a list of names of families"),
         ('"response"', "", "a list of names of families"),
-        ('["noise"]', "", 'no mechanism satisfies notion "ldp" for this question with channels of noise'),
+        ('["noise"]', "", 'no mechanism can be used for this question and notion "ldp" with channels of noise'),
         (
             '["response"]',
             'name = "projective"\n',
