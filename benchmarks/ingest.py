@@ -146,11 +146,11 @@ def bare(folder: Path, threads: int) -> tuple[Duration, int]:
     """Return the time that libsodium alone needs for the first signatures of a batch, and their number."""
     with (folder / "batch.htr").open("rb") as file:
         data = file.read(SAMPLE)
-    spans = frames(data, final=False)
+    begins, _, ends, _ = frames(data, final=False).columns.tolist()
     study = Study.open(folder / "study")
     registry = study.registry(study.ids()[0])
     work = []
-    for begin, end in zip(spans.begin, spans.end, strict=True):
+    for begin, end in zip(begins, ends, strict=True):
         envelope = decode(data[begin:end])
         place, _ = registry.find(key_column(np.frombuffer(envelope.key_id, dtype=np.uint8)))
         message = signed_message(envelope.kind, envelope.key_id, envelope.unverified)
