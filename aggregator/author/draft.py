@@ -290,9 +290,9 @@ def _goal(section: Section, domain: Domain) -> str:
         return ""
     goal = section.choice("goal", GOALS)
     if goal == "mean" and not isinstance(domain, Line):
-        raise DraftError(f'[analysis] goal "mean" needs numbers or dates, not {domain.kind}')
+        raise DraftError('[analysis] goal "mean" needs numbers or dates: choose another goal')
     if goal == "ranges" and not domain.ordered:
-        raise DraftError(f'[analysis] goal "ranges" needs numbers, dates or ordered values, not {domain.kind}')
+        raise DraftError('[analysis] goal "ranges" needs numbers, dates or ordered values: choose another goal')
     return goal
 
 

@@ -106,7 +106,7 @@ def _averaged(section: Section, name: str, question: PlannedQuestion) -> Channel
         )
     power = POWERS[distortion]
     if power and not isinstance(domain, Line):
-        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers or dates, not {domain.kind}')
+        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers or dates: use "wrong"')
     edges = [float(number) for number in domain.points] if isinstance(domain, Line) else range(question.size)
     apart = [[abs(edge - other) ** power if edge != other else 0.0 for other in edges] for edge in edges]
     diameter = max(map(max, apart))

@@ -239,7 +239,7 @@ def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[i
         return [0], domain.scaled, 10**domain.decimal_places
     elif metric == "steps":
         return [0], range(domain.size), 1
-    raise NotionError(f"metric {metric!r} does not apply to a domain of kind {domain.kind!r}: use 'steps'")
+    raise NotionError(f"metric {metric!r} does not apply to these values: use 'steps'")
 
 
 def _on_a_line(question: PlannedQuestion) -> Recipe | str:
