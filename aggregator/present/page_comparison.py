@@ -106,6 +106,8 @@ def ordered_comparison_section(comparison: OrderedComparison) -> list[Html]:
         parts.append(tag("figure", picture_of(comparison_figure(comparison), words)))
     confidence, unit = f"{100 * known[0][1].estimate.confidence:.4g}%", unit_of(comparison.domain)
     numbers = comparison.without_cdf()
+    if not any(statistics.numbers() for _, statistics in numbers.known):
+        numbers = comparison
     cells = {side.name: side_cells(statistics) for side, statistics in numbers.known}
     rows = [(f"{comparison.noun}s", *(f"{side.reports:,}" for side in comparison.sides))]
     for name in next(iter(cells.values())):

@@ -79,7 +79,7 @@ def coverage_sentence(estimate: Estimate, truth: Floats) -> str:
 
 def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list[Html]:
     """Return the tables of the mean, the quantiles and the shares of ranges; those that were not requested are left
-    out."""
+    out. Without all of them, return the table of the distribution function."""
     confidence = f"{100 * statistics.estimate.confidence:.4g}% interval"
     domain = statistics.estimate.campaign.domain
     of_unit = f", in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else ""
@@ -117,6 +117,15 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
             for name, range_share in ranges
         ]  # fmt: skip
         parts.append(page_table(f"Shares of ranges{of_unit}, including both ends.", ("range", "share", *names), shares))
+    if statistics.cdf and not parts:
+        points = [
+            (value_text(point.value), percent(point.estimate, 1),
+             *([percent(true.up_to(point.value), 1)] if true else []),
+             interval_text(point.low, point.high, 1), interval_text(point.simultaneous_low, point.simultaneous_high, 1))
+            for point in statistics.cdf
+        ]  # fmt: skip
+        words = f"Shares of the people at or below a value{of_unit}."
+        parts.append(page_table(words, ("value", "share", *names, f"simultaneous {confidence}"), points))
     return parts
 
 

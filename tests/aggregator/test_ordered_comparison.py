@@ -257,6 +257,15 @@ def test_a_wave_is_compared_without_options(lib, tmp_path):
     assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_page_of_the_distribution_function_alone_has_its_numbers(lib, tmp_path):
+    """If only the distribution function is requested, the page has a row for each of its points."""
+    points = len(json.loads(run(lib, "--cdf", "--json").stdout)["cdf"])
+    for section, options, rows in (("values", (), points + 1), ("comparison", ("--by", "period"), 2 * points + 3)):
+        run(lib, *options, "--cdf", "--report", tmp_path / f"{section}.html")
+        text = (tmp_path / f"{section}.html").read_text("utf-8").split(f'id="{section}"')[1].split("</section>")[0]
+        assert text.count("<tr>") == rows, section
+
+
 def run(lib, *words, code=0):
     return command.run("--study", lib, "estimate", "way", *words, code=code)
 
