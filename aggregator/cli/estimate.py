@@ -14,14 +14,6 @@ import click
 from aggregator.cli import arguments, new_files, options
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.estimate_options import FILES, EstimateOptions
-from aggregator.cli.forms import (
-    FormRequest,
-    print_form,
-    print_form_classes,
-    print_form_trend,
-    require_form,
-    write_form_page,
-)
 from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.engines import engine_of
@@ -29,7 +21,6 @@ from aggregator.estimate.names import POOLS
 from protocol.domain import Form
 
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
-    from aggregator.engines import Engine
     from aggregator.estimate import query
     from aggregator.estimate.form_result import FormEstimate
     from aggregator.estimate.form_sides import FormClasses, FormTrend
@@ -37,9 +28,6 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.result import Estimate
     from aggregator.estimate.trend import Trend
-    from aggregator.estimate.weighting import KnownMargin
-    from aggregator.study import Study
-    from protocol.campaign import SignedCampaign
 
 
 @halftruth.command()
@@ -175,6 +163,7 @@ def estimate(
     name = chosen.class_name
 
     from aggregator.cli.changes import print_by
+    from aggregator.cli.forms import print_of_form, require_form
     from aggregator.cli.one_number import one_number, print_result
     from aggregator.cli.shares import print_distribution, print_in_order
     from aggregator.estimate.classes import signed_within
@@ -192,7 +181,7 @@ def estimate(
     with engine_of(chosen.engine_name) as engine:
         margins = () if chosen.margins_file is None else read_population(chosen.margins_file, signed.campaign)
         if isinstance(signed.campaign.domain, Form):
-            return _of_form(chosen, study, engine, signed, margins)
+            return print_of_form(chosen, study, engine, signed, margins)
         comparison = print_by(chosen, study, engine, signed) if chosen.by else None
         if comparison is not None and chosen.report is None:
             return comparison
@@ -207,28 +196,3 @@ def estimate(
         return number
     estimate = print_distribution(chosen, signed, tally, margins, classes, comparison, closed_early)
     return estimate if comparison is None else comparison
-
-
-def _of_form(
-    chosen: EstimateOptions,
-    study: Study,
-    engine: Engine,
-    signed: SignedCampaign,
-    margins: tuple[KnownMargin, ...],
-) -> FormEstimate | FormTrend | FormClasses | None:
-    """Print the requested questions of a form, and return them; or write the page of all its questions, and return
-    None."""
-    request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.output_format)
-    if not chosen.questions and chosen.report is not None:
-        chosen.require_form_page()
-        tally = engine.tally(study, signed, chosen.period)
-        closed_early = study.cached_campaign(signed.id.hex()).closed_early
-        write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins, closed_early)
-        return None
-    if chosen.by == "period":
-        return print_form_trend(study, engine, signed, request, chosen)
-    tally = engine.tally(study, signed, chosen.period)
-    if chosen.by == "class":
-        return print_form_classes(signed, tally, request)
-    truth_file = chosen.truth_files[-1] if chosen.truth_files else None
-    return print_form(request, signed, tally, truth_file, chosen.plot, chosen.class_name)

@@ -1,4 +1,4 @@
-"""Options of `halftruth estimate` for forms: --question, or --cross for the table of two questions.
+"""Output of `estimate` and `compare` for forms: one question, or the table of two questions.
 
 ``estimate.form_result`` computes the estimates, and ``present.forms`` makes the tables.
 """
@@ -7,26 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from aggregator.cli import new_files, printing
+from aggregator.cli.estimate_options import EstimateOptions
 from aggregator.cli.failure import BAD_DATA, Failure
+from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
+from aggregator.engines import Engine
+from aggregator.estimate.change import NotComparable, Side
+from aggregator.estimate.classes import signed_within
+from aggregator.estimate.form_change import FormDifference, form_difference
+from aggregator.estimate.form_result import FormEstimate, estimate_form
+from aggregator.estimate.form_sides import FormClasses, FormSides, FormTrend, form_classes, form_trend
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.weighting import KnownMargin
+from aggregator.present.forms import (
+    form_csv,
+    form_difference_csv,
+    form_difference_table,
+    form_sides_csv,
+    form_sides_table,
+    form_table,
+)
+from aggregator.study import Study
+from aggregator.truth_file import read_truth
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
-
-if TYPE_CHECKING:  # imported at run time only when an estimate is made
-    from aggregator.cli.estimate_options import EstimateOptions
-    from aggregator.engines import Engine
-    from aggregator.estimate.change import Side
-    from aggregator.estimate.form_change import FormDifference
-    from aggregator.estimate.form_result import FormEstimate
-    from aggregator.estimate.form_sides import FormClasses, FormSides, FormTrend
-    from aggregator.estimate.tally import Tally
-    from aggregator.estimate.weighting import KnownMargin
-    from aggregator.study import Study
 
 
 def require_form(campaign: Campaign, names: tuple[str, ...], *, page: bool | None = None) -> None:
@@ -73,39 +81,59 @@ class FormRequest:
         Args:
             class_name: the class of people to which ``signed`` and ``tally`` are restricted; None for everybody.
         """
-        from aggregator.estimate.form_result import estimate_form
-
         return estimate_form(
             signed, tally, self.names, confidence=self.confidence, margins=self.margins, class_name=class_name
         )
 
 
-def print_form(
-    request: FormRequest,
+def print_of_form(
+    chosen: EstimateOptions,
+    study: Study,
+    engine: Engine,
     signed: SignedCampaign,
-    tally: Tally,
-    truth_file: Path | None = None,
-    plot: Path | None = None,
-    class_name: str | None = None,
-) -> FormEstimate:
-    """Print and return the estimates of the requested questions, weighted to known margins.
+    margins: tuple[KnownMargin, ...],
+) -> FormEstimate | FormTrend | FormClasses | None:
+    """Print the requested questions of a form, and return them; or write the page of all its questions, and return
+    None."""
+    request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.output_format)
+    if not chosen.questions and chosen.report is not None:
+        from aggregator.author.audit import audit
+        from aggregator.present.form_page import form_page  # only the page needs it
 
-    Args:
-        truth_file: a file of true answers, whose shares are printed beside the estimates; None for no such file.
-        plot: the PNG file to draw; None for no picture.
-        class_name: the class of people; None for everybody.
-    """
-    from aggregator.estimate.classes import signed_within
-    from aggregator.present.forms import form_csv, form_table
+        chosen.require_form_page()
+        tally = engine.tally(study, signed, chosen.period)
+        closed_early = study.cached_campaign(signed.id.hex()).closed_early
+        with printing.progress("estimating", None):
+            text = form_page(
+                signed,
+                audit(signed.campaign),
+                tally,
+                period=chosen.period,
+                confidence=chosen.confidence,
+                margins=margins,
+                closed_early=closed_early,
+            )
+        with new_files.new_file(chosen.report) as file:
+            file.write(text.encode("utf-8"))
+        printing.note(f"{chosen.report}  written")
+        return None
+    if chosen.by == "period":
+        return _print_trend(study, engine, signed, request, chosen)
+    tally = engine.tally(study, signed, chosen.period)
+    if chosen.by == "class":
+        return _print_classes(signed, tally, request)
+    return _print_form(request, signed, tally, chosen)
 
+
+def _print_form(request: FormRequest, signed: SignedCampaign, tally: Tally, chosen: EstimateOptions) -> FormEstimate:
+    """Print and return the estimates of the requested questions, weighted to known margins."""
+    class_name, plot = chosen.class_name, chosen.plot
     classes = signed.campaign.classes
     signed, tally = signed_within(signed, tally, class_name)
     form_estimate = request.estimate(signed, tally, class_name)
     truth = None
-    if truth_file is not None:
-        from aggregator.truth_file import read_truth
-
-        people = read_truth(truth_file, form_estimate.form, classes)
+    if chosen.truth_files:
+        people = read_truth(chosen.truth_files[-1], form_estimate.form, classes)
         people = people if class_name is None else people.within(classes.index(class_name))
         truth = people.among_answered(form_estimate.form, request.names)
     if request.output_format == "json":
@@ -123,7 +151,7 @@ def print_form(
     return form_estimate
 
 
-def print_form_trend(
+def _print_trend(
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
@@ -132,10 +160,6 @@ def print_form_trend(
 ) -> FormTrend:
     """Estimate the requested questions in each span of periods (default: each period), print estimates and
     changes, and return them."""
-    from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
-    from aggregator.estimate.classes import signed_within
-    from aggregator.estimate.form_sides import form_trend
-
     spans, name = spans_of(study, signed, chosen.periods), chosen.class_name
     ends = ends_of(chosen.ends, spans)
 
@@ -155,12 +179,9 @@ def print_form_trend(
     return trend
 
 
-def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormRequest) -> FormClasses:
+def _print_classes(signed: SignedCampaign, tally: Tally, request: FormRequest) -> FormClasses:
     """Estimate the requested questions in each class of people, print estimates and differences from the first
     class, and return them."""
-    from aggregator.cli.spans import warn_left_out
-    from aggregator.estimate.form_sides import form_classes
-
     if not signed.campaign.classes:
         raise click.UsageError(f"--by class: {signed.campaign.title!r} has no classes of people: leave out --by")
     classes = form_classes(signed, tally, request.estimate)
@@ -174,8 +195,6 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormReques
 def _print_sides(
     sides: FormSides[Any], request: FormRequest, differences: Sequence[FormDifference], as_json: dict[str, Any]
 ) -> None:
-    from aggregator.present.forms import form_difference_table, form_sides_csv, form_sides_table
-
     if request.output_format == "json":
         printing.print_json(as_json)
     elif request.output_format == "csv":
@@ -190,10 +209,6 @@ def _print_sides(
 
 def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDifference:
     """Estimate the requested questions on two sides that share no device, print the difference, and return it."""
-    from aggregator.estimate.change import NotComparable
-    from aggregator.estimate.form_change import form_difference
-    from aggregator.present.forms import form_difference_csv, form_difference_table
-
     for side in sides:
         require_form(side.unsigned, request.names)
     before, after = (request.estimate(side.signed, side.tally, side.class_name) for side in sides)
@@ -214,31 +229,3 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
     for side, form_estimate in zip(sides, (before, after), strict=True):
         printing.warn(*form_estimate.warnings, subject=side.name)
     return difference
-
-
-def write_form_page(
-    path: Path,
-    signed: SignedCampaign,
-    tally: Tally,
-    period: int | None,
-    confidence: float,
-    margins: tuple[KnownMargin, ...],
-    closed_early: int | None,
-) -> None:
-    """Write the page of all questions and tables of a form."""
-    from aggregator.author.audit import audit
-    from aggregator.present.form_page import form_page
-
-    with printing.progress("estimating", None):
-        text = form_page(
-            signed,
-            audit(signed.campaign),
-            tally,
-            period=period,
-            confidence=confidence,
-            margins=margins,
-            closed_early=closed_early,
-        )
-    with new_files.new_file(path) as file:
-        file.write(text.encode("utf-8"))
-    printing.note(f"{path}  written")

@@ -1,4 +1,4 @@
-"""Options of `halftruth estimate` for ordered values: --quantiles, --cdf, --bins, --above, --between.
+"""Quantiles and ranges of ordered values, for `estimate` and `compare`: --quantiles, --cdf, --bins, --above, --between.
 
 ``estimate.ordered`` computes the estimates, and ``present.ordered`` makes the tables.
 """
