@@ -98,5 +98,5 @@ def require_period(campaign: Campaign, period: int) -> None:
 
 
 def plot(words: str) -> Callable[[Command], Command]:
-    """Return the option --plot with the given help text."""
+    """Return the option --plot; ``words`` name what is drawn."""
     return click.option("--plot", type=new_files.NewFile(".png"), help=f"Draw a PNG file: {words}.")

@@ -12,7 +12,7 @@ import numpy as np
 
 from aggregator.estimate.error import prior_mse
 from aggregator.families.response.recipe import published_lip_response
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason
 from aggregator.reproduce.lip.published import (
     EPSILON,
     FULL,
@@ -115,7 +115,7 @@ def claimed_errors(setting: Setting) -> ExperimentResult:
             Finding(
                 f"eps = {eps:g}, P1 = {share}: an error of {claimed(float(share), eps):.5f} (eq. 19)",
                 f"valid optimum {best:.5f}; LDP with MMSE {ldp:.5f}; prior alone {alone:.5f}",
-                "valid: no difference"
+                f"valid: {reason(abs(claimed(float(share), eps) - best) < 1e-6)}"
                 if valid
                 else f"the published channel's true level is {true_level(theirs, prior):.2f} nats",
             )
