@@ -72,7 +72,7 @@ def _day(section: Section, name: str) -> str:
 
 
 def _clamps(section: Section) -> bool:
-    return section.flag("clamp", "numbers outside the range count as its nearer end")
+    return section.flag("clamp", "an answer outside the range counts as the nearer end")
 
 
 def _items(section: Section) -> tuple[str, ...] | int:

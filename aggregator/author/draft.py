@@ -239,7 +239,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         classes=names,
         addresses=addresses_of(study),
         contact=study.take("contact", str, "a contact for questions of people", ""),
-        retention=study.take("retention", str, "how long reports and results are kept", ""),
+        retention=study.take("retention", str, "the time for which reports and results are kept", ""),
         notice=study.take("notice", str, "a link to the legal notice", ""),
         language=top.take("language", str, "the language of the texts, such as en", "").lower(),
         translations=translations_of(

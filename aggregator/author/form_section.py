@@ -134,7 +134,7 @@ def _question(table: dict[str, object]) -> FormQuestion:
             raise DraftError(f"{section.entry('bins')}, the maximum number of values, must be at least 2, not {bins}")
         domain = with_bins(domain, bins)
     question = FormQuestion(
-        section.take("name", str, "short, of a-z, 0-9 and _"),
+        section.take("name", str, "a short name of a-z, 0-9 and _"),
         section.take("text", str, "the question to the person"),
         domain,
         section.flag("skippable", "a person may skip the question"),

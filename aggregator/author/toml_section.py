@@ -210,7 +210,7 @@ def count(section: Section, name: str, default: int | None = None) -> int:
     Raises:
         DraftError: the value is not a whole number of at least 1.
     """
-    value: int = section.take(name, int, "a whole number, at least 1", default)
+    value: int = section.take(name, int, "a whole number of at least 1", default)
     if value < 1:
         raise DraftError(f"{section.entry(name)} must be a whole number of at least 1, not {value}")
     return value
