@@ -94,13 +94,19 @@ def shift_texts(shift: Shift, comparison: OrderedComparison) -> tuple[str, str]:
         return percentage_points(shift.difference, 1), interval_in_points(shift.low, shift.high, 1)
     unit = unit_of(comparison.domain)
     numbers = [shift.difference, shift.low, shift.high]
-    if shift.kind == "quantile" and all(float(number).is_integer() for number in numbers):
-        difference, low, high = (f"{number:+,.10g}" for number in numbers)
-    else:
+    texts = [f"{number:,.10g}" for number in numbers]
+    if shift.kind == "mean" or not all(float(number).is_integer() for number in numbers):
         texts = rounded_to_error(numbers, (shift.high - shift.low) / 4)
-        difference, low, high = (text if text.startswith("-") else f"+{text}" for text in texts)
-    difference, low, high = (text.replace("-", MINUS) for text in (difference, low, high))
+    difference, low, high = map(_signed, texts)
     return f"{difference} {unit}".strip(), f"{low} to {high}"
+
+
+def _signed(text: str) -> str:
+    """Return a number as text with its sign; zero and an unknown number have none."""
+    size = text.removeprefix("-")
+    if not size.strip("0."):
+        return size or text
+    return f"{'+' if size == text else MINUS}{size}"
 
 
 def comparison_csv(comparison: OrderedComparison) -> str:

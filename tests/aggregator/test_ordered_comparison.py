@@ -8,18 +8,20 @@ import io
 import json
 import time
 from datetime import date
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from aggregator import Study, Truth, ingest, simulate
 from aggregator.estimate.ordered import ordered_statistics
-from aggregator.estimate.ordered_comparison import by_class, by_period
+from aggregator.estimate.ordered_comparison import Shift, by_class, by_period
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.wave.recipe import wave
+from aggregator.present.ordered_comparison import shift_texts
 from aggregator.present.ordered_comparison_plot import MAX_SIDES, TooManySides, comparison_figure
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
@@ -255,6 +257,13 @@ def test_a_wave_is_compared_without_options(lib, tmp_path):
     text = " ".join(shown.stdout.split())
     assert all(word in text for word in ("median", "Way and Way", "share no device", "days"))
     assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_difference_has_a_sign_unless_it_is_zero():
+    """A difference and the ends of its interval are printed with a sign, and zero without one."""
+    days = SimpleNamespace(domain=Dates.of("2026-01-01", "2026-01-16"))
+    assert shift_texts(Shift("quantile", {"p": 0.5}, 0, -3, 1_200), days) == ("0 days", "\N{MINUS SIGN}3 to +1,200")
+    assert shift_texts(Shift("mean", {}, -0.004, -3.5, 3.25), days) == ("0.0 days", "\N{MINUS SIGN}3.5 to +3.2")
 
 
 def test_a_page_of_the_distribution_function_alone_has_its_numbers(lib, tmp_path):
