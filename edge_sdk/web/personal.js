@@ -1,4 +1,4 @@
-/** The random choice of a person's class or prior from their history, at a level of its own (SPEC 9). */
+/** The random choice of a person's class or prior from their history, with its own level (SPEC 9). */
 
 import { RandomizedResponse } from "./channels/response.js";
 import { ceilDiv, expLower, less, total } from "./exact.js";
