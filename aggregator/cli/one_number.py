@@ -8,6 +8,7 @@ import numpy as np
 
 from aggregator.cli import printing
 from aggregator.cli.estimate_options import EstimateOptions
+from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.value_names import region_of, weights_of
 from aggregator.coefficients_file import read_coefficients
 from aggregator.estimate import query
@@ -31,7 +32,7 @@ def one_number(
         margins: known shares of the population by class, for the mean.
 
     Raises:
-        Failure: the campaign has no such value, or a value has no weight.
+        Failure: the campaign has no such value, or no unbiased estimate of it, or a value has no weight.
         BadData: the file of weights or coefficients does not fit the campaign.
         NotANumber: the answers have no sum or no mean.
         NotEnough: fewer devices have answered than the campaign's minimum.
@@ -45,6 +46,11 @@ def one_number(
         result = query.value_share(
             campaign, tally, region.number, resolution=region.resolution, confidence=chosen.confidence
         )
+        if np.isnan(result.estimate) and result.mmse is None:
+            raise Failure(
+                f"{campaign.title!r} has no unbiased estimate of one value: use --bins V,..., or leave out --value",
+                BAD_DATA,
+            )
         if chosen.population is None:
             return result
         return result.times(chosen.population, result.query.replace("share of", "people with", 1))

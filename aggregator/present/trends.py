@@ -10,6 +10,7 @@ there are many values, those with the most significant change come first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -175,7 +176,7 @@ def steps_table(trend: Trend) -> Table | Text:
 
 
 def value_table(trend: Trend, region: Region) -> Table:
-    """Return a table with a row for each span: the unbiased share of one value or district, and its interval."""
+    """Return a table with a row for each span: the share of one value or district, and its interval."""
     latest, x = trend.latest, region.number
     table = new_table(f"{title_with_class(latest)}: {latest.at(region.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
@@ -194,7 +195,9 @@ def value_table(trend: Trend, region: Region) -> Table:
         if point.truth is not None:
             cells.append(percent(float(true_shares(latest, region.resolution, point.truth)[x]), places))
         table.add_row(*cells)
-    lines = ["the unbiased share; each interval is valid by itself"]
+    unbiased = "the unbiased share; each interval is valid by itself"
+    no_unbiased = math.isnan(latest.at(region.resolution).raw[x])
+    lines = ["the consistent share, because no unbiased estimate exists" if no_unbiased else unbiased]
     if trend.change is not None:
         change = trend.change.at(region.resolution)
         lines.append(

@@ -149,6 +149,15 @@ def test_a_value_outside_the_range_is_refused_with_its_option(lib):
         assert f"{option}: '99' is not an answer" in run(lib, option, typed, code=65).stderr
 
 
+def test_the_share_of_one_number_of_a_wave_is_not_called_unbiased(lib):
+    """--value is refused for a wave, which has no unbiased estimate of one number; by period, the printed share is
+    called consistent."""
+    assert "no unbiased estimate of one value" in run(lib, "--value", "20", code=65).stderr
+    printed = run(lib, "--value", "20", "--by", "period").stdout
+    assert "the consistent share, because no unbiased estimate exists" in printed
+    assert "the unbiased share" not in printed
+
+
 def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     """A page with requested quantiles and ranges has them instead of the deciles, with the figures of the JSON.
 
