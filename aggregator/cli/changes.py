@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def print_by(
+def print_changes(
     chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign
 ) -> Trend | OrderedComparison:
     """Print the estimates of each period or class, and their differences, and return them."""

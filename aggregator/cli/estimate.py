@@ -162,10 +162,10 @@ def estimate(
     chosen.require_compatible()
     name = chosen.class_name
 
-    from aggregator.cli.changes import print_by
-    from aggregator.cli.forms import print_of_form, require_form
+    from aggregator.cli.changes import print_changes
+    from aggregator.cli.forms import print_form, require_form
     from aggregator.cli.one_number import one_number, print_result
-    from aggregator.cli.shares import print_distribution, print_in_order
+    from aggregator.cli.shares import print_distribution, print_ordered
     from aggregator.estimate.classes import signed_within
     from aggregator.population import read_population
     from aggregator.study import Study
@@ -181,15 +181,15 @@ def estimate(
     with engine_of(chosen.engine_name) as engine:
         margins = () if chosen.margins_file is None else read_population(chosen.margins_file, signed.campaign)
         if isinstance(signed.campaign.domain, Form):
-            return print_of_form(chosen, study, engine, signed, margins)
-        comparison = print_by(chosen, study, engine, signed) if chosen.by else None
+            return print_form(chosen, study, engine, signed, margins)
+        comparison = print_changes(chosen, study, engine, signed) if chosen.by else None
         if comparison is not None and chosen.report is None:
             return comparison
         tally = engine.tally(study, signed, chosen.period)
     closed_early = study.cached_campaign(signed.id.hex()).closed_early
     signed, tally = signed_within(signed, tally, name)
     if chosen.by is None and chosen.ranges.named:
-        return print_in_order(chosen, signed, tally, margins, closed_early)
+        return print_ordered(chosen, signed, tally, margins, closed_early)
     if chosen.numbers:
         number = one_number(chosen, signed.campaign, tally, margins)
         print_result(number, chosen.output_format, signed.campaign, name, tally.reports)

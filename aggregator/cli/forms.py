@@ -86,7 +86,7 @@ class FormRequest:
         )
 
 
-def print_of_form(
+def print_form(
     chosen: EstimateOptions,
     study: Study,
     engine: Engine,
@@ -122,10 +122,12 @@ def print_of_form(
     tally = engine.tally(study, signed, chosen.period)
     if chosen.by == "class":
         return _print_classes(signed, tally, request)
-    return _print_form(request, signed, tally, chosen)
+    return _print_questions(request, signed, tally, chosen)
 
 
-def _print_form(request: FormRequest, signed: SignedCampaign, tally: Tally, chosen: EstimateOptions) -> FormEstimate:
+def _print_questions(
+    request: FormRequest, signed: SignedCampaign, tally: Tally, chosen: EstimateOptions
+) -> FormEstimate:
     """Print and return the estimates of the requested questions, weighted to known margins."""
     class_name, plot = chosen.class_name, chosen.plot
     classes = signed.campaign.classes

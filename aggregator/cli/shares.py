@@ -33,7 +33,7 @@ from protocol.campaign import SignedCampaign
 from protocol.domain import Domain
 
 
-def print_in_order(
+def print_ordered(
     chosen: EstimateOptions,
     signed: SignedCampaign,
     tally: Tally,
