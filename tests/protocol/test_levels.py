@@ -379,8 +379,8 @@ def test_each_domain_has_its_distances() -> None:
     assert Metric.of(box, "degrees").square(0, 5) == Fraction(5, 100)
     assert Metric.of(Buckets.of([0, 2.5, 10])).square(1, 2) == Fraction(225, 4)
     assert Metric.of(Buckets.of([0, 2.5, 10]), "steps").square(0, 2) == 4
-    for domain, name in ((box, "numbers"), (Values(("a", "b")), None)):
-        with pytest.raises(DomainError, match="distance"):
+    for domain, name, reason in ((box, "numbers", "must be steps or degrees"), (Values(("a", "b")), None, "no dist")):
+        with pytest.raises(DomainError, match=reason):
             Metric.of(domain, name)
 
 
