@@ -19,7 +19,7 @@ from protocol.channels import Blocks, Hadamard, RandomizedResponse, Table
 from protocol.channels.blocks.channel import Constant
 from protocol.exact import NANONATS
 from protocol.notions import Block, HighLow, certify
-from tests.aggregator.matrix import dense, step_probabilities
+from tests.aggregator.matrix import dense, left_inverse, step_probabilities
 
 LEVELS = (NANONATS // 2, NANONATS, 4 * NANONATS)
 
@@ -57,11 +57,6 @@ CHANNELS = {
 @pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
 def channel(request):
     return request.param
-
-
-def left_inverse(decoder):
-    """Return L, (m, k): ``adjoint`` of every unit vector."""
-    return np.array([decoder.adjoint(unit) for unit in np.eye(decoder.input_count)]).T
 
 
 def test_there_is_a_step_between_any_two_contributions_of_a_report(channel):

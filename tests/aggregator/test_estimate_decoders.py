@@ -14,8 +14,10 @@ from aggregator.families.response.recipe import randomized_response
 from protocol.channels import FAMILIES, Hadamard, RandomizedResponse, Table
 from protocol.exact import NANONATS
 from protocol.personal import lip_response
-from tests.aggregator.matrix import dense, step_probabilities
+from tests.aggregator.matrix import dense, features_of, left_inverse, step_probabilities
 from tests.aggregator.test_estimate_blocks import CHANNELS as BLOCKS
+from tests.aggregator.test_estimate_noise import CHANNELS as NOISE
+from tests.aggregator.test_estimate_support import CHANNELS as SUPPORT
 
 
 def random_table(inputs, outputs, seed):
@@ -53,7 +55,8 @@ TABLES = {
     "binary table": random_table(2, 2, 3),
     "table with an output of weight 0": Table(((2**62 - 1, 1, 0), (1, 2**62 - 1, 0))),
 }
-CHANNELS = PLAIN | MIXED | RESPONSE | TABLES | {f"blocks: {name}": channel for name, channel in BLOCKS.items()}
+BLOCKS_BY_NAME = {f"blocks: {name}": channel for name, channel in BLOCKS.items()}
+CHANNELS = PLAIN | MIXED | RESPONSE | TABLES | BLOCKS_BY_NAME | NOISE | SUPPORT
 
 
 @pytest.fixture(params=CHANNELS.values(), ids=CHANNELS.keys())
@@ -64,12 +67,6 @@ def channel(request):
 def test_every_channel_family_has_a_decoder():
     """Every family of the protocol has a decoder, so the reports of every signed campaign can be decoded."""
     assert set(DECODERS) == set(FAMILIES)
-
-
-def left_inverse(channel):
-    """Return L, (m, k): ``adjoint`` of every unit vector."""
-    decoder = decoder_of(channel)
-    return np.array([decoder.adjoint(unit) for unit in np.eye(channel.input_count)]).T
 
 
 @pytest.mark.parametrize("order", [1, 2, 4, 32])
@@ -87,45 +84,68 @@ def test_the_transform_refuses_other_orders():
         walsh(np.zeros(6))
 
 
-def test_forward_and_backward_multiply_with_the_channel(channel, rng):
-    """forward(p) = p Q, backward(w) = Q w and forward_squares(p) = p Q^2 with Q from the channel's weights."""
-    Q, decoder = dense(channel), decoder_of(channel)
-    p, w = rng.normal(size=channel.input_count), rng.normal(size=channel.output_count)
-    np.testing.assert_allclose(decoder.forward(p), p @ Q, atol=1e-9)
-    np.testing.assert_allclose(decoder.backward(w), Q @ w, atol=1e-9)
-    np.testing.assert_allclose(decoder.forward_squares(p), p @ Q**2, atol=1e-9)
+def test_forward_and_backward_multiply_with_the_response(channel, rng):
+    """forward(p) = p R and backward(w) = R w, where R[x] is the mean of the features of a report of x; for outputs
+    counted whole, R = Q and forward_squares(p) = p Q^2.
+
+    forward_squares is refused if a report has several features, because squared output probabilities do not exist.
+    """
+    R, decoder = dense(channel) @ features_of(channel), decoder_of(channel)
+    assert (decoder.input_count, decoder.features) == R.shape == (channel.input_count, channel.features)
+    p, w = rng.normal(size=decoder.input_count), rng.normal(size=decoder.features)
+    np.testing.assert_allclose(decoder.forward(p), p @ R, atol=1e-12)
+    np.testing.assert_allclose(decoder.backward(w), R @ w, atol=1e-12)
+    if decoder.one_hot:
+        np.testing.assert_allclose(decoder.forward_squares(p), p @ R**2, atol=1e-12)
+    else:
+        with pytest.raises(ValueError, match="d bits set"):
+            decoder.forward_squares(p)
 
 
-def test_the_decoder_is_a_left_inverse(channel):
-    """Q L = 1: the expected estimate is the truth for all shares."""
-    np.testing.assert_allclose(dense(channel) @ left_inverse(channel), np.eye(channel.input_count), atol=1e-9)
+def contributions(channel):
+    """Return what a report of each output adds to the estimate, (m, k)."""
+    decoder = decoder_of(channel)
+    fixed = np.array([decoder.intercept(unit) for unit in np.eye(channel.input_count)])
+    return features_of(channel) @ left_inverse(decoder) + fixed
+
+
+def test_the_decoder_is_unbiased(channel):
+    """The expected contribution of a report of an input is 1 for this input and 0 for all others."""
+    np.testing.assert_allclose(dense(channel) @ contributions(channel), np.eye(channel.input_count), atol=1e-9)
 
 
 def test_all_forms_multiply_with_one_left_inverse(channel, rng):
-    """invert, adjoint, variances, query and weight use the same matrix L."""
-    L, decoder = left_inverse(channel), decoder_of(channel)
-    share = rng.dirichlet(np.ones(channel.output_count))
+    """invert, adjoint, query and people_per_report agree on what a report contributes; variances, and for outputs
+    counted whole ``variance``, are those of this contribution."""
+    decoder, added = decoder_of(channel), contributions(channel)
+    possible = np.array([channel.emits(y) for y in range(channel.output_count)])
+    words = rng.dirichlet(np.ones(channel.output_count)) * possible
+    words /= words.sum()
+    share, mean = words @ features_of(channel), words @ added
     v = rng.normal(size=channel.input_count)
-    np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
-    np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-9)
-    np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, rtol=1e-9, atol=1e-9)
-    assert decoder.query(v, share) == pytest.approx(share @ L @ v, abs=1e-9)
-    assert decoder.people_per_report == pytest.approx(np.abs(L).max(), rel=1e-9)
+    np.testing.assert_allclose(decoder.invert(share), mean, atol=1e-9)
+    np.testing.assert_allclose(decoder.adjoint(v), left_inverse(decoder) @ v, atol=1e-9)
+    np.testing.assert_allclose(decoder.variances(share), words @ (added - mean) ** 2, rtol=1e-9, atol=1e-9)
+    assert decoder.query(v, share) == pytest.approx(mean @ v, abs=1e-9)
+    assert decoder.people_per_report == pytest.approx(np.abs(added[possible]).max(), rel=1e-9)
+    if decoder.one_hot:
+        assert decoder.variance(v, share) == pytest.approx(words @ (added @ v - mean @ v) ** 2, rel=1e-9)
 
 
-def test_no_output_is_more_probable_than_its_ceiling(channel):
-    """The ceiling of each output is its largest probability, or more if no row of a Hadamard block is +1."""
-    largest, ceiling = dense(channel).max(axis=0), decoder_of(channel).ceiling
+def test_no_feature_is_more_probable_than_its_ceiling(channel):
+    """The ceiling of each feature is its largest probability, or more if other inputs could make it more probable."""
+    largest, ceiling = (dense(channel) @ features_of(channel)).max(axis=0), decoder_of(channel).ceiling
     assert (ceiling >= largest - 1e-12).all()
-    if channel.family not in ("hadamard", "blocks"):
+    assert np.isclose(ceiling, largest).any()
+    if channel.family in ("response", "table", "noise"):
         np.testing.assert_allclose(ceiling, largest)
 
 
 def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + sum of heights * counts / n is the raw estimate, and every count is between 0 and n."""
-    counts = rng.multinomial(5000, rng.dirichlet(np.ones(channel.output_count)))
+    counts = rng.multinomial(5000, dense(channel).mean(axis=0)) @ features_of(channel)
     decoder = decoder_of(channel)
-    steps = decoder.binomial_steps(counts, int(counts.sum()))
+    steps = decoder.binomial_steps(counts, 5000)
     raw = steps.base + (steps.heights * steps.counts / steps.reports).sum(axis=0)
     np.testing.assert_allclose(raw, decoder.invert(counts / 5000), atol=1e-8)
     assert steps.counts.min() >= 0
@@ -133,39 +153,35 @@ def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     assert (steps.heights >= 0).all()
 
 
+def reached(channel):
+    """Return the steps that a report of each output reaches, (m, s, k), and the steps; zeros for impossible outputs."""
+    decoder, features = decoder_of(channel), features_of(channel)
+    steps = [channel.emits(y) and decoder.binomial_steps(report, 1) for y, report in enumerate(features)]
+    some = next(filter(None, steps))
+    return np.array([one.counts if one else np.zeros_like(some.counts) for one in steps]), some
+
+
 def test_every_step_counts_one_set_of_outputs(channel, rng):
     """Each report reaches a step 0 or 1 times, and the counts of several reports add up."""
-    decoder = decoder_of(channel)
-    singles = np.array(
-        [decoder.binomial_steps(report, 1).counts for report in np.eye(channel.output_count, dtype=np.int64)]
-    )
+    singles, _ = reached(channel)
     assert set(np.unique(singles)) <= {0, 1}
-    counts = rng.integers(0, 50, channel.output_count)
-    assert np.array_equal(decoder.binomial_steps(counts, int(counts.sum())).counts, np.tensordot(counts, singles, 1))
+    reports = rng.multinomial(1000, dense(channel).mean(axis=0))
+    steps = decoder_of(channel).binomial_steps(reports @ features_of(channel), 1000)
+    assert np.array_equal(steps.counts, np.tensordot(reports, singles, 1))
 
 
-@pytest.mark.parametrize("name", [*PLAIN, *RESPONSE, "binary table"])
+@pytest.mark.parametrize("name", [*PLAIN, *RESPONSE, "binary table", *SUPPORT])
 def test_support_channels_have_one_step_with_the_stated_probabilities(name):
     """p* and q* are the probabilities that a report of the input and a report of another input reach S_x, summed from
     the weights."""
     channel = CHANNELS[name]
-    Q, steps = (
-        dense(channel),
-        decoder_of(channel).binomial_steps(np.ones(channel.output_count, dtype=np.int64), channel.output_count),
-    )
-    reach = np.array(
-        [
-            decoder_of(channel).binomial_steps(report, 1).counts[-1]
-            for report in np.eye(channel.output_count, dtype=np.int64)
-        ]
-    )
+    singles, steps = reached(channel)
     assert (steps.step_count == 1).all()
-    inside = Q @ reach  # [x', x]: the probability that an output of x' is in S_x
+    inside = dense(channel) @ singles[:, -1]  # [x', x]: the probability that an output of x' is in S_x
     truth, other = step_probabilities(steps)
+    np.testing.assert_allclose(np.diag(inside), truth, atol=1e-9)
     for x in range(channel.input_count):
-        assert inside[x, x] == pytest.approx(truth[x], abs=1e-9)
-        others = np.delete(inside[:, x], x)
-        np.testing.assert_allclose(others, other[x], atol=1e-9)
+        np.testing.assert_allclose(np.delete(inside[:, x], x), other[x], atol=1e-9)
 
 
 def test_supports_have_the_known_probabilities():
@@ -229,7 +245,7 @@ def test_the_table_decoder_has_the_least_error_at_its_reference(rng):
     channel = TABLES["wide table"]
     Q, reference = dense(channel), rng.dirichlet(np.ones(channel.input_count))
     decoder = decoder_of(channel, reference.tolist())
-    L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.input_count)]).T
+    L = left_inverse(decoder)
     distribution = reference @ Q
     null = np.linalg.svd(Q)[2][channel.input_count :].T  # the columns span the null space: Q null = 0
     for _ in range(20):

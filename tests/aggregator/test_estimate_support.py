@@ -1,7 +1,6 @@
 """For projective response, subset selection and triples, the decoders equal computations with dense matrices, and no
 other channel of the family has less error than the recipe's."""
 
-import functools
 import math
 import time
 from fractions import Fraction
@@ -19,7 +18,6 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.rounding import D
 from aggregator.families.sets.recipe import subset_error, subset_selection, triples
-from aggregator.families.sets.subset import SubsetDecoder
 from aggregator.families.support import outside_weight, support_error
 from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.projective.field import orders
@@ -28,7 +26,7 @@ from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_size_for
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError
 from protocol.exact import NANONATS, exp_lower
-from tests.aggregator.matrix import dense, step_probabilities
+from tests.aggregator.matrix import dense, features_of, left_inverse
 
 
 def geometry(size, order, dimension, level):
@@ -55,11 +53,6 @@ TRIPLES = {
 CHANNELS = PROJECTIVE | SUBSET | TRIPLES
 
 
-@pytest.fixture(params=CHANNELS.values(), ids=CHANNELS)
-def channel(request):
-    return request.param
-
-
 @pytest.fixture(params=(PROJECTIVE | TRIPLES).values(), ids=PROJECTIVE | TRIPLES)
 def one_hot(request):
     return request.param
@@ -70,81 +63,10 @@ def subset(request):
     return request.param
 
 
-@functools.cache
-def bits(channel):
-    """Return the bits of every word, (m, k), the most significant first."""
-    words = np.arange(channel.output_count)[:, np.newaxis]
-    return words >> np.arange(channel.input_count)[::-1] & 1
-
-
-def response(channel):
-    """Return R, (k, features): mean features of each input, from the weights alone."""
-    return dense(channel) @ bits(channel) if channel.unary else dense(channel)
-
-
-def some_share(rng, channel, p):
-    """Return the shares of the features in a multinomial sample of reports, and the shares of the words."""
-    distribution = rng.multinomial(1000, p @ dense(channel) / (p @ dense(channel)).sum()) / 1000
-    return (distribution @ bits(channel) if channel.unary else distribution), distribution
-
-
-def test_forward_and_backward_multiply_with_the_response(channel, rng):
-    """forward(p) = p R and backward(w) = R w, with R from the channel's weights, for any vectors."""
-    R, decoder = response(channel), decoder_of(channel)
-    assert (decoder.input_count, decoder.features) == R.shape == (channel.input_count, channel.features)
-    p, w = rng.normal(size=decoder.input_count), rng.normal(size=decoder.features)
-    np.testing.assert_allclose(decoder.forward(p), p @ R, atol=1e-12)
-    np.testing.assert_allclose(decoder.backward(w), R @ w, atol=1e-12)
-
-
-def test_forward_squares_multiplies_with_the_squared_channel(one_hot, rng):
-    """For outputs counted whole, forward_squares(p) = p Q^2."""
-    p = rng.normal(size=one_hot.input_count)
-    np.testing.assert_allclose(decoder_of(one_hot).forward_squares(p), p @ dense(one_hot) ** 2, atol=1e-12)
-
-
-def test_squares_of_output_probabilities_are_refused_for_subsets(subset):
-    """forward_squares is refused for subsets: several bits of an output may be set, so squared output probabilities
-    do not exist."""
-    assert not SubsetDecoder.one_hot
-    with pytest.raises(ValueError, match="d bits set"):
-        decoder_of(subset).forward_squares(np.ones(subset.input_count))
-
-
-def test_the_decoder_is_unbiased(channel, rng):
-    """invert maps the expected features to the truth, for all shares."""
-    p = rng.dirichlet(np.ones(channel.input_count))
-    np.testing.assert_allclose(decoder_of(channel).invert(p @ response(channel)), p, atol=1e-10)
-
-
-def test_all_forms_multiply_with_one_left_inverse(channel, rng):
-    """intercept, invert and adjoint give the same estimate; variances, variance and weight are those of one report's
-    contribution to it.
-
-    The references are sums over all outputs.
-    """
-    decoder = decoder_of(channel)
-    share, distribution = some_share(rng, channel, rng.dirichlet(np.ones(channel.input_count)))
-    features = bits(channel).astype(float) if channel.unary else np.eye(channel.output_count)
-    seen = np.array([y for y in range(channel.output_count) if channel.emits(y)])
-    L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.input_count)]).T
-    fixed = np.array([decoder.intercept(unit) for unit in np.eye(channel.input_count)])
-    added = features @ L + fixed  # (m, k): the contribution of a report of each output
-    np.testing.assert_allclose(decoder.invert(share), distribution @ added, atol=1e-9)
-    mean = distribution @ added
-    np.testing.assert_allclose(decoder.variances(share), distribution @ (added - mean) ** 2, rtol=1e-9, atol=1e-9)
-    assert decoder.people_per_report == pytest.approx(np.abs(added[seen]).max(), rel=1e-9)
-    v = rng.normal(size=channel.input_count)
-    assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share), abs=1e-9)
-    if not channel.unary:
-        assert decoder.variance(v, share) == pytest.approx(distribution @ (added @ v - mean @ v) ** 2, rel=1e-9)
-
-
 def test_shares_that_do_not_sum_to_one_have_the_same_decoder(one_hot, rng):
     """Shares that do not sum to one, such as those of a block, are decoded by the same left inverse."""
     decoder = decoder_of(one_hot)
-    share, _ = some_share(rng, one_hot, rng.dirichlet(np.ones(one_hot.input_count)))
-    L = np.array([decoder.adjoint(unit) for unit in np.eye(one_hot.input_count)]).T
+    share, L = rng.dirichlet(np.ones(one_hot.output_count)), left_inverse(decoder)
     np.testing.assert_allclose(decoder.invert(share / 3), share @ L / 3, atol=1e-10)
     expected = share @ L**2 / 3 - (share @ L / 3) ** 2
     np.testing.assert_allclose(decoder.variances(share / 3), expected, rtol=1e-9, atol=1e-9)
@@ -159,44 +81,9 @@ def test_the_variance_of_a_query_on_dependent_bits_is_exact(subset, rng):
     decoder, p = decoder_of(subset), rng.dirichlet(np.ones(subset.input_count))
     distribution = p @ dense(subset)
     for v in (rng.normal(size=subset.input_count), np.ones(subset.input_count), np.eye(subset.input_count)[1]):
-        added = bits(subset) @ decoder.adjoint(v)
+        added = features_of(subset) @ decoder.adjoint(v)
         expected = distribution @ (added - distribution @ added) ** 2
-        assert decoder.variance(v, distribution @ bits(subset)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-def test_each_input_has_one_step_with_the_stated_probabilities(channel):
-    """Each input has one step; p* and q* are the probabilities that a report of the input and of another input reach
-    it."""
-    decoder, R = decoder_of(channel), dense(channel)
-    features = bits(channel) if channel.unary else np.eye(channel.output_count, dtype=np.int64)
-    seen = [y for y in range(channel.output_count) if channel.emits(y)]
-    reach = np.zeros((channel.output_count, channel.input_count))
-    for y in seen:
-        reach[y] = decoder.binomial_steps(features[y], 1).counts[0]
-    assert set(np.unique(reach)) <= {0, 1}
-    steps = decoder.binomial_steps(features[seen[0]], 1)
-    assert (steps.step_count == 1).all()
-    probability = R @ reach  # [x', x]: the probability that an output of x' is in S_x
-    truth, other = step_probabilities(steps)
-    np.testing.assert_allclose(np.diag(probability), truth, atol=1e-12)
-    for x in range(channel.input_count):
-        np.testing.assert_allclose(np.delete(probability[:, x], x), other[0], atol=1e-12)
-
-
-def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
-    """base + heights * counts / n is the raw estimate."""
-    share, _ = some_share(rng, channel, rng.dirichlet(np.ones(channel.input_count)))
-    decoder = decoder_of(channel)
-    steps = decoder.binomial_steps(np.rint(share * 1000).astype(np.int64), 1000)
-    raw = steps.base + steps.heights[0] * steps.counts[0] / 1000
-    np.testing.assert_allclose(raw, decoder.invert(share), atol=1e-9)
-
-
-def test_no_feature_is_more_probable_than_its_ceiling(channel):
-    """The ceiling is at least the largest probability of each feature, and equal to it for at least one feature."""
-    largest, ceiling = response(channel).max(axis=0), decoder_of(channel).ceiling
-    assert (ceiling >= largest - 1e-12).all()
-    assert np.isclose(ceiling, largest).any()
+        assert decoder.variance(v, distribution @ features_of(subset)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_counts_are_summed_exactly(one_hot, rng):
@@ -244,9 +131,10 @@ def test_many_values_are_decoded_without_a_matrix(rng):
 def exact_error(channel):
     """Return the sum over x of the variance of one report's contribution, for uniform shares, by the decoder."""
     p = np.full(channel.input_count, 1 / channel.input_count)
-    return float(decoder_of(channel).variances(p @ response(channel)).sum())
+    return float(decoder_of(channel).variances(p @ dense(channel) @ features_of(channel)).sum())
 
 
+@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 def test_the_closed_form_equals_the_error_of_the_channel(channel):
     """projective_error, subset_error and the formula for triples equal the error computed by the decoder of a channel
     at that level."""

@@ -8,7 +8,7 @@ from aggregator.families.windows import decoder as windows_decoder
 from aggregator.families.windows.decoder import WindowsDecoder
 from protocol.channels.windows.arrangement import WindowType
 from protocol.channels.windows.channel import ONE, Windows
-from tests.aggregator.matrix import dense
+from tests.aggregator.matrix import dense, left_inverse
 from tests.families.windows import random_windows
 from tests.protocol.test_windows import GRID, SEED
 
@@ -67,8 +67,7 @@ def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatc
     L = weighed.T @ np.linalg.inv(weighed @ Q.T)
     share, v = rng.dirichlet(np.ones(channel.output_count)), rng.normal(size=channel.input_count)
     scale = np.abs(L).max()
-    np.testing.assert_allclose(Q @ np.array([decoder.adjoint(e) for e in np.eye(channel.input_count)]).T,
-                               np.eye(channel.input_count), atol=1e-7 * scale)  # fmt: skip
+    np.testing.assert_allclose(Q @ left_inverse(decoder), np.eye(channel.input_count), atol=1e-7 * scale)
     np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-6 * scale)
     np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-6 * scale)
     np.testing.assert_allclose(
