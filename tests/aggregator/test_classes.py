@@ -215,7 +215,7 @@ def test_projection_and_map_give_a_distribution(name: str) -> None:
         found = estimate(campaign, tally, method=method)
         assert found.share.sum() == pytest.approx(1)
         assert (found.low <= found.high).all()
-    with pytest.raises(MethodRefused, match="em"):
+    with pytest.raises(MethodRefused, match="'em' needs one channel"):
         estimate(campaign, tally, method="em")
     if pooled(campaign, tally).priors is not None:
         mmse = estimate(campaign, tally, method="mmse").share

@@ -354,7 +354,7 @@ def test_a_larger_sigma_gives_wider_gaussian_noise():
     for wrong, named in (("", "sigma is missing"), ("sigma = 0", "sigma"), ("sigma = 1e9", "at most 4,096")):
         with pytest.raises(DraftError, match=named):
             drafted(asked + wrong)
-    with pytest.raises(DraftError, match="numbers"):
+    with pytest.raises(DraftError, match="needs numbers or dates"):
         drafted(DRAFT + '[mechanism]\nname = "gaussian"\nsigma = 1')
 
 

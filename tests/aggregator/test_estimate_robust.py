@@ -101,7 +101,7 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
 
 def test_a_robust_estimate_of_bits_is_refused():
     """A robust estimate of a channel of bits is a ValueError."""
-    with pytest.raises(ValueError, match="bits"):
+    with pytest.raises(ValueError, match="bits are counted one by one"):
         robust(decoder_of(unary.oue(5, NANONATS)), np.full(5, 0.3), 100)
 
 

@@ -133,5 +133,5 @@ def test_a_wave_is_chosen_by_its_name_only() -> None:
     assert not isinstance(chosen(AUTO, numbers)[1], Wave)
     with pytest.raises(Unsuited, match="ordered values"):
         chosen("wave", PlannedQuestion(Values(("a", "b", "c")), Ldp(NANONATS)))
-    with pytest.raises(Unsuited, match="prior"):
+    with pytest.raises(Unsuited, match="a notion without a prior"):
         chosen("wave", PlannedQuestion(Buckets.of(range(3)), Lip(NANONATS, (1, 2, 3))))

@@ -121,7 +121,7 @@ def test_questions_without_a_joint_estimate_are_refused_with_a_message() -> None
         estimate_form(campaign, whole, ["towns"])
     with pytest.raises(NotOfForm, match="two different"):
         estimate_form(campaign, whole, ["town", "town"])
-    with pytest.raises(NotAsked, match="both"):
+    with pytest.raises(NotAsked, match="asked both questions"):
         estimate_form(campaign, whole, ["vote", "pet"])
     with pytest.raises(NotEnough):
         estimate_form(campaign, few, ["town", "pet"])

@@ -95,7 +95,7 @@ def test_no_link_is_made_after_the_end():
     """After the campaign's end, or an earlier closing by its author, a link is refused. A poster shows the earlier
     end."""
     for now, closes in ((SIGNED.campaign.closes, None), (NOW, NOW)):
-        with pytest.raises(NoInvitation, match="over"):
+        with pytest.raises(NoInvitation, match="is over: devices"):
             invite(SIGNED, now, closes=closes)
     tomorrow = NOW // DAY * DAY + 2 * DAY
     when = PosterContent.of(SIGNED, invite(SIGNED, NOW, closes=tomorrow), closes=tomorrow).when
