@@ -35,9 +35,9 @@ def take_together(study: Path, files: list[Path]) -> list[IngestResult]:
         return pool.starmap(take, [(study, file) for file in files], chunksize=1)
 
 
-def together(tmp_path: Path, processes: int, reports: int) -> None:
-    """Ingest the same file in several processes at once; assert that each report is counted once and the rest are
-    replays."""
+@pytest.mark.parametrize(("processes", "reports"), [(4, 500), pytest.param(8, 10_000, marks=pytest.mark.long)])
+def test_processes_count_the_same_file_once(tmp_path, processes, reports):
+    """If several processes ingest the same file at once, each report is counted once, and the rest are replays."""
     study = fleet.study(tmp_path / "study", BUCKETS, range(reports))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(number, BUCKETS, number % 4096) for number in range(reports)))
@@ -47,17 +47,6 @@ def together(tmp_path: Path, processes: int, reports: int) -> None:
     counts = study.tally(BUCKETS).counts
     assert counts.tolist() == [len(range(y, reports, 4096)) for y in range(4096)]
     assert study.refused(BUCKETS) == {"replayed": (processes - 1) * reports}
-
-
-def test_four_processes_count_the_same_file_once(tmp_path):
-    """If 4 processes ingest the same 500 reports, 500 are counted and 1,500 are replayed."""
-    together(tmp_path, 4, 500)
-
-
-@pytest.mark.long
-def test_eight_processes_count_the_same_file_once(tmp_path):
-    """If 8 processes ingest the same 10,000 reports, 10,000 are counted and 70,000 are replayed."""
-    together(tmp_path, 8, 10_000)
 
 
 def test_concurrent_processes_count_every_report(tmp_path):
@@ -81,12 +70,10 @@ def take_slowly(study: Path, file: Path, pipe: Connection) -> None:
     ingest(Study.open(study), [file], now=NOW, threads=1, chunk_reports=50, piece_bytes=6000)
 
 
-def killed_and_repeated(tmp_path: Path, moments: int) -> int:
-    """Kill an ingest at several moments, from its start to its end, and repeat it; assert the result of an
-    uninterrupted run.
-
-    Returns the number of ingests that were killed before they ended; on a busy machine it may be 0.
-    """
+@pytest.mark.parametrize(("moments", "least"), [(3, 0), pytest.param(60, 10, marks=pytest.mark.long)])
+def test_a_killed_ingest_is_completed_by_the_next(tmp_path, moments, least):
+    """After kill -9 at any of several moments of an ingest, from its start to its end, a second run counts every report
+    once."""
     study = fleet.study(tmp_path / "study", BUCKETS, range(400))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(number, BUCKETS, number) for number in range(400)))
@@ -109,20 +96,9 @@ def killed_and_repeated(tmp_path: Path, moments: int) -> int:
         assert (result.accepted, result.refused.get("replayed", 0)) == (400 - before, before)
         assert Study.open(copy).tally(BUCKETS).counts.tolist() == [1] * 400 + [0] * 3696
         shutil.rmtree(copy)
-    return interrupted
-
-
-def test_a_killed_ingest_is_completed_by_the_next(tmp_path):
-    """After kill -9 at 3 moments of an ingest, a second run counts every report once."""
-    killed_and_repeated(tmp_path, 3)
-
-
-@pytest.mark.long
-def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
-    """After kill -9 at 60 moments of an ingest, a second run counts every report once."""
     # Usually most kills come before the ingest has ended. If the machine was busy only during the first, measured run,
     # far fewer do; so the limit is low.
-    assert killed_and_repeated(tmp_path, 60) >= 10
+    assert interrupted >= least
 
 
 def test_a_slot_filled_between_scan_and_commit_is_replayed(tmp_path, before_commit):

@@ -166,12 +166,11 @@ def contents(path: Path) -> dict[str, object]:
     }
 
 
-def ingest_killed(prepared: Path, folder: Path, calls: int, writes: int) -> None:
-    """Kill an ingest at ``calls`` of its calls and near its end, and in four ways at ``writes`` writes.
-
-    Asserts that the next ingest completes it.
-    """
-    undisturbed = Path(shutil.copytree(prepared, folder / "undisturbed"))
+@pytest.mark.parametrize(("calls", "writes"), [(2, 1), pytest.param(100, 1000, marks=pytest.mark.long)])
+def test_a_killed_ingest_is_completed_by_the_next(prepared, tmp_path, calls, writes):
+    """After kill -9 at ``calls`` calls and near the end, and in 4 ways at ``writes`` writes (or every one, if they are
+    fewer), a second ingest gives the study of an uninterrupted one."""
+    undisturbed = Path(shutil.copytree(prepared, tmp_path / "undisturbed"))
     counted = run(take, undisturbed)
     assert counted is not None
     expected = contents(undisturbed)
@@ -180,7 +179,7 @@ def ingest_killed(prepared: Path, folder: Path, calls: int, writes: int) -> None
     ways = [(AT_CALL, step) for step in [*spread(counted[0], calls), counted[0] - 20]]
     ways += [(how, step) for how in (BEFORE, HALF, UNCOMMITTED, AFTER) for step in spread(counted[1], writes)]
     for how, step in ways:
-        copy = Path(shutil.copytree(prepared, folder / "copy"))
+        copy = Path(shutil.copytree(prepared, tmp_path / "copy"))
         assert run(take, copy, how, step) is None, (how, step)
         for name in ("reports", "keys"):
             half = rows(copy, name)
@@ -192,27 +191,16 @@ def ingest_killed(prepared: Path, folder: Path, calls: int, writes: int) -> None
         shutil.rmtree(copy)
 
 
-def test_an_ingest_killed_at_any_step_is_completed_by_the_next(prepared, tmp_path):
-    """After kill -9 at 3 calls, and at one write in 4 ways, a second ingest gives the study of an uninterrupted one."""
-    ingest_killed(prepared, tmp_path, 2, 1)
-
-
-@pytest.mark.long
-def test_an_ingest_killed_at_every_write_is_completed_by_the_next(prepared, tmp_path):
-    """After kill -9 at 101 calls, and at every write in 4 ways, a second ingest gives the study of an uninterrupted
-    one."""
-    ingest_killed(prepared, tmp_path, 100, 1000)
-
-
 def revoke_two(path: Path) -> None:
     """Revoke keys from a period on, in a study without such a revocation."""
     Study.open(path).revoke(enrolment(1, OPEN), enrolment(2, OPEN), since=2)
 
 
-def revocation_killed(prepared: Path, folder: Path, calls: int) -> None:
-    """Kill a revocation at ``calls`` of its calls, and in four ways at its write; assert that the next one completes
-    it."""
-    undisturbed = Path(shutil.copytree(prepared, folder / "undisturbed"))
+@pytest.mark.parametrize("calls", [2, pytest.param(60, marks=pytest.mark.long)])
+def test_a_killed_revocation_revokes_both_keys_or_neither(prepared, tmp_path, calls):
+    """After kill -9 at ``calls`` calls, and at the write in 4 ways, either both keys are revoked from their period on
+    or neither is; the next revocation completes it."""
+    undisturbed = Path(shutil.copytree(prepared, tmp_path / "undisturbed"))
     counted = run(revoke_two, undisturbed)
     assert counted is not None
     assert counted[1] == 1
@@ -220,7 +208,7 @@ def revocation_killed(prepared: Path, folder: Path, calls: int) -> None:
     assert after[0].revoked_from == {2: 2}
     ways = [(AT_CALL, step) for step in spread(counted[0], calls)]
     for how, step in [*ways, *((how, 0) for how in (BEFORE, HALF, UNCOMMITTED, AFTER))]:
-        copy = Path(shutil.copytree(prepared, folder / "copy"))
+        copy = Path(shutil.copytree(prepared, tmp_path / "copy"))
         assert run(revoke_two, copy, how, step) is None, (how, step)
         found = Study.open(copy).status(NOW)
         assert found == after if how == AFTER else found in (before, after)
@@ -229,28 +217,19 @@ def revocation_killed(prepared: Path, folder: Path, calls: int) -> None:
         shutil.rmtree(copy)
 
 
-def test_a_killed_revocation_revokes_both_keys_or_neither(prepared, tmp_path):
-    """After kill -9 at 2 calls, and at the write in 4 ways, either both keys are revoked from their period on or
-    neither is."""
-    revocation_killed(prepared, tmp_path, 2)
-
-
-@pytest.mark.long
-def test_a_revocation_killed_anywhere_revokes_both_keys_or_neither(prepared, tmp_path):
-    """After kill -9 at 60 calls, and at the write in 4 ways, either both keys are revoked from their period on or
-    neither is."""
-    revocation_killed(prepared, tmp_path, 60)
-
-
 def files_of(path: Path) -> dict[str, bytes]:
     """Return the bytes of every file below a folder."""
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-def estimate_killed(prepared: Path, folder: Path, calls: int) -> None:
-    """Kill an estimate at ``calls`` of its calls; assert that the study is unchanged and the next estimate has the
-    same result."""
-    study = Path(shutil.copytree(prepared, folder / "study"))
+@pytest.mark.parametrize("calls", [2, pytest.param(60, marks=pytest.mark.long)])
+def test_a_killed_estimate_changes_nothing(prepared, tmp_path, calls):
+    """After kill -9 at ``calls`` calls of an estimate, its page is complete or absent, and the study is unchanged byte
+    for byte.
+
+    A second estimate has the same result.
+    """
+    study = Path(shutil.copytree(prepared, tmp_path / "study"))
     take(study)
     before = files_of(study)
     counted = run(run_estimate, study)
@@ -264,25 +243,6 @@ def estimate_killed(prepared: Path, folder: Path, calls: int) -> None:
     page_of(study).unlink(missing_ok=True)
     assert run(run_estimate, study) is not None
     assert page_of(study).read_bytes() == expected
-
-
-def test_a_killed_estimate_changes_nothing(prepared, tmp_path):
-    """After kill -9 at 2 calls of an estimate, its page is complete or absent, and the study is unchanged byte for
-    byte.
-
-    A second estimate has the same result.
-    """
-    estimate_killed(prepared, tmp_path, 2)
-
-
-@pytest.mark.long
-def test_an_estimate_killed_anywhere_changes_nothing(prepared, tmp_path):
-    """After kill -9 at 60 calls of an estimate, its page is complete or absent, and the study is unchanged byte for
-    byte.
-
-    A second estimate has the same result.
-    """
-    estimate_killed(prepared, tmp_path, 60)
 
 
 # Full and read-only disks

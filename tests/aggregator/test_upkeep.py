@@ -299,10 +299,10 @@ def many_compactions(study, rounds):
 BUCKETS = campaign(64, title="Buckets")
 
 
-def at_once(folder, reports, rounds):
-    """Run one process that ingests reports one by one and two that compact repeatedly; assert that each report
-    counts once."""
-    study = fleet.study(folder / "study", BUCKETS, range(reports))
+@pytest.mark.parametrize(("reports", "rounds"), [(8, 2), pytest.param(64, 16, marks=pytest.mark.long)])
+def test_concurrent_compactions_and_ingests_count_each_report_once(tmp_path, reports, rounds):
+    """If one process ingests reports one by one while two compact repeatedly, each report counts once."""
+    study = fleet.study(tmp_path / "study", BUCKETS, range(reports))
     with PROCESSES.Pool(3) as pool:
         work = [pool.apply_async(many_compactions, (study.path, rounds)) for _ in range(2)]
         work.append(pool.apply_async(many_commits, (study.path, reports)))
@@ -313,17 +313,6 @@ def at_once(folder, reports, rounds):
     assert study.tally(BUCKETS).counts.tolist() == [1] * reports + [0] * (64 - reports)
 
 
-def test_concurrent_compactions_and_ingests_count_each_report_once(tmp_path):
-    """If one process ingests 8 reports one by one while 2 processes compact twice, each report counts once."""
-    at_once(tmp_path, 8, 2)
-
-
-@pytest.mark.long
-def test_many_concurrent_compactions_and_ingests_count_each_report_once(tmp_path):
-    """If one process ingests 64 reports one by one while 2 processes compact 16 times, each report counts once."""
-    at_once(tmp_path, 64, 16)
-
-
 def compacted(path, pipe):
     """Send "ready", compact, send "done", and wait to be killed."""
     pipe.send("ready")
@@ -332,15 +321,13 @@ def compacted(path, pipe):
     threading.Event().wait()
 
 
-def killed(study, folder, moments):
-    """Kill a compaction at several moments; assert that the study is unchanged and the next compaction leaves only
-    files in use.
-
-    Returns the number of compactions that were killed before they ended; on a busy machine it may be 0.
-    """
+@pytest.mark.parametrize(("moments", "least"), [(3, 0), pytest.param(60, 10, marks=pytest.mark.long)])
+def test_a_killed_compaction_leaves_the_study_as_it_was(study, tmp_path, moments, least):
+    """kill -9 at any of several moments of a compaction changes no tally; after the next compaction the status and the
+    refusals are unchanged, too, and only files in use are left."""
     before, took, interrupted = contents(study), 0.0, 0
     for moment in range(-1, moments):
-        copy = Path(shutil.copytree(study.path, folder / f"copy{moment}"))
+        copy = Path(shutil.copytree(study.path, tmp_path / f"copy{moment}"))
         process, pipe = start_process(compacted, copy)
         assert next_message(pipe) == "ready"
         began = time.perf_counter()
@@ -359,22 +346,9 @@ def killed(study, folder, moments):
             assert not list((copy / name).rglob("*#*"))
             assert set((copy / name).rglob("part-*")) == live(Study(copy), name)
         shutil.rmtree(copy)
-    return interrupted
-
-
-def test_a_killed_compaction_leaves_the_study_as_it_was(study, tmp_path):
-    """kill -9 at 3 moments of a compaction changes no tally; after the next compaction the status and the refusals
-    are unchanged, too, and only files in use are left."""
-    killed(study, tmp_path, 3)
-
-
-@pytest.mark.long
-def test_a_compaction_killed_anywhere_leaves_the_study_as_it_was(study, tmp_path):
-    """kill -9 at 60 moments of a compaction changes no tally; after the next compaction the status and the refusals
-    are unchanged, too, and only files in use are left."""
     # Usually most kills come before the compaction has ended. If the machine was busy only during the first, measured
     # run, far fewer do; so the limit is low.
-    assert killed(study, tmp_path, 60) >= 10
+    assert interrupted >= least
 
 
 def test_compact_prints_files_and_bytes_before_and_after(study):

@@ -14,10 +14,16 @@ from tests.edge_sdk.crash_run import FULL
 pytestmark = pytest.mark.slow
 
 
-def killed(runs: int, store: Path) -> None:
-    """Kill devices, and compare all sent or collected outputs with all charged and queued ones."""
+@pytest.mark.parametrize("runs", [FULL, pytest.param(10 * FULL, marks=pytest.mark.long)])
+def test_a_killed_device_never_undercharges_and_overcharges_by_one_report_at_most(tmp_path: Path, runs: int) -> None:
+    """After every kill -9, each output that was sent or collected is charged and queued once, and at most one more
+    report is charged.
+
+    Of each ``FULL`` runs, one child dies before each of the first 120 SQL statements of answering and of collecting,
+    and 60 children are killed from outside, so a fault before any single statement is found.
+    """
     done = subprocess.run(
-        [sys.executable, "-m", "tests.edge_sdk.crash_run", str(runs), "7", str(store)],
+        [sys.executable, "-m", "tests.edge_sdk.crash_run", str(runs), "7", str(tmp_path / "store")],
         capture_output=True,
         text=True,
     )
@@ -29,24 +35,3 @@ def killed(runs: int, store: Path) -> None:
     assert (found["queued"], found["twice"]) == (found["charged"], 0)
     assert found["collected"] > runs / 4, "too few readings were collected"
     assert found["bundled"] > runs / 10, "too few readings shared a signature"
-
-
-def test_a_killed_device_never_undercharges_and_overcharges_by_one_report_at_most(tmp_path: Path) -> None:
-    """After every kill -9, each output that was sent or collected is charged and queued once, and at most one more
-    report is charged.
-
-    One child dies before each of the first 120 SQL statements of answering and of collecting, and 60 children are
-    killed from outside, so a fault before any single statement is found.
-    """
-    killed(FULL, tmp_path / "store")
-
-
-@pytest.mark.long
-def test_a_device_killed_thousands_of_times_never_undercharges(tmp_path: Path) -> None:
-    """After every kill -9, each output that was sent or collected is charged and queued once, and at most one more
-    report is charged.
-
-    Ten children die before each of the first 120 SQL statements of answering and of collecting, and 600 children are
-    killed from outside.
-    """
-    killed(10 * FULL, tmp_path / "store")
