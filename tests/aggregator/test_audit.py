@@ -151,7 +151,7 @@ def test_distances_come_from_the_domain(tmp_path):
     assert json.loads(run(town, tmp_path, "--json", "--metric", "degrees"))["levels"]["geo"] == pytest.approx(10)
     assert "steps or degrees" in run(town, tmp_path, "--metric", "miles", code=65)
     assert "no distance" in run(unsigned_campaign(response(4)), tmp_path, "--metric", "steps", code=65)
-    with pytest.raises(DomainError):
+    with pytest.raises(DomainError, match="numbers or steps"):
         levels_request(hours, metric="degrees")
 
 

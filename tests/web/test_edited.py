@@ -92,9 +92,10 @@ def compare_edited(count: int, seed: int, topics: Sequence[Case] = TOPICS, field
     assert [fault for fault in run(options)["judged"] if fault] == []
 
 
-def test_browser_and_python_agree_on_edited_campaigns() -> None:
-    """The browser and Python agree on the refusal or the levels of 200 edited campaigns."""
-    compare_edited(200, seed=1)
+@pytest.mark.parametrize(("number", "seed"), [(200, 1), pytest.param(5000, 2, marks=pytest.mark.long)])
+def test_browser_and_python_agree_on_edited_campaigns(number: int, seed: int) -> None:
+    """The browser and Python agree on the refusal or the levels of edited campaigns."""
+    compare_edited(number, seed)
 
 
 def test_browser_and_python_agree_on_edited_translations() -> None:
@@ -111,9 +112,3 @@ def test_browser_and_python_agree_on_edited_translations() -> None:
 def has_translated_names(case: Case) -> bool:
     """Return whether a campaign's labels or units are translated."""
     return len({str(labels) for *_, labels, _ in case["shown"].values()}) > 1
-
-
-@pytest.mark.long
-def test_browser_and_python_agree_on_many_edited_campaigns() -> None:
-    """The browser and Python agree on the refusal or the levels of 5,000 other edited campaigns."""
-    compare_edited(5000, seed=2)
