@@ -102,8 +102,8 @@ def _require_written(text: str, subject: str, limit: int) -> None:
     wrong = next((sign for sign in text if not "!" <= sign <= "~"), None)
     if wrong is not None:
         raise CampaignError(
-            f"{subject} must be visible ASCII, and {wrong!r} is not: leave it out, or write a host name beyond ASCII "
-            "in its xn-- form"
+            f"{subject} must be visible ASCII, and {wrong!r} is not: leave it out, or write a host name with "
+            "such characters in its xn-- form"
         )
 
 

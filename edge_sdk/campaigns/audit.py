@@ -44,7 +44,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
 
     Args:
         history: number of answers by label of the value; empty or None if the device never answered.
-        view: index of the device's view; None for the view that is nearest to its bound.
+        view: index of the device's view; None for the view whose worst ratio is nearest to its bound.
     """
     domain, level = campaign.domain, campaign.notion.level
     view = campaign.certificate.view_index if view is None else view

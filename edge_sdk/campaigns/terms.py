@@ -112,9 +112,9 @@ class Terms:
             the largest first; empty if the promise assumes none, or for more than ``MAX_LISTED`` answers.
         answers: the possible answers, described in words.
         views: number of views; 1 if all devices are asked for the same answer.
-        map: the coarsening of this device's view, which ``view_description`` describes in English; None if all devices
-            are asked for the uncoarsened answer. For a form it is None until consent, so that a person cannot refuse
-            because of the assigned questions and thereby reveal something.
+        map: the coarsening of this device's view (not a geographic map), which ``view_description`` describes in
+            English; None if all devices are asked for the uncoarsened answer. For a form it is None until consent, so
+            that a person cannot refuse because of the assigned questions and thereby reveal something.
         domain: the domain of the answers.
         values: the labels of the possible answers in order, if there are at most ``MAX_LISTED``; else empty.
         shown: these labels in the language of the terms.

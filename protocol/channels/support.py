@@ -82,7 +82,8 @@ def evenly_shared(outside: int, support: int, complement: int) -> int:
 def shared_out(outside: int, support: int, complement: int, output: str) -> tuple[int, int]:
     """Return the largest inside weight that the outside weights allow, and the remainder of the row, both over 2^128.
 
-    Two integer weights may not fill a row exactly; then one output that the input does not prefer gets the remainder.
+    Sometimes no two integer weights fill a row exactly; then one output that the input does not prefer gets the
+    remainder.
 
     Args:
         support, complement: the number of outputs that an input prefers, and of outputs that it does not prefer.

@@ -28,17 +28,19 @@ class Metric:
     """The Euclidean distance between inputs.
 
     Attributes:
-        name: the unit: "steps" of the grid or of the list of inputs, "degrees" as on a plane, or "numbers" for the unit
-            of the domain's numbers.
+        name: the unit of distance: "steps" of the grid or of the list of inputs, "degrees" as on a plane, or "numbers"
+            as the domain writes them.
         coordinates: the integer coordinates (north, east) of each input.
-        unit: the length of one coordinate step, in units of the metric.
+        step_length: the length of one coordinate step, in this unit.
         min_distance: a lower bound of the distance of two inputs, in coordinate steps.
     """
 
-    def __init__(self, name: str, coordinates: Sequence[tuple[int, int]], unit: Fraction, min_distance: int) -> None:
+    def __init__(
+        self, name: str, coordinates: Sequence[tuple[int, int]], step_length: Fraction, min_distance: int
+    ) -> None:
         self.name = name
         self.coordinates = coordinates
-        self.unit = unit
+        self.step_length = step_length
         self.min_distance = min_distance
 
     @classmethod
@@ -72,7 +74,7 @@ class Metric:
 
     def square(self, x: int, other: int) -> Fraction:
         """Return the square of the distance between two inputs."""
-        return self._square(x, other) * self.unit**2
+        return self._square(x, other) * self.step_length**2
 
     def _square(self, x: int, other: int) -> int:
         (north, east), (other_north, other_east) = self.coordinates[x], self.coordinates[other]
@@ -129,4 +131,4 @@ class Metric:
                 break
         if best is None:
             raise ValueError("first and second must contain two different inputs, not only one input")
-        return best[0], best[1], best[2] * self.unit**2
+        return best[0], best[1], best[2] * self.step_length**2

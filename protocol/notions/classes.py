@@ -43,8 +43,8 @@ class Classes(Notion):
         for notion in self.notions:
             if notion.name in ("classes", "own-lip", "transcript-lip"):
                 raise NotionError(
-                    f"a class cannot have the notion {notion.name}: choose another than classes, own-lip and "
-                    "transcript-lip"
+                    f"a class cannot have the notion {notion.name}: choose one without classes, declared priors and "
+                    "transcripts"
                 )
         if self.level != max(notion.level for notion in self.notions):
             raise NotionError(

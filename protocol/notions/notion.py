@@ -131,8 +131,8 @@ class Notion(ABC):
         satisfied, audited, witness = self.audit(channel)
         if not satisfied:
             raise Uncertified(
-                f"the channel's level is {exact.in_nats(audited)}, more than {self.name} with the declared level of "
-                f"{exact.in_nats(self.level)} allows (input {witness.x}"
+                f"the channel's level under {self.name} is {exact.in_nats(audited)}, above the declared level of "
+                f"{exact.in_nats(self.level)} (input {witness.x}"
                 + (f" against {witness.other}" if witness.other is not None else " against the prior")
                 + f", output {channel.spelled(witness.y)}): declare a higher level, or choose a channel with more noise"
             )

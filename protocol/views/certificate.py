@@ -65,7 +65,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
 
 def worst_of(certificates: Sequence[Certificate], notion: Notion) -> Certificate:
     """Return a campaign's certificate, computed from those of its views: the largest levels, and the witness of the
-    view nearest to its bound.
+    view whose worst ratio is nearest to its bound.
 
     Args:
         notion: the campaign's notion; if it is one of classes, ``class_certificates`` of the result contains the worst

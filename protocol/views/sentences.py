@@ -21,10 +21,9 @@ SENTENCES: dict[str, dict[str, str]] = {
         "answer, not for the square itself.",
         "stretch": "This device is asked for the group of at most {factor} neighbouring answers that contains your "
         "answer, not for the answer itself.",
-        "district": "This device is asked for the district that contains your answer, one of {count}, not for the "
-        "square itself.",
-        "group": "This device is asked for the group of answers that contains your answer, one of {count}, not for "
-        "the answer itself.",
+        "district": "This device is asked which of {count} districts contains your answer, not for the square itself.",
+        "group": "This device is asked which of {count} groups of answers contains your answer, not for the answer "
+        "itself.",
         "question": "This device is asked one of {count} questions: {names}.",
         "questions": "This device is asked two of {count} questions: {names}.",
         "others": "Other devices may be asked other questions. The device's key for this survey decides the selection; "
@@ -39,10 +38,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "Antwort liegt, nicht nach dem Quadrat selbst.",
         "stretch": "Dieses Gerät wird nach der Gruppe von höchstens {factor} benachbarten Antworten gefragt, in der "
         "Ihre Antwort liegt, nicht nach der Antwort selbst.",
-        "district": "Dieses Gerät wird nach dem Bezirk gefragt, in dem Ihre Antwort liegt, einem von {count}, nicht "
-        "nach dem Quadrat selbst.",
-        "group": "Dieses Gerät wird nach der Gruppe von Antworten gefragt, in der Ihre Antwort liegt, einer von "
-        "{count}, nicht nach der Antwort selbst.",
+        "district": "Dieses Gerät wird gefragt, in welchem von {count} Bezirken Ihre Antwort liegt, nicht nach dem "
+        "Quadrat selbst.",
+        "group": "Dieses Gerät wird gefragt, in welcher von {count} Gruppen von Antworten Ihre Antwort liegt, nicht "
+        "nach der Antwort selbst.",
         "question": "Dieses Gerät bekommt eine von {count} Fragen: {names}.",
         "questions": "Dieses Gerät bekommt zwei von {count} Fragen: {names}.",
         "others": "Andere Geräte bekommen vielleicht andere Fragen. Der Schlüssel des Geräts für diese Umfrage "

@@ -225,7 +225,7 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         "This device is asked for your answer itself.",
         "This device is asked for the group of at most 2 neighbouring answers that contains your answer, not for the "
         "answer itself.",
-        "This device is asked for the group of answers that contains your answer, one of 2, not for the answer itself.",
+        "This device is asked which of 2 groups of answers contains your answer, not for the answer itself.",
     )
     data = campaign_with_views()
     for view, sentence in enumerate(expected):
@@ -265,12 +265,12 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
     for view in range(3):
         device = open_device(urandom=dice_of(data, view))
         found.add(device.join(data).view_description.partition(". ")[0])
-        assert device.terms(device.campaigns[0]).view_description_in("de").startswith("Dieses Gerät wird nach de")
+        assert device.terms(device.campaigns[0]).view_description_in("de").startswith("Dieses Gerät wird ")
     assert found == {
         "This device is asked for the square that contains your answer",
         "This device is asked for the district of at most 5 x 5 squares that contains your answer, not for the square "
         "itself",
-        "This device is asked for the district that contains your answer, one of 2, not for the square itself",
+        "This device is asked which of 2 districts contains your answer, not for the square itself",
     }
 
 

@@ -93,7 +93,7 @@ def test_a_row_equals_the_one_computed_by_hand() -> None:
     assert [set(channel.members(y)) for y in inside] == [{1, 4, 7}, {0, 2, 4}, {4, 3, 8}, {5, 4, 6}]
     beyond = 4 * channel.inside + channel.remainder
     outside = [channel.sample(4, draw_of(beyond + place * channel.outside)) for place in range(8)]
-    # These are the blocks 0 to 3 at b = 0 and b = 2. The triples (2, 0) and (2, 2) contain the input, so (3, 1) and (2,
+    # These are the orbits 0 to 3 at b = 0 and b = 2. The triples (2, 0) and (2, 2) contain the input, so (3, 1) and (2,
     # 1) replace them.
     assert outside == [0, 2, 3, 5, 10, 7, 9, 11]
     assert channel.sample(4, draw_of(4 * channel.inside)) == 0

@@ -114,9 +114,9 @@ export class Triples extends SupportChannel {
   /** The points of a triple. @param {number} y @returns {number[]} */
   members(y) {
     const { ring: n, largestDistance: t } = this;
-    const [block, b] = [Math.floor(y / n), y % n];
-    if (!block) return [b, n + b, 2 * n + b];
-    const [r, d] = [Math.floor((block - 1) / t), ((block - 1) % t) + 1];
+    const [orbit, b] = [Math.floor(y / n), y % n];
+    if (!orbit) return [b, n + b, 2 * n + b];
+    const [r, d] = [Math.floor((orbit - 1) / t), ((orbit - 1) % t) + 1];
     return [r * n + ((b - d + n) % n), r * n + ((b + d) % n), ((r + 1) % 3) * n + b];
   }
 

@@ -17,7 +17,7 @@ export function classesFrom(wire, notionFrom) {
   if (notions.length < 2 || notions.length > 64)
     throw new NotionError(`there must be 2 to 64 classes, not ${notions.length}`);
   const refused = notions.find(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name));
-  if (refused) throw new NotionError(`a class cannot have the notion ${refused.name}: choose another than classes, own-lip and transcript-lip`);
+  if (refused) throw new NotionError(`a class cannot have the notion ${refused.name}: choose one without classes, declared priors and transcripts`);
   if (largestLevel(notions) !== level) throw new NotionError(`the level must be the largest of the classes' levels, ${largestLevel(notions)} nanonats, not ${level}`);
   return new Classes(wire, notions);
 }

@@ -27,7 +27,8 @@ class Hadamard(Channel):
     """Hadamard response: each input has a row of the matrix, and the outputs are its K columns.
 
     Attributes:
-        truth: 2^64 times the probability of an output where the input's row is +1; above 2^63.
+        truth: 2^64 times the probability that the output is one of the K / 2 columns where the input's row is +1; above
+            2^63.
         input_count: k, the number of inputs; the row of input x is x + 1.
         output_count: K, the number of columns.
     """

@@ -6,9 +6,9 @@ same level has a smaller error than subset selection with the best d (Ye, Barg 2
 takes k bits. The best d is near k / (e^level + 1). Subset selection with d = 1 is randomised response, which has a
 family of its own.
 
-Sets are numbered by the combinatorial number system, in the order of their vectors as integers. Two integer weights may
-not fill a row of 2^128 exactly, so the last set without the true input gets the remainder. This moves an outside weight
-towards the inside weight, so the worst ratio does not grow.
+Sets are numbered by the combinatorial number system, in the order of their vectors as integers. Sometimes no two
+integer weights fill a row of 2^128 exactly; then the last set without the true input gets the remainder. This moves an
+outside weight towards the inside weight, so the worst ratio does not grow.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ class SubsetSelection(SupportChannel):
         """
         word = 0
         for position in reversed(range(self.input_count - 1)):
-            below = comb(position, ones)  # number of vectors with all ones below this position
-            is_set = place >= below
-            place -= below * is_set
+            vectors_below = comb(position, ones)
+            is_set = place >= vectors_below
+            place -= vectors_below * is_set
             ones -= is_set
             word |= is_set << position
         return word

@@ -6,11 +6,11 @@ of subset selection with sets of three, on v(v - 1) / 6 outputs in place of all 
 with d = 3; Bose 1939).
 
 Bose's system is written so that triples and points are found by arithmetic alone. The v = 3 n points, n odd, lie on
-three rings of n places: point ``ring * n + place``. A triple is given by a place b and a block. In block 0 it has the
-three points at place b. In block ``ring * t + d``, with d = 1 .. t = (n - 1) / 2, it has the points of this ring that
-are d places before and after b, and the point at place b of the next ring. Its number is ``block * n + b``. The system
-stays the same if all places, or all rings, increase by one. So every point is in equally many triples: cs = 3 t + 1,
-the number of blocks.
+three rings of n places: point ``ring * n + place``. A triple is given by a place b and an orbit, the n triples that
+shifts of the places turn into each other. In orbit 0 it has the three points at place b. In orbit ``ring * t + d``,
+with d = 1 .. t = (n - 1) / 2, it has the points of this ring that are d places before and after b, and the point at
+place b of the next ring. Its number is ``orbit * n + b``. The system stays the same if all places, or all rings,
+increase by one. So every point is in equally many triples: cs = 3 t + 1, the number of orbits.
 
 If cs does not divide 2^128, the first triple without the true input gets the remainder of a row. This moves an outside
 weight towards the inside weight, so the worst ratio does not grow.
@@ -83,40 +83,40 @@ class Triples(SupportChannel):
     def members(self, y: int) -> tuple[int, int, int]:
         """Return the three points of a triple."""
         n = self.ring_size
-        block, b = divmod(y, n)
-        if block == 0:
+        orbit, b = divmod(y, n)
+        if orbit == 0:
             return b, n + b, 2 * n + b
-        ring, d = divmod(block - 1, self.largest_distance)
+        ring, d = divmod(orbit - 1, self.largest_distance)
         return ring * n + (b - d - 1) % n, ring * n + (b + d + 1) % n, (ring + 1) % 3 * n + b
 
     def _nth_with(self, x: int, place: int) -> int:
         """Return the ``place``-th of the cs triples with ``x``.
 
-        They are ordered: the triple of block 0, then the triples with x as the point at b, then those with x as one of
+        They are ordered: the triple of orbit 0, then the triples with x as the point at b, then those with x as one of
         the other two points.
         """
         ring, a = divmod(x, self.ring_size)
-        turn = max(place - self.largest_distance, 0)  # steps on the ring from x to b
+        steps_to_b = max(place - self.largest_distance, 0)
         as_third = (ring + 2) % 3 * self.largest_distance + place
-        as_one_of_two = ring * self.largest_distance + min(turn, self.ring_size - turn)
-        block = (0, as_third, as_one_of_two)[(place > 0) + (turn > 0)]
-        return block * self.ring_size + (a + turn) % self.ring_size
+        as_one_of_two = ring * self.largest_distance + min(steps_to_b, self.ring_size - steps_to_b)
+        orbit = (0, as_third, as_one_of_two)[(place > 0) + (steps_to_b > 0)]
+        return orbit * self.ring_size + (a + steps_to_b) % self.ring_size
 
     def _nth_without(self, x: int, place: int) -> int:
         """Return the ``place``-th of the (n - 1) cs triples without ``x``.
 
-        They are ordered by block, and within a block by b, without the place of x. For each distance on the ring of x,
+        They are ordered by orbit, and within an orbit by b, without the place of x. For each distance on the ring of x,
         two of these triples contain x. They are replaced by two triples with b at the place of x, which do not contain
         x.
         """
         ring, a = divmod(x, self.ring_size)
-        block, b = divmod(place, self.ring_size - 1)
+        orbit, b = divmod(place, self.ring_size - 1)
         b += b >= a
-        paired, d = divmod(block - 1, self.largest_distance)  # in block 0 ``paired`` is -1 and equals no ring
+        paired, d = divmod(orbit - 1, self.largest_distance)  # in orbit 0 ``paired`` is -1 and equals no ring
         x_before = paired == ring and (b - a) % self.ring_size == d + 1
         x_after = paired == ring and (a - b) % self.ring_size == d + 1
         on_next = (ring + 1) % 3 * self.largest_distance + d + 1
-        return (block, on_next)[x_after] * self.ring_size + (b, a)[x_before or x_after]
+        return (orbit, on_next)[x_after] * self.ring_size + (b, a)[x_before or x_after]
 
     def _first(self, x: int) -> int:
         """Return the first triple without ``x``: triple 0, or triple 1 if x is in triple 0."""
@@ -137,8 +137,8 @@ class Triples(SupportChannel):
         return (other, own_triple)[draw < beyond]
 
     def _distinguishing(self, x: int, other: int) -> int:
-        # Two triples with x share no other point, so one of them does not contain x'. Neither triple is in block 0,
-        # and only triples of block 0 have remainders.
+        # Two triples with x share no other point, so one of them does not contain x'. Neither triple is in orbit 0,
+        # and only triples of orbit 0 have remainders.
         return next(y for y in (self._nth_with(x, 1), self._nth_with(x, 2)) if other not in self.members(y))
 
     @property
