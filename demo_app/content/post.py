@@ -126,8 +126,12 @@ class Delivery:
         """Return the result of an attempt after which ``left`` envelopes wait."""
         from edge_sdk.transport.upload import Outcome
 
-        order = (Outcome.REFUSED, Outcome.ELSEWHERE, Outcome.UNKNOWN_CAMPAIGN, Outcome.FAILED, Outcome.WAITING)
+        order = (Outcome.UPLOAD_REFUSED, Outcome.ELSEWHERE, Outcome.UNKNOWN_CAMPAIGN, Outcome.FAILED, Outcome.WAITING)
         reasons = [attempt.reason for outcome in order for attempt in sent.of(outcome)]
         return cls(
-            sent.envelopes, left, sent.next_attempt, bool(sent.of(Outcome.REFUSED)), "\n".join(dict.fromkeys(reasons))
+            sent.envelopes,
+            left,
+            sent.next_attempt,
+            bool(sent.of(Outcome.UPLOAD_REFUSED)),
+            "\n".join(dict.fromkeys(reasons)),
         )

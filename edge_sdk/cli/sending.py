@@ -123,7 +123,7 @@ def _sent(sent: UploadResults, queued: int, named: bool, complete: bool) -> Prin
         "queued": queued,
         "failed": counts[Outcome.FAILED],
         "unknown_campaign": counts[Outcome.UNKNOWN_CAMPAIGN],
-        "refused": counts[Outcome.REFUSED],
+        "upload_refused": counts[Outcome.UPLOAD_REFUSED],
         "elsewhere": counts[Outcome.ELSEWHERE],
         "next_attempt": sent.next_attempt,
         "not_sent": [
@@ -141,7 +141,12 @@ def _sent(sent: UploadResults, queued: int, named: bool, complete: bool) -> Prin
     if sent.next_attempt is not None:
         text += f", the next attempt not before {moment(sent.next_attempt)}"
     failed_elsewhere = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
-    wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.UNKNOWN_CAMPAIGN), *failed_elsewhere]
+    wrong = [
+        *sent.of(Outcome.UPLOAD_REFUSED),
+        *sent.of(Outcome.FAILED),
+        *sent.of(Outcome.UNKNOWN_CAMPAIGN),
+        *failed_elsewhere,
+    ]
     if wrong:
         several = len({attempt.campaign_id for attempt in sent.attempts}) > 1
         why = "; ".join(

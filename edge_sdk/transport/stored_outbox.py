@@ -38,11 +38,11 @@ class Trouble(IntEnum):
     NONE = 0
     """No attempt was made, or the study gave no reason."""
     REFUSED = 1
-    """The study can never accept these bytes; they are not sent before a new address or code."""
+    """The study can never accept these bytes; they are not sent until the address or the code changes."""
     UNKNOWN_CAMPAIGN = 2
     """The study does not have the campaign; the study may import the campaign later."""
     CODE_REFUSED = 3
-    """The study refused the code; the envelopes are not sent again before another code is given."""
+    """The study refused the code; the envelopes are not sent again until the address or the code changes."""
 
     @property
     def permanent(self) -> bool:
@@ -254,7 +254,8 @@ class StoredOutbox:
         self.store.execute("DELETE FROM upload WHERE campaign = ?", number)
 
     def refuse(self, sent: Upload, trouble: Trouble) -> None:
-        """Mark an upload as refused: its envelopes stay in the outbox, and are not sent before a new address or code.
+        """Mark an upload as refused: its envelopes stay in the outbox, and are not sent until the address or the
+        code changes.
 
         Args:
             trouble: the permanent reason.

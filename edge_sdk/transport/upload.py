@@ -5,8 +5,8 @@ after an acknowledgement. An acknowledgement is a response with status 200 that 
 It lists the envelopes that the study did not accept because it does not have their campaign. Envelopes that were not
 accepted stay, and without an acknowledgement all envelopes stay. The same bytes are sent again later, and the study
 counts them once. After a failure, the time of the next attempt is drawn uniformly from an interval that begins now
-("full jitter"): 1 minute after the first failure, twice as long after each further failure, at most 24 hours. So
-devices that failed at the same time do not all return at the same time.
+("full jitter"). The interval is 1 minute long after the first failure, and twice as long after each further failure, up
+to 24 hours. So devices that failed at the same time do not all return at the same time.
 
 The time and the amount of sent data depend on the number of waiting reports, the network and chance, never on an
 answer. Campaigns are uploaded one by one, so that a study cannot link the reports of one device in two campaigns. An
@@ -56,9 +56,9 @@ class Outcome(Enum):
     """Tried and not acknowledged; it will be tried again."""
     UNKNOWN_CAMPAIGN = "unknown_campaign"
     """The study does not have the campaign, but may import it later: the envelopes are kept and tried again."""
-    REFUSED = "refused"
-    """The study can never accept these bytes, or refused the device's code; they are kept and not sent before a new
-    address or code."""
+    UPLOAD_REFUSED = "upload_refused"
+    """The study can never accept these bytes, or refused the device's code; they are kept and not sent until the
+    address or the code changes."""
     ELSEWHERE = "elsewhere"
     """Not tried: the campaign has no address, or its addresses do not include the named one."""
 
@@ -203,7 +203,7 @@ def _try_addresses(
         outbox.refuse(left, Trouble.CODE_REFUSED if of_code else Trouble.REFUSED)
         remedy = _OTHER_LINK if of_code else "to remove them, export them or forget the campaign"
         reason += f"; the envelopes are kept: {remedy}"
-        return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
+        return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.UPLOAD_REFUSED, reason)
     unknown_campaign = Trouble.UNKNOWN_CAMPAIGN in troubles
     next_attempt = outbox.postpone(left, math.ceil(now) + wait, unknown_campaign)
     outcome = Outcome.UNKNOWN_CAMPAIGN if unknown_campaign else Outcome.FAILED
@@ -240,7 +240,7 @@ def _put_off(upload: Upload) -> Attempt:
             else "the study refused these bytes and would refuse them again: to remove them, export them or forget the "
             "campaign"
         )
-        return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)
+        return Attempt(upload.campaign_id, upload.envelopes, Outcome.UPLOAD_REFUSED, reason)
     why = (
         "the study does not have this campaign"
         if upload.trouble is Trouble.UNKNOWN_CAMPAIGN

@@ -182,7 +182,7 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
             one.answer(campaign_id, "3")
         assert first.outbox.send().envelopes == 2
         [attempt] = second.outbox.send().attempts
-        assert attempt.outcome is Outcome.REFUSED
+        assert attempt.outcome is Outcome.UPLOAD_REFUSED
         assert "used by another device" in attempt.reason
         assert (
             "ask the organisation for another link" in second.outbox.send().attempts[0].reason

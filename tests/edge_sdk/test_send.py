@@ -406,11 +406,11 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
     agreed(device, SECOND)
     mine = waiting(device)[0]
     network = UploadNetwork(FakeResponse(400, b'{"error": "no", "stage": "envelope"}'))
-    assert outcomes(device.outbox.send(URL, opener=network)) == [Outcome.REFUSED, Outcome.SENT]
+    assert outcomes(device.outbox.send(URL, opener=network)) == [Outcome.UPLOAD_REFUSED, Outcome.SENT]
     device.answer(first, "none")
     with open_device(place) as again:
         for clock.now in (OPENS, OPENS + 10 * MAX_SECONDS):
-            assert outcomes(again.outbox.send(URL, opener=never)) == [Outcome.REFUSED]
+            assert outcomes(again.outbox.send(URL, opener=never)) == [Outcome.UPLOAD_REFUSED]
         assert waiting(again)[0] == mine
         assert again.outbox.export(tmp_path / "kept.htr") == 2
         assert again._store.rows("SELECT * FROM upload") == []
@@ -424,7 +424,7 @@ def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device, cloc
     refused = FakeResponse(400, b'{"error": "no", "stage": "codec"}')
     for clock.now, other in ((OPENS, OSError("x")), (OPENS + MAX_SECONDS, refused)):
         [attempt] = device.outbox.send(opener=UploadNetwork(refused, other)).attempts
-        permanent = attempt.outcome is Outcome.REFUSED
+        permanent = attempt.outcome is Outcome.UPLOAD_REFUSED
         assert permanent == (other is refused)
         kept = "; the envelopes are kept: to remove them, export them or forget the campaign"
         assert attempt.reason.endswith(kept) == permanent
@@ -442,7 +442,7 @@ def test_a_code_is_called_refused_only_if_the_study_refused_it(open_device, stat
     refused = FakeResponse(status, json.dumps({"error": "no", "stage": stage}).encode())
     for opener in (UploadNetwork(refused), never):
         [attempt] = device.outbox.send(opener=opener).attempts
-        assert attempt.outcome is Outcome.REFUSED
+        assert attempt.outcome is Outcome.UPLOAD_REFUSED
         assert ("code" in attempt.reason) == of_code
     [left] = waiting_by_campaign(device.outbox)
     assert (left.refused, "code" in left.reason) == (True, of_code)
