@@ -48,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HalftruthError as error:
         return _fail(str(error), FAILED)
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
+        missing = "there is no such file or folder: check the path"
+        reason = missing if isinstance(error, FileNotFoundError) else error.strerror
+        return _fail(f"{error.filename}: {reason}" if error.filename else str(error), FAILED)
     except KeyboardInterrupt:
         return _fail("interrupted: changes that were not yet on the disk are lost", FAILED)
     return _print(_json(printed) if options.json else "\n".join(lines(printed)))

@@ -134,6 +134,7 @@ def preview(options: argparse.Namespace) -> Printed:
         preview, terms = device.preview(campaign_id, value), device.terms(campaign_id)
         return {
             "campaign": campaign_id.hex(),
+            "about": "the answer that one report can make most probable" if value is None else "the given answer",
             "bytes": preview.report_bytes,
             "waiting_bytes": preview.waiting_bytes,
             "upload_bytes": preview.upload_bytes,
@@ -191,7 +192,7 @@ def exposure(options: argparse.Namespace) -> Printed:
             if level.nanonats is None
             else float(min(exact.factor_above(level.nanonats), Fraction(10**300))),
             "changing": exposure.changing.nats,
-            "forgotten": exposure.forgotten,
+            "forgotten_nats": exposure.forgotten,
             **(
                 {"questions": {name: level.nats for name, level in exposure.question_levels.items()}}
                 if exposure.question_levels

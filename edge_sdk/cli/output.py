@@ -20,15 +20,16 @@ Printed: TypeAlias = dict[str, object]
 
 NATS = {
     "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
-    "together", "changing", "forgotten", "levels", "questions", "caps",
+    "together", "changing", "forgotten_nats", "levels", "questions", "caps",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "latest_recorded_time"}
 LABELS = {
     "changing": "answers that change",
     "declares_prior": "consent needs a declared prior",
-    "fits_other": "reports that fit the answer, from people who give another answer, at least",
-    "fits_true": "reports that fit the answer, from people who give it",
+    "fits_other": "reports that fit the answer although another answer is true, at least",
+    "fits_true": "reports that fit the answer if the answer is true",
     "forgotten": "forgotten campaigns",
+    "forgotten_nats": "at most spent in forgotten campaigns",
     "has_code": "code that waits to be redeemed",
     "leaves": "reports go to",
     "missing": "levels not computed",

@@ -137,7 +137,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         type=nats_from,
         metavar="NATS",
         help="let the device choose your class at random; the class nearest to your earlier answers is the most "
-        "likely; the choice costs NATS (units of the privacy level; see docs/GLOSSARY.md)",
+        "likely; the choice costs NATS (the unit of the privacy level; see docs/GLOSSARY.md)",
     )
     named.add_argument(
         "--choose-prior",
@@ -238,7 +238,8 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         metavar="VALUE",
         nargs="*",
         default=[],
-        help="an answer to preview; - reads the answer from standard input",
+        help="an answer to preview; - reads the answer from standard input [default: the answer that one report can "
+        "make most probable]",
     )
     preview.add_argument(
         "--prior",
@@ -275,8 +276,8 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     forget = command(
         "forget",
         commands.forget,
-        "delete a campaign, or all: answers, waiting envelopes and consent; each used slot counts as a new answer, "
-        "and the rest of the reserve is released",
+        "delete a campaign, or all: answers, waiting envelopes and consent; each used slot is charged as if "
+        "it had a different value, and the rest of the reserve is released",
     )
     forget.add_argument("id", metavar="ID", nargs="?", help="the campaign's id, or the beginning of it [default: all]")
     enrolment = campaign(
@@ -286,7 +287,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     budget = command(
         "budget",
         upkeep.budget,
-        "show the caps, or lower them; the first lifetime cap replaces the default of 8 nats (the measure of the "
+        "show the caps, or lower them; the first lifetime cap replaces the default of 8 nats (the unit of the "
         "privacy level; see docs/GLOSSARY.md)",
     )
     budget.add_argument("--lifetime", type=nats_from, metavar="NATS", help="cap for all answers of this device")

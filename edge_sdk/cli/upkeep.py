@@ -70,7 +70,7 @@ def adopt(options: argparse.Namespace) -> Printed:
         printed: Printed = {"adopted": adopted, "spent": device.budget.spent, "remaining": device.budget.remaining}
         if not adopted:
             printed["next"] = (
-                "nothing: this store is neither restored nor damaged"
+                "nothing to do: this store is neither restored nor damaged"
                 if existed
                 else "nothing was adopted: there was no store, so a new one was created; check the folder after --store"
             )
@@ -94,7 +94,9 @@ def clock(options: argparse.Namespace) -> Printed:
         numbers = {campaign_id: records.campaigns.number(campaign_id) for campaign_id in device.campaigns}
         agreed = [campaign_id for campaign_id, number in numbers.items() if records.consents.find(number) is not None]
         return {
-            "times_lowered": [campaign_id.hex() for campaign_id in lowered],
+            **(
+                {"times_lowered": [campaign_id.hex() for campaign_id in lowered]} if options.set or options.json else {}
+            ),
             "campaigns": [
                 {"campaign": campaign_id.hex(), "latest_recorded_time": latest_recorded_time(records, campaign_id)}
                 for campaign_id in agreed

@@ -96,6 +96,7 @@ def test_a_script_can_run_a_complete_session(run, tmp_path):
     assert script("terms", ident[:5], "--language", "de") == terms
     assert script("consent", ident)["remaining"] == 2.0
     assert script("preview", ident, "bachelor")["cost"] == 1.0
+    assert script("preview", ident)["about"] == "the answer that one report can make most probable"
     first = script("answer", ident[:6], "bachelor")
     assert (first["cost"], first["repeated"], first["queued"]) == (1.0, False, 2)
     assert script("answer", ident[:6], "-", stdin="bachelor\n")["repeated"] is True
@@ -185,7 +186,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (65, "contains an envelope of kind report, not a campaign", ("join", "batch.htr", *trust)),
         (65, "contains an envelope of kind report, not a campaign", ("audit", "batch.htr")),
         (65, "public key file", ("join", "c.campaign", "--trust", "c.campaign")),
-        (1, "No such file", ("join", "missing.campaign", *trust)),
+        (1, "missing.campaign: there is no such file or folder: check the path", ("join", "missing.campaign", *trust)),
         (1, "directory", ("join", ".", *trust)),
         (2, "file to write is missing", ("outbox", "export")),
         (2, "--campaign is only for export and send", ("outbox", "--campaign", ident)),

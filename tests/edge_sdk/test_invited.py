@@ -282,5 +282,5 @@ def test_an_error_about_a_key_file_names_it(run, tmp_path):
     """A missing key file, and a file without a key, are named in the error."""
     other = tmp_path / "other.key"
     other.write_text("another text\n")
-    assert "missing.pub: No such file" in run("trust", "add", tmp_path / "missing.pub")[2]
+    assert "missing.pub: there is no such file" in run("trust", "add", tmp_path / "missing.pub")[2]
     assert f"{other}: this is not a public key file" in run("trust", "add", other)[2]

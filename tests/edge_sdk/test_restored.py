@@ -692,7 +692,7 @@ def test_the_adopt_command_repairs_a_restored_store(answered, place, tmp_path, c
     found = json.loads(capsys.readouterr().out)
     assert (found["adopted"], "created" in found["next"]) == (False, True)
     assert main(["--store", str(tmp_path / "other"), "--json", "adopt"]) == 0
-    assert json.loads(capsys.readouterr().out)["next"] == "nothing: this store is neither restored nor damaged"
+    assert json.loads(capsys.readouterr().out)["next"] == "nothing to do: this store is neither restored nor damaged"
     run = ["--store", str(place), "--json"]
     checkpoint = tmp_path / "unit.checkpoint"
     assert main([*run, "--checkpoint", str(checkpoint), "ledger"]) == 0
