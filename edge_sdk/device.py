@@ -134,9 +134,9 @@ class Device(Membership, Disclosures):
     def lower_caps(self, policy: BudgetPolicy) -> None:
         """Lower the owner's caps. Of two caps of the same kind and window length, the lower one applies.
 
-        The first lifetime cap replaces the default of 8 nats, even if it is higher. A cap below the amount already
-        spent or reserved takes effect at once: answers are refused until forgetting has released enough reserve.
-        Forgetting releases only the reserve for unused slots.
+        The first lifetime cap that the owner sets replaces the default of 8 nats, and may be higher. A cap below the
+        amount already spent or reserved takes effect at once: answers are refused until forgetting has released enough
+        reserve. Forgetting releases only the reserve for unused slots.
 
         Args:
             policy: the new caps, in nats; rounded down to nanonats.

@@ -129,7 +129,7 @@ def _answers(domain: Domain) -> str:
         )
     if isinstance(domain, Line):
         noun = "day" if isinstance(domain, Dates) else "number"
-        return f"a {noun} from {domain.range_text}, rounded to one of {domain.size:,}"
+        return f"a {noun} from {domain.range_text}, rounded to one of {domain.size:,} {noun}s"
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.item_count:,} items", numbering(domain))))
         return (

@@ -172,9 +172,9 @@ def _report_in_slot(
     """Return the report that filled ``slot`` with the same input.
 
     Returns:
-        (slot, report); the report is b"" if the answer still waits to be bundled. None if the slot was skipped or had
-        another input, if neither the slot's content nor the memo shows its input, or if it waits to be bundled and
-        ``collects`` is not set.
+        (slot, report); the report is b"" if the answer still waits to be bundled. None if the slot was skipped; if it
+        had another input; if its input is no longer known; or if its answer waits to be bundled and ``collects`` is not
+        set.
     """
     filled = records.slots.find(number, period, slot)
     if filled is None:
@@ -197,7 +197,9 @@ def _report_in_slot(
 def _quota_reached(campaign: Campaign, period: int, slot: int, free: int) -> QuotaReached:
     """Return the error for a slot that is used or beyond the quota; the message does not depend on the value."""
     if free < campaign.answers_per_period:
-        return QuotaReached(f"slot {slot} of this period was already filled or skipped: the next one is {free}")
+        return QuotaReached(
+            f"slot {slot} of this period was already filled or skipped: use slot {free} or a later one, or name no slot"
+        )
     next_period = campaign.opens + (period + 1) * campaign.period_seconds
     outlook = (
         f"the next period begins at {moment(next_period)}" if next_period < campaign.closes else "it is the last period"

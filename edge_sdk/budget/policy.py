@@ -183,7 +183,8 @@ def require_room(
             never = cap.kind == PER_CAMPAIGN or worst_cost > cap.nanonats
             advice = "" if never else ": forget a campaign to release its reserve for unused slots"
             raise BudgetRefused(
-                f"the campaign may cost up to {exact.in_nats(worst_cost)}, but {_left_of(cap, left)}{advice}"
+                f"the campaign may cost up to {exact.in_nats(worst_cost)} (the unit of the privacy level: "
+                f"docs/GLOSSARY.md), but {_left_of(cap, left)}{advice}"
             )
 
 

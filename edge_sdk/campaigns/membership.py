@@ -160,19 +160,19 @@ class Membership(Trust, Agreements):
                 self.outbox.restart_upload(number)
 
     def close_early(self, data: bytes) -> Terms:
-        """Close a joined campaign early, with its author's signed notice; return its terms.
+        """Close a joined campaign early, with its author's signed closing notice; return its terms.
 
-        From the time in the notice on, consent and answers are refused (``ClosedEarly``); answers collected before are
-        still bundled and sent. The notice stays valid even after forgetting. Passing the same notice again changes
-        nothing.
+        From the time in the closing notice on, consent and answers are refused (``ClosedEarly``); answers collected
+        before are still bundled and sent. The closing notice stays valid even after forgetting. Passing the same one
+        again changes nothing.
 
         Args:
-            data: the signed notice, from a study (``learn_closings``) or from a file.
+            data: the signed closing notice, from a study (``learn_closings``) or from a file.
         Returns:
             The campaign's terms with the earlier end.
         Raises:
-            BadData: the campaign's author did not sign the notice, or its time is not before the campaign's end, or is
-                after that of an earlier notice.
+            BadData: the campaign's author did not sign the closing notice, or its time is not before the campaign's
+                end, or is after that of an earlier notice.
             NotJoined: the notice is for a campaign that is not joined.
         """
         from protocol.closing import open_closing, unverified_closing

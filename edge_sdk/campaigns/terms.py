@@ -94,7 +94,7 @@ class Terms:
             one.
         contact: contact of the organisation; "" if not given.
         retention: how long reports and results are kept; "" if not given.
-        notice: a link to the legal notice; "" if not given.
+        notice: a link to the organisation's legal notice (not a closing notice); "" if not given.
         opens: UTC seconds at which the campaign opens.
         closes: UTC seconds at which the campaign closes; an answer at that second is too late.
         period_seconds: length of a period.
@@ -399,6 +399,6 @@ def _answers(domain: Domain) -> str:
     if isinstance(domain, Line):
         noun = "day" if isinstance(domain, Dates) else "number"
         outside = f" A {noun} outside this range counts as the nearer end." if domain.clamps else ""
-        how = ", up or down at random so that the mean is kept" if domain.rounds_randomly else ""
-        return f"A {noun} from {domain.range_text}, rounded to one of {domain.size:,}{how}.{outside}"
+        how = ", up or down at random, so that averages over many people stay correct" if domain.rounds_randomly else ""
+        return f"A {noun} from {domain.range_text}, rounded to one of {domain.size:,} {noun}s{how}.{outside}"
     return f"One of {domain.size:,} values."

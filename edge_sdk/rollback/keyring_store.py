@@ -1,7 +1,7 @@
 """The keyring key store: the secret and the checkpoint in the desktop's keyring, encrypted with the person's login.
 
 The keyring is not in the store's folder, so its checkpoint is ahead of a folder that is restored from a backup. This
-key store needs the ``keyring`` package: ``pip install 'halftruth[keyring]'``.
+key store needs the ``keyring`` package.
 
 The module known_key_stores chooses the default key store.
 """
@@ -114,7 +114,7 @@ def _backend() -> KeyringBackend:
     try:
         import keyring
     except ImportError:
-        raise StoreError("the keyring package is not installed: pip install 'halftruth[keyring]'") from None
+        raise StoreError("the keyring package is not installed: pip install keyring") from None
     backend = keyring.get_keyring()
     # A chain of keyrings writes to its first member, so that member is checked.
     chained = getattr(backend, "backends", None)

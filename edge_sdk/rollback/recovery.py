@@ -1,9 +1,8 @@
 """Adoption: continue with a store that was restored, copied or damaged.
 
-Spending that is unknown is assumed to have happened. The amount spent or reserved counts as spent; if the database and
-the checkpoint differ, the larger amount counts. All joined campaigns are forgotten. A store with neither a readable
-database nor a checkpoint is not adopted. So adoption never lowers the amount spent, even if it is interrupted or
-repeated.
+The amount spent or reserved counts as spent; if the database and the checkpoint differ, the larger amount counts. All
+joined campaigns are forgotten. A store with neither a readable database nor a checkpoint is not adopted. So adoption
+never lowers the amount spent, even if it is interrupted or repeated.
 
 The module store_identity refuses a store, and checkpoint defines checkpoints.
 """

@@ -303,7 +303,7 @@ class Unit:
             self._solved("store", "the store takes readings again")
 
     def _bundle(self, campaign: Campaign) -> None:
-        """Seal the collected readings if their period is over or full."""
+        """Bundle and sign the collected readings if their period is over or full."""
         if not self._device.collected(self.campaign_id):
             return
         period, slot = self._latest(campaign)
@@ -317,12 +317,12 @@ class Unit:
         except HalftruthError as error:
             self._warn("bundle", str(error))
         else:
-            self._solved("bundle", "the collected readings are sealed")
+            self._solved("bundle", "the collected readings are bundled and signed")
 
     # Sending and exporting
 
     def _send_or_export(self) -> None:
-        """Send or export sealed envelopes, if a time for it has passed since the last step."""
+        """Send or export waiting envelopes, if a time for it has passed since the last step."""
         if self._begun <= self._now < self._settled:
             return
         to = self._configuration
@@ -412,7 +412,8 @@ class Unit:
         return bool(self._device.outbox.envelopes(self._number, 1))
 
     def _is_over(self, campaign: Campaign) -> bool:
-        """Return whether the campaign is over and nothing of it is left to seal or send; log it then."""
+        """Return whether the campaign is over and nothing of it is left to bundle or send; if so, log that it is
+        over."""
         if self._now < self._closes(campaign) or self._sending is not None or self._device.collected(self.campaign_id):
             return False
         if self._has_destination and self._waits:

@@ -100,7 +100,7 @@ class Configuration:
         sources: the source of each question of a form, by the question's name; in other campaigns the only source has
             the name "".
         every: seconds between two readings; None for the campaign's schedule.
-        url, export: address or folder for sealed envelopes; at most one of them is given. If both are None, the
+        url, export: address or folder for envelopes; at most one of them is given. If both are None, the
             campaign's addresses are used; without any, envelopes wait for the command 'outbox export'.
         send_every: seconds between two uploads or exports.
         follow: whether the owner also agrees to the study's next campaign (see succession).
@@ -358,7 +358,7 @@ def _source(table: _ConfigTable, folder: Path) -> Source:
     timeout = table.number("timeout", f"must be a number of seconds above 0, at most {MAX_TIMEOUT}")
     field = table.pick("field")
     separator = table.text("separator", "must be the text between two words of a line; leave it out for blanks")
-    scale = table.number("scale", "must be the factor for a number: a finite number, not 0")
+    scale = table.number("scale", "must be the number by which each reading is multiplied: finite and not 0")
     outside = table.text("outside", f'must be "{CLAMP}" or "{SKIP}"')
     instead = table.text("instead", "must be the answer to give if the source gives none, a text")
     table.close("command, file, stdin, timeout, field, separator, scale, outside, instead")
@@ -386,7 +386,7 @@ def _source(table: _ConfigTable, folder: Path) -> Source:
     except ValueError:
         factor = Fraction(0)
     if factor == 0:
-        raise table.wrong("scale", "must be the factor for a number: a finite number, not 0", scale)
+        raise table.wrong("scale", "must be the number by which each reading is multiplied: finite and not 0", scale)
     if command and "/" in command[0]:
         command = (str(folder / command[0]), *command[1:])
     return Source(

@@ -99,7 +99,7 @@ function repeatedSlot(transcript, kept, period, place, x, most) {
 function quotaReached({ campaign }, period, place, free) {
   const most = campaign.answersPerPeriod;
   if (free < most)
-    return new QuotaReached(`slot ${place} of this period was already filled or skipped: the next one is ${free}`);
+    return new QuotaReached(`slot ${place} of this period was already filled or skipped: use slot ${free} or a later one, or name no slot`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
   const moment = `${new Date(next * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
   const when = next < campaign.closes ? `the next period begins at ${moment}` : "it is the last period";

@@ -198,7 +198,7 @@ def world(tmp_path):
         ('file = "reading"', "stdin = true\ntimeout = nan", r"\[source\] timeout"),
         ('file = "reading"', 'file = "reading"\nfield = true', r"\[source\] field must be a whole number"),
         ('file = "reading"', 'file = "reading"\nseparator = ","', r"\[source\] separator is given, but field is not"),
-        ('file = "reading"', 'file = "reading"\nscale = 0', r"\[source\] scale must be the factor for a number"),
+        ('file = "reading"', 'file = "reading"\nscale = 0', r"\[source\] scale must be the number by which"),
         ('file = "reading"', 'file = "reading"\nscale = inf', r"\[source\] scale"),
         ('file = "reading"', 'file = "reading"\noutside = "drop"', r'\[source\] outside must be "clamp" or "skip"'),
         ('file = "reading"', 'file = "reading"\ninstead = 3', r"\[source\] instead must be the answer"),
@@ -273,7 +273,7 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
             f"must be below {EVERY - 0.25} seconds, not {EVERY}",
         ),
         ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, "author.pub: this is not a campaign file"),
-        ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: No such file"),
+        ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: there is no such file"),
         ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "unknown entry campagin"),
     ],
 )

@@ -83,7 +83,8 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
     found = questions(device, terms.campaign_id)[0]
     assert (found.low, found.high, found.places, found.unit, found.spacing) == ("17", "90", 1, "years", "0.5")
     assert terms.answers == (
-        "A number from 17 to 90 years, rounded to one of 147. A number outside this range counts as the nearer end."
+        "A number from 17 to 90 years, rounded to one of 147 numbers. A number outside this range counts as the "
+        "nearer end."
     )
     device.consent(terms.campaign_id)
     device.answer(terms.campaign_id, 40)
