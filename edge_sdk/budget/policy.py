@@ -183,8 +183,7 @@ def require_room(
             never = cap.kind == PER_CAMPAIGN or worst_cost > cap.nanonats
             advice = "" if never else ": forget a campaign to release its reserve for unused slots"
             raise BudgetRefused(
-                f"the campaign may cost up to {exact.in_nats(worst_cost)} (the unit of the privacy level: "
-                f"docs/GLOSSARY.md), but {_left_of(cap, left)}{advice}"
+                f"the campaign may cost up to {exact.in_nats(worst_cost)}, but {_left_of(cap, left)}{advice}"
             )
 
 
@@ -221,7 +220,7 @@ def _counted(cap: Cap, existing: Commitments, carried: Sequence[tuple[int, int]]
 
 
 def _left_of(cap: Cap, left: int) -> str:
-    return f"{cap} leaves {exact.in_nats(max(0, left))} of {exact.in_nats(cap.nanonats)}"
+    return f"{cap} leaves {exact.in_nats(max(0, left))} of {exact.in_nats(cap.nanonats)} (nats: see docs/GLOSSARY.md)"
 
 
 def require_kept(caps: Iterable[Cap], existing: Commitments) -> None:

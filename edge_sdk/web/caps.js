@@ -97,7 +97,7 @@ function requireUnder(cap, held, wanted, may) {
   if (left < wanted)
     throw new BudgetRefused(
       `${may} ${natsText(wanted)}, but ${nameOf(cap)} leaves ` +
-        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}${cap.kind === "campaign" || wanted > cap.nanonats ? "" : ": forget a campaign to release its reserve for unused slots"}`,
+        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)} (nats: see docs/GLOSSARY.md)${cap.kind === "campaign" || wanted > cap.nanonats ? "" : ": forget a campaign to release its reserve for unused slots"}`,
     );
 }
 
