@@ -84,7 +84,7 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
     domain = statistics.estimate.campaign.domain
     of_unit = f", in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else ""
     true = None if truth is None else TrueOrdered(statistics, truth)
-    names = ("truth", confidence) if true else (confidence,)
+    names = (confidence, "truth") if true else (confidence,)
     parts = []
     if statistics.mean is not None:
         mean, _, low, high = query_texts(statistics.mean)
@@ -93,14 +93,14 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
             page_table(
                 "The mean of all days." if isinstance(domain, Dates) else "The mean of all numbers.",
                 ("", "value", *names),
-                [("mean", mean, *truths, f"{low} to {high}")],
+                [("mean", mean, f"{low} to {high}", *truths)],
             )
         )
     if statistics.quantiles:
         quantiles = [
             (f"{100 * quantile.p:.10g}%", value_text(quantile.value),
-             *([value_text(true.quantile(quantile.p))] if true else []),
-             f"{value_text(quantile.low)} to {value_text(quantile.high)}")
+             f"{value_text(quantile.low)} to {value_text(quantile.high)}",
+             *([value_text(true.quantile(quantile.p))] if true else []))
             for quantile in statistics.quantiles
         ]  # fmt: skip
         name = "Deciles" if tuple(quantile.p for quantile in statistics.quantiles) == DECILES else "Quantiles"
@@ -112,16 +112,16 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
     ranges = [(statistic_name(kind, share.as_json()), share) for kind, share in kinds if share is not None]
     if ranges:
         shares = [
-            (name, percent(range_share.estimate, 1), *([percent(true.share_of(range_share), 1)] if true else []),
-             interval_text(range_share.low, range_share.high, 1))
+            (name, percent(range_share.estimate, 1), interval_text(range_share.low, range_share.high, 1),
+             *([percent(true.share_of(range_share), 1)] if true else []))
             for name, range_share in ranges
         ]  # fmt: skip
         parts.append(page_table(f"Shares of ranges{of_unit}, including both ends.", ("range", "share", *names), shares))
     if statistics.cdf and not parts:
         points = [
-            (value_text(point.value), percent(point.estimate, 1),
+            (value_text(point.value), percent(point.estimate, 1), interval_text(point.low, point.high, 1),
              *([percent(true.up_to(point.value), 1)] if true else []),
-             interval_text(point.low, point.high, 1), interval_text(point.simultaneous_low, point.simultaneous_high, 1))
+             interval_text(point.simultaneous_low, point.simultaneous_high, 1))
             for point in statistics.cdf
         ]  # fmt: skip
         words = f"Shares of the people at or below a value{of_unit}."
@@ -134,20 +134,17 @@ def values_section(estimate: Estimate, truth: Floats | None) -> list[Html]:
     shown = listed(estimate, ROWS, ROWS)
     places = decimals(estimate, shown)
     interval = f"{100 * estimate.confidence:.4g}% interval"
-    names = ["value", "share", "unbiased", "standard error", interval, f"simultaneous {interval}"]
-    columns = [estimate.share, estimate.raw, estimate.se]
-    if truth is not None:
-        names.insert(2, "truth")
-        columns.insert(1, truth)
-    if estimate.prior is not None:
-        names.insert(2, "prior")
-        columns.insert(1, estimate.prior)
+    known = [("prior", estimate.prior), ("truth", truth), ("unbiased", estimate.raw), ("standard error", estimate.se)]
+    columns = {name: column for name, column in known if column is not None}
+    # A phone has room for three columns, so the interval is the third.
+    names = ["value", "share", interval, *columns, f"simultaneous {interval}"]
     rows = [
         tag(
             "tr",
             tag("th", label(estimate.label(x)), *_doubtful(estimate, x, len(shown)), scope="row", dir="auto"),
-            *(tag("td", percent(column[x], places)) for column in columns),
+            tag("td", percent(estimate.share[x], places)),
             tag("td", interval_text(estimate.low[x], estimate.high[x], places)),
+            *(tag("td", percent(column[x], places)) for column in columns.values()),
             tag("td", interval_text(estimate.simultaneous_low[x], estimate.simultaneous_high[x], places)),
         )
         for x in shown
@@ -165,14 +162,14 @@ def _districts(estimate: Estimate, resolution: Resolution, truth: Floats | None)
     shown = significant_districts(resolution)
     places = decimals(resolution, shown)
     simultaneous = f"simultaneous {100 * estimate.confidence:.4g}% interval"
-    names = ["district", "share", "unbiased", "standard error", simultaneous]
-    columns = [resolution.share, resolution.raw, resolution.se]
+    columns = {"unbiased": resolution.raw, "standard error": resolution.se}
     if truth is not None:
-        names.insert(2, "truth")
-        columns.insert(1, np.bincount(resolution.districts, truth, resolution.size).astype(np.float64))
+        columns = {"truth": np.bincount(resolution.districts, truth, resolution.size).astype(np.float64)} | columns
+    names = ["district", "share", simultaneous, *columns]
     rows = [
-        [resolution.label(z), *(percent(float(column[z]), places) for column in columns),
-         interval_text(resolution.simultaneous_low[z], resolution.simultaneous_high[z], places)]
+        [resolution.label(z), percent(float(resolution.share[z]), places),
+         interval_text(resolution.simultaneous_low[z], resolution.simultaneous_high[z], places),
+         *(percent(float(column[z]), places) for column in columns.values())]
         for z in shown
     ]  # fmt: skip
     counted = counted_text(resolution.reports, estimate.campaign)
