@@ -138,11 +138,11 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
 @click.option(
     "--metric",
     help="Unit of distance for geo-indistinguishability: steps or degrees (grid), numbers or steps (numbers and "
-    "dates), steps (ordered values). [default: the first in this list]",
+    "dates), steps (ordered values). [default: the first one named for the domain]",
 )
 @options.plot(
     "the error rates of the best test that distinguishes two answers by one report (by one output of a "
-    "bundle), for the worst pair, and for one pair for each of the notion's other bounds"
+    "bundle). It shows the worst pair of answers, and one pair for each other bound of the notion"
 )
 @arguments.as_json
 def audit(

@@ -20,6 +20,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend, trend
 from aggregator.present.table import estimate_table
 from aggregator.present.trends import change_table, spans_table, steps_table, trend_csv, value_table
+from aggregator.quantity import quantity
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
@@ -79,8 +80,8 @@ def _print_trend(chosen: EstimateOptions, study: Study, engine: Engine, signed: 
     ends = ends_of(chosen.ends, spans)
     if len(truths) not in (0, 1, len(spans)):
         raise click.UsageError(
-            f"--truth was given {len(truths)} times: give it once, or once for each span, in their "
-            f"order; the number of spans is {len(spans)}"
+            f"--truth was given {len(truths)} times for {quantity(len(spans), 'span')}: give it once, or once for each "
+            "span in the order of the spans"
         )
     with printing.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         shown = trend(

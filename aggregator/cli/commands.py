@@ -1,6 +1,7 @@
 """The table of commands: the file, one-line summary and an example of each.
 
-`halftruth --help` and completion read only this table, so they load no command and none of the commands' libraries.
+`halftruth --help` and the completion of a command's name read only this table, so they load no command and none of the
+commands' libraries.
 """
 
 from __future__ import annotations

@@ -88,7 +88,9 @@ def _serve_page(folder: Path, *days: str) -> None:
             inbox.prepare(study.path)
             link = invite(study.campaign("education"), int(time.time()))
             running = server(application(study))
-            _explain("Answer on the page; stop with ctrl-C, and your report is counted with theirs.")
+            _explain(
+                "Answer on the page, then press ctrl-C: your report is counted with those of the simulated people."
+            )
             printing.say(str(link))
             _open(str(link))
             serve(running, listening)
@@ -173,8 +175,8 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
     before, after = (f"{total_variation(estimate.share, truth):.2%}" for estimate in (without, with_prior))
     printing.say(
         f"\nDistance from the truth (half the sum of the absolute differences): {before} without a prior,\n"
-        f"{after} with one. Most of this gain comes from the prior, which is nearly right here. More reports do not\n"
-        "correct a wrong prior; a warning says if the reports contradict it."
+        f"{after} with one. Most of the difference comes from the prior, which is nearly right here. More reports do\n"
+        "not correct a wrong prior; a warning says if the reports contradict it."
     )
 
 

@@ -99,7 +99,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     "--bins", metavar="V,...", help="The shares of people between these values; an edge belongs to the upper bin."
 )
 @click.option("--above", metavar="V", help="The share of people above this value.")
-@click.option("--between", metavar="A,B", help="The share of people from value A to value B.")
+@click.option("--between", metavar="A,B", help="The share of people whose value is from A to B, both included.")
 @click.option("--sum", "total", is_flag=True, help="The sum of a number over the reports, or over --population.")
 @click.option(
     "--weights", type=arguments.existing, help="CSV value,weight: the sum of the weights of all people's answers."
@@ -122,7 +122,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option(
     "--forged",
     type=WholeNumber(1, options.MOST),
-    help="Print the influence of this many forged reports; of outputs, if a report may have several.",
+    help="Print how far this number of forged reports could move a share. If a report may have several outputs, the "
+    "number is one of outputs.",
 )
 @options.engine
 @arguments.in_study

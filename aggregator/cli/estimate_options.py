@@ -159,11 +159,11 @@ class EstimateOptions:
             ("by", *ONE_NUMBER, *ranges),
             f"--format {self.output_format} writes a whole distribution: leave out --{{}}",
         )
-        yield self.margins_file and self.questions, ("where",), "--margins weights all classes: leave out --{}"
+        yield self.margins_file and self.questions, ("where",), "--margins estimates all classes: leave out --{}"
         yield (
             self.margins_file and not self.questions,
             ("by", "where", "value", "sum", "weights"),
-            "--margins weights the distribution, ranges or mean of everybody: leave out --{}",
+            "--margins estimates the distribution, ranges or mean of everybody: leave out --{}",
         )
         yield (
             self.pool != POOLS[0],
@@ -180,7 +180,7 @@ class EstimateOptions:
         yield (
             self.coefficients,
             ("by", "where", "population", "offset"),
-            "--coefficients takes all classes, offsets and people from its file: leave out --{}",
+            "the file of --coefficients states the offset and the number of people of each class: leave out --{}",
         )
         yield numbers != ["weights"], ("offset",), "--{} needs --weights"
         yield not by_period, ("periods", "ends", "steps"), "--{} needs --by period"

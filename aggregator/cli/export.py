@@ -50,7 +50,9 @@ def export(
     """
     ending = out.suffix.lower()
     if ending == MAP and not estimates:
-        raise click.UsageError(f"--out {out.name} needs --estimates of a grid: name a file {' or '.join(WRITERS)}")
+        raise click.UsageError(
+            f"a {MAP} file needs --estimates and a grid; otherwise name a {' or '.join(WRITERS)} file"
+        )
     if method is not None and not estimates:
         raise click.UsageError("--method needs --estimates")
     study = Study.open(arguments.study_folder(ctx))

@@ -20,7 +20,7 @@ from protocol.errors import BadData
 from protocol.keys import AuthorKey
 
 LABELS = {"minimum_reports": "minimum devices"}
-"""Printed names of claims whose key does not say what they count: the entry of the draft counts devices."""
+"""Printed names of claims that differ from their keys: ``minimum_reports`` counts devices."""
 
 
 @halftruth.command()

@@ -1,4 +1,4 @@
-"""The types of options that take a number. An invalid number is refused with the numbers that are expected."""
+"""The types of options that take a number. The error for an invalid number states the expected range."""
 
 from __future__ import annotations
 

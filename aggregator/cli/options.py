@@ -31,13 +31,21 @@ class SpanList(click.ParamType[list[Span]]):
 
     name = "spans"
 
+    def __init__(self, expected: str = "0,9 or 0-3,4-7") -> None:
+        """Create the type.
+
+        Args:
+            expected: spans that the option accepts, for the error.
+        """
+        self.expected = expected
+
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[Span]:
         spans = []
         for part in str(value).split(","):
             first, dash, last = (text.strip() for text in part.partition("-"))
             ends = (first, last if dash else first)
             if not all(end.isascii() and end.isdecimal() and len(end) < 9 for end in ends):
-                self.fail(f"{part[:20]!r} is not a period or a span of periods: write 0,9 or 0-3,4-7", param, ctx)
+                self.fail(f"{part[:20]!r} is not a period or a span of periods: write {self.expected}", param, ctx)
             span = Span(int(ends[0]), int(ends[1]))
             if span.last < span.first:
                 self.fail(f"{part.strip()} ends before it begins: write the earlier period first", param, ctx)

@@ -56,7 +56,7 @@ from protocol.errors import OutsideSchedule
 @click.option("--panel", is_flag=True, help="Let the same devices answer in several periods.")
 @click.option(
     "--periods",
-    type=options.SpanList(),
+    type=options.SpanList("a single span, such as 0-3"),
     metavar="FIRST-LAST",
     help="With --panel: the periods, for example 0-3. [default: all up to the current one]",
 )
@@ -89,10 +89,10 @@ def simulate(
     the shares of --truth; with --priors, each person declares the prior in their row.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
-    probability 1 - CHANGE. Otherwise they draw an answer, which may be the same one: from the true shares (of their
-    class) or, with --priors, from their declared prior (if the file has answers, from those of the people with the same
-    prior). A device draws one output for each value, and repeats this output when the value occurs again; in a campaign
-    with transcripts it draws an output for every report.
+    probability 1 - CHANGE. Otherwise they draw an answer, which may be the same one. With --truth, they draw it from
+    the true shares (of their class). With --priors, they draw it from their declared prior; if the file has answers,
+    from the answers of the people with the same prior. A device draws one output for each value, and repeats this
+    output when the value occurs again; in a campaign with transcripts it draws an output for every report.
     """
     data = author_files.campaign_file(file)
     campaign = unverified_campaign(data)

@@ -30,7 +30,7 @@ from protocol.closing import is_closing
     type=WholeNumber(0, 10**6),
     default=RETENTION // HOUR,
     show_default=True,
-    help="Hours for which unused files are kept.",
+    help="Hours for which files are kept that the tables do not use.",
 )
 @click.option(
     "--alone",
@@ -40,7 +40,7 @@ from protocol.closing import is_closing
 @arguments.as_json
 @arguments.in_study
 def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool) -> list[Compaction]:
-    """Merge the files of the study's tables, and delete unused files.
+    """Merge the files of the study's tables, and delete files that the tables do not use.
 
     Tallies do not change. Other processes may ingest and estimate at the same time.
     """
@@ -62,12 +62,12 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
             unused = [(result.removed, "removed"), (result.retained, "unused and kept")]
             for size, state in unused:
                 if size.files:
-                    printing.say(f"{'':9}  {_text(size)} {state}")
+                    printing.say(f"{'':9}  {state}: {_text(size)}")
     return results
 
 
 def _text(size: FileTotals) -> str:
-    return f"{quantity(size.files, 'file')} of {size.bytes:,} bytes"
+    return f"{quantity(size.files, 'file')}, {size.bytes:,} bytes in total"
 
 
 @halftruth.command()

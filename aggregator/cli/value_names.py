@@ -49,7 +49,7 @@ def _value(domain: Domain, answer: Answer, source: str) -> int:
     if x != domain.index(answer, b"\xff" * DITHER_BYTES):
         lower = domain.lower_input(answer)[0] if isinstance(domain, Line) else x
         nearest = " or ".join(map(domain.label, (lower, lower + 1)))
-        raise Failure(f"{source} has a number between two values, rounded at random: name {nearest}", BAD_DATA)
+        raise Failure(f"{source} has a number that a device would round at random: name {nearest}", BAD_DATA)
     return x
 
 

@@ -142,8 +142,8 @@ def compact(
     if retention < MIN_RETENTION and not alone:
         raise StudyError(
             f"the retention time must be at least {MIN_RETENTION // HOUR} hours, not {retention / HOUR:g}, "
-            "because a running ingest or estimate may need unused files; if no other command uses the study, "
-            "add --alone"
+            "because a running ingest or estimate may need files that the current tables do not use; if no other "
+            "command uses the study, add --alone"
         )
     compactions = []
     for name in SCHEMAS:

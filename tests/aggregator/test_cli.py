@@ -307,6 +307,13 @@ def test_a_campaign_whose_signature_does_not_verify_is_named(session, tmp_path):
         assert error.endswith("; ask its author for the file again")
 
 
+def test_simulate_suggests_a_single_span(session, tmp_path):
+    """The error for invalid periods of a panel suggests a single span: simulate refuses several."""
+    words = ("simulate", session / "education.campaign", "--truth", session / "counts.csv", "--out", tmp_path / "x.htr")
+    error = run(*words, "--panel", "--periods", "abc", code=2).stderr
+    assert "write a single span, such as 0-3" in " ".join(error.split())
+
+
 @pytest.mark.parametrize("content", [b"", b"no envelope"])
 def test_a_command_names_the_files_that_it_takes(tmp_path, content):
     """For a file without an envelope, `audit` asks for a campaign, and `inspect` for any file that it can read."""

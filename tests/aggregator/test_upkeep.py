@@ -357,7 +357,7 @@ def test_compact_prints_files_and_bytes_before_and_after(study):
     document = json.loads(run(study.path, "compact", "--json").stdout)
     assert set(document) == set(SCHEMAS)
     assert (document["reports"]["before"]["files"], document["reports"]["after"]["files"]) == (7, 3)
-    assert "reports    3 files of " in run(study.path, "compact").stdout
+    assert "reports    3 files, " in run(study.path, "compact").stdout
     refused = run(study.path, "compact", "--retention-hours", 1)
     assert (refused.exit_code, "--alone" in refused.stderr) == (1, True)
     assert run(study.path, "compact", "--retention-hours", 0, "--alone").exit_code == 0
