@@ -41,7 +41,7 @@ STYLES: dict[str, tuple[str, str, float]] = {
 
 DASHES = ("-", "--", "-.", ":")
 LONG = (0, (8, 1.5, 1, 1.5, 1, 1.5))
-"""The dash pattern of a fourth curve of the papers' mechanisms; dots are for those that violate the claimed level."""
+"""The dash pattern of a fourth curve of the papers' mechanisms; dotted curves violate the claimed level."""
 
 FAR_DOTS = (0, (1, 2.6))
 """The dash pattern of a second curve that violates the claimed level, with dots farther apart."""

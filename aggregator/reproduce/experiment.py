@@ -30,10 +30,10 @@ optimum     the optimum under the claimed level, or the channel that `auto` choo
 ours        our best mechanism or estimate, if it is not the optimum
 ldp         plain LDP; if there is a prior, the estimate uses it
 free        an unbiased estimate without a prior, or an older mechanism
-server      a trusted server
+server      a trusted curator
 bound       a lower bound
 alone       no report: the prior, or zero
-other       anything else; several in a panel differ in their dashes
+other       any other curve; if a panel has several, their dashes differ
 
 Maps, and figures of estimators, use some roles only for their colours.
 """

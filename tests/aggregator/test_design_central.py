@@ -1,4 +1,4 @@
-"""A trusted server's least error equals that of linear programs in another formulation, and no valid rule has less."""
+"""A trusted curator's least error equals that of linear programs in another formulation, and no valid rule has less."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ def test_the_error_for_a_ball_of_priors_grows_with_the_radius():
 
 def test_levels_at_which_ldp_is_not_between_are_counted():
     """If LDP has more error than LIP at eps/2 at one level, the finding says at how many levels it is between."""
-    names = ("best", "ldp", "best half", "published", "protected", "server")
+    names = ("best", "ldp", "best half", "published", "protected", "curator")
     errors = {people: {name: [0.2] * len(SPARSE) for name in names} for people in own_priors.PEOPLE}
     (between,) = (f for f in own_priors._findings(errors, 1.0, 2) if "lies almost everywhere" in f.paper)
     assert f"at {len(SPARSE)} of {len(SPARSE)} levels" in between.ours

@@ -256,8 +256,9 @@ def _findings_of_gains(
                 "the ratio of its error to that of the channel of `auto` is "
                 + by_level((f"{error[m, 'hadamard', eps] / error[m, 'auto', eps]:.2f}" for eps in FEW), FEW)
                 + f". Its reports have {bits[m, 'hadamard']} bits, those of `auto` at most {bits[m, 'auto']}",
-                "it is optimal in order for eps = O(1), as the paper says; projective response, or randomised response "
-                "in small blocks, or triples without blocks, has a smaller error, above all where eps is large",
+                "it is optimal in order for eps = O(1), as the paper says. `auto` has a smaller error, above all where "
+                "eps is large; it chooses projective response, and at larger levels "
+                + ("the mechanism `triples`" if m == 1 else "randomised response"),
             )
             for m in (1, *BLOCKS)
         ),

@@ -75,7 +75,7 @@ def estimators(setting: Setting) -> ExperimentResult:
             for shape in everything
         ),
         Finding(
-            "(any estimate of the right order will do)",
+            "(any estimate whose error has the optimal order suffices)",
             f"empirical Bayes is nearer to the truth than the projection in {sum(won)} of {len(won)} cases; the "
             f"posterior mode is nearer than empirical Bayes in {sum(mode)} of {len(mode)}",
             "empirical Bayes learns from the estimates how the shares are spread; a uniform prior moves the estimate "

@@ -106,7 +106,7 @@ def ranks_by_eps(setting: Setting) -> ExperimentResult:
             "IDUE-PS has the smallest RE of the three",
             ("confirmed" if largest < 1 else "not everywhere")
             + f": the RE({k}) of IDUE-PS is at most {largest:.0%} of the smaller RE of the other two",
-            f"k is not given for this side of the figure; it is {k} here, and {wide_k} beside it",
+            f"the paper does not give k for this side of the figure; it is {k} here, and {wide_k} in a second panel",
         ),
         Finding(
             "at small levels the precision of IDUE-PS may be below that of OUE-PS; at larger levels it is the highest",

@@ -159,8 +159,8 @@ def _findings(
         ),
         Finding(
             "the power law has exponent 2, scaled and rounded to 1 .. 100",
-            "here the shares are proportional to 1/i - 1/(i+1). Which items get which budgets changes the error of "
-            f"IDUE at 2 nats by {reading:.1%} at most",
+            "here the shares are proportional to 1/i - 1/(i+1). The assignment of the budgets to the items "
+            f"changes the error of IDUE at 2 nats by at most {reading:.1%}",
             "the paper does not state the scaling; only the last term of eq. 7 depends on it, and the expectation "
             "does not if budgets are assigned at random",
         ),

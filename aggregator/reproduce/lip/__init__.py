@@ -31,7 +31,7 @@ EXPERIMENTS = (
     Experiment("fig6a", "A9", "Fig. 6a: five values, random priors", figure_6a),
     Experiment("fig6b", "A9", "Fig. 6b: larger domains", figure_6b),
     Experiment("fig7", "A9", "Fig. 7: the histogram of 20 values", figure_7, 200, 4),
-    Experiment("fig8", "A9", "Fig. 8: people's own priors, and a trusted server", figure_8, 10_000, 400),
+    Experiment("fig8", "A9", "Fig. 8: people's own priors, and a trusted curator", figure_8, 10_000, 400),
     Experiment("fig9a", "A9", "Fig. 9a: popular pages of Kosarak", figure_9a, needs=("kosarak",)),
     Experiment("fig9b", "A9", "Fig. 9b: last check-ins of Gowalla", figure_9b, 100, 4, needs=("gowalla-last",)),
     Experiment("fig8b-cns", "A9", "Fig. 8b of the first version: one district", figure_8b_cns, needs=("gowalla-last",)),

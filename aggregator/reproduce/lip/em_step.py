@@ -78,8 +78,8 @@ def one_step(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "the estimate is the sum of E[X_i | Y_i]",
-            "computed by Bayes' rule from the integers, report by report, it equals one step of expectation "
-            f"maximisation from the prior up to {step:.0e}",
+            f"computed by Bayes' rule from the integers, report by report, it differs by at most {step:.0e} "
+            "from one step of expectation maximisation that starts at the prior",
             "this is an identity, up to rounding: the estimate is one step away from the prior, even if very many "
             "people report",
         ),

@@ -1,4 +1,4 @@
-"""People who declare a prior of their own bit, compared with a trusted server (fig. 8).
+"""People who declare a prior of their own bit, compared with a trusted curator (fig. 8).
 
 People are simulated with the integers that devices use, and their reports are decoded with halftruth's estimators.
 Exact values are computed where possible, and simulations are shown for comparison.
@@ -37,10 +37,10 @@ SIMULATED = 4.0
 """The largest level in nats at which surveys are simulated; above it, hardly any survey has a measurable error."""
 
 DRAWS = 8_000_000
-"""Maximum number of people simulated at a level, but at least ``MIN_SURVEYS`` surveys."""
+"""Maximum number of people simulated at a level, unless ``MIN_SURVEYS`` surveys need more."""
 MIN_SURVEYS = 20
 MIN_PLOTTED = 1e-4
-"""Errors of the server below this are not plotted, because they would compress the other curves."""
+"""Errors of the curator below this are not plotted, because they would compress the other curves."""
 
 PEOPLE = (5, 500, 50_000)
 FEW, SOME, MANY = PEOPLE
@@ -51,14 +51,14 @@ Errors = Mapping[str, Sequence[float]]
 
 
 def figure_8(setting: Setting) -> ExperimentResult:
-    """Compare devices with declared priors, uniform in 0 .. 1, with a trusted server, for 5, 500 and 50,000 people."""
+    """Compare devices with declared priors, uniform in 0 .. 1, with a trusted curator, for 5, 500 and 50,000 people."""
     yes = {people: np.clip(np.rint(setting.generator.random(people) * UNIT), 1, UNIT - 1) for people in PEOPLE}
     points: dict[int, list[dict[str, float]]] = {people: [] for people in PEOPLE}
     simulated: dict[int, list[float]] = {people: [] for people in PEOPLE}
     off = 0.0
     for people, eps in setting.track([(people, eps) for people in PEOPLE for eps in SPARSE]):
         level_errors = own_errors(yes[people], eps)
-        points[people].append(level_errors | {"server": _of_server(yes[people] / UNIT, eps, level_errors["best"])})
+        points[people].append(level_errors | {"curator": _of_curator(yes[people] / UNIT, eps, level_errors["best"])})
         if eps <= SIMULATED:
             squares = _surveyed(yes[people], eps, setting)
             simulated[people].append(float(squares.mean()))
@@ -93,9 +93,9 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
     ]
     smaller = [eps for eps, best, ldp in zip(SPARSE, of_many["best"], of_many["ldp"], strict=True) if best < ldp]
     better = all(
-        server <= best
+        curator <= best
         for of_people in errors.values()
-        for server, best in zip(of_people["server"], of_people["best"], strict=True)
+        for curator, best in zip(of_people["curator"], of_people["best"], strict=True)
     )
     global_prior = " and ".join(
         f"{curator_error(number, float(share), level(1)).mse:.3g} with N = {number}, P1 = {share} "
@@ -114,20 +114,21 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
             "eps-LIP always has less error than eps-LDP",
             f"the valid optimum has less error {spans(smaller, SPARSE)}: {root('best'):.4f} at 1 nat, where LDP has "
             f"{root('ldp'):.4f} and the published channel {root('published'):.4f}",
-            "the gap is smaller than published, because the unprotected people need more noise",
+            "the gap is smaller than published, because a valid channel needs more noise for the people whom the "
+            "published channel does not protect",
         ),
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
             f"true at {sum(between)} of {len(between)} levels plotted, with valid channels and {MANY:,} people",
-            reason(all(between), " except for the channels"),
+            reason(all(between), ", although valid channels replace the published one"),
         ),
         Finding(
-            "a trusted server (centralised information privacy, CIP) does better than any local model",
-            f"with {FEW} people at 1 nat, the server's error is {root('server', FEW):.3f} and that of the devices "
-            f"{root('best', FEW):.3f}; with {SOME} people the server's error is {root('server', SOME):.1g} and that of "
-            f"the devices {root('best', SOME):.3f}",
+            "a trusted curator (centralised information privacy, CIP) does better than any local model",
+            f"with {FEW} people at 1 nat, the curator's error is {root('curator', FEW):.3f} and that of the devices "
+            f"{root('best', FEW):.3f}; with {SOME} people the curator's error is {root('curator', SOME):.1g} and that "
+            f"of the devices {root('best', SOME):.3f}",
             reason(better) + f". With {FEW} people this is the optimum over all mechanisms that "
-            "Def. 4 allows; the sum over many people reveals hardly anything about one of them, so the server "
+            "Def. 4 allows; the sum over many people reveals hardly anything about one of them, so the curator "
             "publishes it and merges only extreme sums, which practically never occur",
         ),
         Finding(
@@ -148,18 +149,18 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
 
 
 def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
-    server = tuple(root if root > MIN_PLOTTED else math.nan for root in roots(errors["server"]))
+    curator = tuple(root if root > MIN_PLOTTED else math.nan for root in roots(errors["curator"]))
     curves = (
         *compared(SPARSE, errors, " for all"),
         Curve("valid optimum, simulated", SPARSE[: len(simulated)], roots(simulated), "optimum", marks=True),
     )
-    if sum(not math.isnan(root) for root in server) > 1:
-        curves = (*curves, Curve("trusted server", SPARSE, server, "server"))
+    if sum(not math.isnan(root) for root in curator) > 1:
+        curves = (*curves, Curve("trusted curator", SPARSE, curator, "server"))
     return error_panel(f"N = {people:,}, priors uniform in 0 .. 1", *curves)
 
 
-def _of_server(p: Floats, eps: float, local: float) -> float:
-    """Return the error of a trusted server per person: at most ``local``, the error of the devices."""
+def _of_curator(p: Floats, eps: float, local: float) -> float:
+    """Return the error of a trusted curator per person: at most ``local``, the error of the devices."""
     if len(p) <= MAX_PEOPLE:
         return curator_error_of(p.tolist(), level(eps)) / len(p)
     return min(curator_sum_error(p, eps) / len(p), local)  # a curator can simulate the devices (Theorem 6)

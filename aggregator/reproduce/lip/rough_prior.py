@@ -76,7 +76,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
     response = lip_response(PRIORS["P1 = 0.3"], level(1))
     findings.append(
         Finding(
-            "a curator may know the priors less accurately, which is left to future work",
+            "the analyst may know the priors less accurately, which is left to future work",
             "halftruth's campaigns declare this radius; the level is then certified from integers for all priors "
             "within it. The published form for P1 = 0.3 at 1 nat satisfies "
             f"{true_level(response, PRIORS['P1 = 0.3']):.3f} nats at its prior and "

@@ -62,8 +62,8 @@ def curator_error(people: int, share: float, level: int) -> CuratorError:
 
         max(e^-eps n p, n - e^eps n (1 - p)) <= E[S|y] <= min(e^eps n p, n - e^-eps n (1 - p))
 
-    The paper states e^-eps n p <= E[S|y] <= n - e^-eps n (1 - p), which is looser for a share far from 1/2. A server
-    that publishes a function of the sum treats all people alike, so Def. 4 has no further constraints. The optimum is
+    The paper states e^-eps n p <= E[S|y] <= n - e^-eps n (1 - p), which is looser for a share far from 1/2. A curator
+    who publishes a function of the sum treats all people alike, so Def. 4 has no further constraints. The optimum is
     ``least_error`` of the binomial distribution.
 
     Args:
@@ -87,8 +87,8 @@ def least_error(distribution: Floats, low: float, high: float) -> float:
     """Return the least E[(S - E[S|Y])^2] over all outputs Y with low <= E[S|Y] <= high.
 
     E[S|Y] is a contraction of S (Strassen 1965). The most dispersed contraction into the range does not change the sums
-    in the middle. It pools each tail such that the tail's mean is exactly at the end of the range, and splits one atom
-    at random for this. If the two tails would meet, it is the distribution on the two ends alone.
+    in the middle. It pools each tail such that the tail's mean is exactly at the end of the range. To reach this mean,
+    one atom is split at random. If the tails would meet, the contraction has only the two ends as values.
 
     Args:
         distribution: (n + 1,) the distribution of S over 0 .. n, with its mean inside the range.

@@ -115,8 +115,8 @@ def _findings(
         ),
         Finding(
             "mutual information allows no closed-form mechanism (Def. 5)",
-            f"at a cap of {half.nats:g} nats {_never(half.channel)} of {len(PRIOR)} values are never an output of the "
-            "optimum",
+            f"with a cap of {half.nats:g} nats, the optimum never outputs {_never(half.channel)} of the {len(PRIOR)} "
+            "values",
             "the optimum is found by convex optimisation, and ignores rare values (the rarest has "
             f"{rarest:.0%}) to leak less: people with these values answer like others, so a histogram lacks these "
             "values",
