@@ -74,9 +74,9 @@ bench: $(READY)
 bench-accuracy: $(READY)
 	$(BIN)/python -m benchmarks accuracy
 
-# Compare maps with several resolutions with a single grid of cells, a form's tables with tables that assume independent
-# questions, or estimates of numbers with published mechanisms. Each target rewrites a section of docs/BENCHMARKS.md:
-# make bench-maps DATA=folder-of-data-sets
+# Three comparisons: maps at several resolutions against a single grid of cells, a form's tables against tables that
+# assume independent questions, and estimates of numbers against published mechanisms. Each target rewrites a section of
+# docs/BENCHMARKS.md: make bench-maps DATA=folder-of-data-sets
 bench-maps bench-forms bench-numbers: $(READY)
 	$(BIN)/python -m benchmarks.$(@:bench-%=%) "$(DATA)"
 

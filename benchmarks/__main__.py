@@ -1,4 +1,4 @@
-"""Print the figures of the benchmarks that need no data set and no other library: `make bench`.
+"""Print the figures of the benchmarks that need no data set and none of the compared libraries: `make bench`.
 
 Targets are in brackets. `python -m benchmarks NAME ...` runs only the named benchmarks.
 """

@@ -134,7 +134,7 @@ def lip_gain() -> Iterator[tuple[str, str]]:
                 gains.append(f"{gain:.3f}")
             yield (
                 f"LIP, gain over the prior / largest gain that the bound allows, Zipf({exponent:g}), k={size}, "
-                "eps=0.1 1 2 3 4 5 7 10 [0.97]",
+                "eps=0.1 1 2 3 4 5 7 10 [at least 0.97]",
                 f"{' '.join(gains)} ({name}, {channel.output_bits} bits, {took:.1f} s at the last)",
             )
 

@@ -1,4 +1,4 @@
-"""The time of an estimate, from a tally to shares, errors, both kinds of intervals and the influence.
+"""The time of an estimate: shares, errors, pointwise and simultaneous intervals, and the influence of a forged report.
 
 The tally is drawn from the exact distribution of the outputs, so its counts are distributed like those of real reports.
 """

@@ -185,8 +185,8 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     replay_time, replayed = timed(once)
     if result.refused or replayed.refused != {"replayed": result.read}:
         raise RuntimeError(
-            f"{result.accepted} of {result.read} envelopes were accepted, and {result.refused} refused; of the same "
-            f"file again, {replayed.refused}"
+            f"expected all {result.read} envelopes to be accepted, then refused as replayed the second time; "
+            f"refused the first time: {result.refused}, the second time: {replayed.refused}"
         )
     table = size_of(folder / "study" / REPORTS)
     ratio = result.read / sum(number for _, number in loops)

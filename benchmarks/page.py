@@ -1,4 +1,4 @@
-"""The sections of docs/BENCHMARKS.md that a benchmark on a data set rewrites."""
+"""Write the sections of docs/BENCHMARKS.md that benchmarks compute."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def most_expensive(address: HostPort, signed: SignedCampaign, reports: bytes) ->
 
 
 def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
-    """Yield the times of repeated requests, one kind after another; then the waiting time beside expensive ones."""
+    """Yield the processor time of each kind of request, then the waiting time of requests beside expensive ones."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "study"
         signed, reports = prepare(folder, rows)

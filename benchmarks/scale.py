@@ -140,8 +140,8 @@ class Turns:
             second = engine.ingest(copy, [batch], now=OPENS)
         if (first.accepted, second.refused) != (REPORTS_VERIFIED, {"replayed": REPORTS_VERIFIED}):
             raise RuntimeError(
-                f"{first.accepted} of {REPORTS_VERIFIED} reports were accepted, and {first.refused} refused; of the "
-                f"same file again, {second.refused}"
+                f"expected all {REPORTS_VERIFIED} reports to be accepted, then refused as replayed the second time; "
+                f"accepted {first.accepted}; refused the first time: {first.refused}, the second time: {second.refused}"
             )
         self.left.add(result(copy, campaign(), engine))
         self.stored, self.keys = size_of(copy.path / REPORTS), size_of(copy.path / KEYS)

@@ -21,7 +21,7 @@ def run() -> Iterator[tuple[str, str]]:
     """Yield the sizes of signed reports."""
     key = SigningKey(bytes(range(32)))
     sixteen = values(16)
-    for domain, count, target in ((US_GRID, 1, "at most 112"), (sixteen, 1, ""), (sixteen, 64, "at most 4 a reading")):
+    for domain, count, target in ((US_GRID, 1, "at most 112"), (sixteen, 1, ""), (sixteen, 64, "at most 4 per output")):
         channel = hadamard(domain.size, LEVEL)
         campaign = Campaign(
             "T", "Q?", "", "O", domain, Ldp(LEVEL), "hadamard", plain_views(channel), 0, 10**9, 10**6, max(count, 1), 1,
@@ -29,7 +29,7 @@ def run() -> Iterator[tuple[str, str]]:
         )  # fmt: skip
         data = seal_campaign(campaign, key)
         sealed = Report.of(campaign_id(data), campaign, 0, 0, [0] * count).seal(key)
-        per_reading = f" ({len(sealed) / count:.2f} a reading)" if count > 1 else ""
+        per_output = f" ({len(sealed) / count:.2f} per output)" if count > 1 else ""
         outputs = "1 output" if count == 1 else f"{count} outputs"
         title = f"signed report of {outputs}, k = {domain.size}"
-        yield f"{title}{f' [{target}]' if target else ''}", f"{len(sealed)} bytes{per_reading}"
+        yield f"{title}{f' [{target}]' if target else ''}", f"{len(sealed)} bytes{per_output}"

@@ -26,7 +26,7 @@ PACKAGES = {
     ],
     "protocol": ["notions.promise.Promise"],
 }  # fmt: skip
-"""The packages with a page, and the classes that a page describes although a user gets and never imports them."""
+"""The packages with a page, and the classes that its functions return but users do not import."""
 OUTSIDE = {"index.md": "README.md", "protocol/SPEC.md": "protocol/SPEC.md", "protocol/MATH.md": "protocol/MATH.md"}
 """Pages of the repository outside this folder, by their path on the site."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
@@ -61,7 +61,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(page_html: str, **_: Any) -> str:
-    """Keep each short word of code in a sentence or a table on one line: a phone would break it, as - and -name.
+    """Keep each short word of code in a sentence or a table on one line: a phone would break `--name` after a hyphen.
 
     Blocks of code contain line breaks, and stay unchanged.
     """
