@@ -58,14 +58,14 @@ def trend_section(trend: Trend) -> list[Html]:
             tag("p", f"{words}, by the simultaneous intervals for all values."),
             page_table(
                 "Changes in percentage points",
-                ("value", *change.names, "change", interval_name(change, len(shown)), ""),
+                ("value", "change", interval_name(change, len(shown)), "", *change.names),
                 [
                     (
                         change.after.label(x),
-                        *(percent(side.unbiased()[x], 1) for side in (change.before, change.after)),
                         percentage_points(change.raw[x], places),
                         interval_in_points(low[x], high[x], places),
                         "significant" if x in change.significant else "",
+                        *(percent(side.unbiased()[x], 1) for side in (change.before, change.after)),
                     )
                     for x in shown
                 ],
@@ -84,13 +84,13 @@ def _changed_districts(trend: Trend, districts: DistrictDifference) -> Html:
         words += f", the {len(shown)} largest changes"
     names = trend.change.names if trend.change is not None else ()
     rows = [
-        [districts.labels[z], *(percent(float(side[z]), places) for side in (districts.before, districts.after)),
-         percentage_points(float(districts.raw[z]), places),
-         interval_in_points(float(districts.simultaneous_low[z]), float(districts.simultaneous_high[z]), places)]
+        [districts.labels[z], percentage_points(float(districts.raw[z]), places),
+         interval_in_points(float(districts.simultaneous_low[z]), float(districts.simultaneous_high[z]), places),
+         *(percent(float(side[z]), places) for side in (districts.before, districts.after))]
         for z in shown
     ]  # fmt: skip
     confidence = f"simultaneous {100 * latest.confidence:.4g}% interval"
-    return page_table(f"{words}. Changes in percentage points.", ("district", *names, "change", confidence), rows)
+    return page_table(f"{words}. Changes in percentage points.", ("district", "change", confidence, *names), rows)
 
 
 def ordered_comparison_section(comparison: OrderedComparison) -> list[Html]:
