@@ -159,11 +159,11 @@ class EstimateOptions:
             ("by", *ONE_NUMBER, *ranges),
             f"--format {self.output_format} writes a whole distribution: leave out --{{}}",
         )
-        yield self.margins_file and self.questions, ("where",), "--margins estimates all classes: leave out --{}"
+        yield self.margins_file and self.questions, ("where",), "--margins needs all classes: leave out --{}"
         yield (
             self.margins_file and not self.questions,
             ("by", "where", "value", "sum", "weights"),
-            "--margins estimates the distribution, ranges or mean of everybody: leave out --{}",
+            "--margins needs the distribution, ranges or mean of everybody: leave out --{}",
         )
         yield (
             self.pool != POOLS[0],
