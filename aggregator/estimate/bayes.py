@@ -34,8 +34,8 @@ FINEST, NEAR = 0.02, 5.0
 shares cannot be distinguished from 0. Above this range, grid points are placed only where raw estimates lie."""
 
 APART = 0.5
-"""Grid points above the range of ``NEAR`` are multiples of a step, which is at most this part of a standard error and
-more than half of this part."""
+"""Grid points above the range of ``NEAR`` are multiples of a step, which is at most this fraction of a standard error
+and more than half of this fraction."""
 
 FAR = 64.0
 """A raw estimate of more than this many standard errors is not shrunk, because shrinkage could hardly improve it."""

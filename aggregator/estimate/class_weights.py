@@ -5,7 +5,7 @@ reproduce the margins have no noise. If one margin has a group for each class, i
 classes. Otherwise iterative proportional fitting (raking) starts from the shares among the reports. If two classes are
 in the same group of each margin, the ratio of their shares stays the same.
 
-``reweighed`` contains the weighted decoder.
+``reweighted`` contains the weighted decoder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.estimate.classes import ClassesDecoder
-from aggregator.estimate.reweighed import ReweighedDecoder
+from aggregator.estimate.reweighted import ReweightedDecoder
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting, require_distinct
 from aggregator.families.decoder import Decoder, Floats
 
@@ -79,9 +79,9 @@ def group_shares(shares: Floats, margin: KnownMargin) -> Floats:
     return sums
 
 
-def weigh(
+def reweight(
     decoder: Decoder, mean_features: Floats, margins: Sequence[KnownMargin], *, dependent: bool
-) -> tuple[ReweighedDecoder, Weighting]:
+) -> tuple[ReweightedDecoder, Weighting]:
     """Return the decoder that weights classes by their shares of the population, and the effect of the weights.
 
     Args:
@@ -100,28 +100,28 @@ def weigh(
             "or leave out --margins"
         )
     members = decoder.members
-    reweighed = ReweighedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))
+    reweighted = ReweightedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))
     # For comparison, the unweighted estimate takes the class sizes as fixed too, so only the weights differ.
-    plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
-    factors = reweighed.factors[members > 0]
+    plain = ReweightedDecoder(decoder.decoders, members, decoder.priors, members)
+    factors = reweighted.factors[members > 0]
     shares = tuple(group_shares(members, margin) for margin in margins)
-    effects = _weighting_effects(reweighed, plain, mean_features)
-    return reweighed, Weighting(tuple(margins), shares, float(factors.min()), float(factors.max()), *effects)
+    effects = _weighting_effects(reweighted, plain, mean_features)
+    return reweighted, Weighting(tuple(margins), shares, float(factors.min()), float(factors.max()), *effects)
 
 
 def _weighting_effects(
-    reweighed: ReweighedDecoder, plain: ReweighedDecoder, mean_features: Floats
+    reweighted: ReweightedDecoder, plain: ReweightedDecoder, mean_features: Floats
 ) -> tuple[float, float, float]:
     """Return (design effect, largest number of people per report with weights, the same without weights).
 
     If a class uses the wave mechanism, single values have no unbiased estimate. Then the design effect is that of the
     mean, and the numbers of people are NaN.
     """
-    if reweighed.by_value:
+    if reweighted.by_value:
         return (
-            float(reweighed.variances(mean_features).sum() / plain.variances(mean_features).sum()),
-            reweighed.people_per_report,
+            float(reweighted.variances(mean_features).sum() / plain.variances(mean_features).sum()),
+            reweighted.people_per_report,
             plain.people_per_report,
         )
-    line = np.arange(reweighed.input_count, dtype=np.float64)
-    return reweighed.variance(line, mean_features) / plain.variance(line, mean_features), math.nan, math.nan
+    line = np.arange(reweighted.input_count, dtype=np.float64)
+    return reweighted.variance(line, mean_features) / plain.variance(line, mean_features), math.nan, math.nan

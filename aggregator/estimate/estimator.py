@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate import advice, interval, likelihood
-from aggregator.estimate.class_weights import weigh
+from aggregator.estimate.class_weights import reweight
 from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.linear import solve
@@ -100,7 +100,7 @@ def estimate(
     weighting = None
     if margins:
         method = _weighted_method(method, pool, class_name, by_value=decoder.by_value)
-        decoder, weighting = weigh(decoder, share, margins, dependent=groups is not None)
+        decoder, weighting = reweight(decoder, share, margins, dependent=groups is not None)
         prior = None
     warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
     tested = None

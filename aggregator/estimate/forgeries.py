@@ -3,8 +3,10 @@
 All tests are valid for every distribution of true values, so an alarm never means "an unlikely population".
 
     an output occurs more often than its most favourable input produces it     count[y] <= n max over x of Q(y|x)
-    an output occurs more often than the other outputs explain                 E[share . w] = 0 if R w = 0
+    an output occurs more often than the other outputs explain                 E[f . w] = 0 if R w = 0
     the unbiased shares do not sum to one                                      E[sum over x of raw[x]] = 1
+
+Here R is the matrix R[x, y] = Q(y|x), f the relative frequencies of the outputs, and w a weight for each output.
 
 A device repeats its drawn output. So if devices have several reports, the tests count devices, weighted by their
 reports, and assume that every device has the largest number of reports that any device has. This makes the tests less
@@ -175,7 +177,7 @@ def _bernstein(furthest: float, variance: float, log_alpha_per_report: float) ->
 def _unbalanced(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:
     ones = np.ones(decoder.input_count)
     contributions, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
-    # The largest distance of one report's sum from 1; a word may have all bits set, or none.
+    # The largest distance of one report's sum from 1; a bit vector may have all bits set, or none.
     furthest = (
         np.abs(contributions + excess).max()
         if decoder.one_hot

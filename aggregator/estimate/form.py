@@ -165,7 +165,8 @@ class PooledQuestion(SharesEstimate):
     def covariances(self, v: Floats) -> Floats:
         """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (a,)."""
         view_covariances = [
-            view.marginal(self.place, covariances(view.decoder, view.share, view.lift(self.place, v))) / view.reports
+            view.marginal(self.place, covariances(view.decoder, view.mean_features, view.lift(self.place, v)))
+            / view.reports
             for view in self.views
         ]
         return np.asarray(self.weights**2 @ np.array(view_covariances))

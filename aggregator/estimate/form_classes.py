@@ -1,7 +1,7 @@
 """Views of a form for people with public classes: all classes together, or weighted to known shares of the classes.
 
 Each view is a survey of all classes, and each class is decoded by its own channel (``classes``). With weights, a class
-counts in each view for its share of the population, and only the variation within classes is random (``reweighed``). A
+counts in each view for its share of the population, and only the variation within classes is random (``reweighted``). A
 view that lacks reports of a class is then left out.
 
 ``form_weights`` weights by questions of the form, whose answers are hidden.
@@ -18,7 +18,7 @@ from aggregator.estimate.class_weights import group_shares, raked
 from aggregator.estimate.classes import ClassesDecoder, view_decoder
 from aggregator.estimate.form import SharesEstimate
 from aggregator.estimate.form_view import FormView
-from aggregator.estimate.reweighed import ReweighedDecoder
+from aggregator.estimate.reweighted import ReweightedDecoder
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
 from aggregator.families.decoder import Floats
@@ -59,7 +59,7 @@ def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) ->
             "or leave out --margins"
         )
     weights = raked(_members(views), margins)
-    return [_reweighed(view, weights) for view in views if (_classes(view).members[weights > 0] > 0).all()]
+    return [_reweighted(view, weights) for view in views if (_classes(view).members[weights > 0] > 0).all()]
 
 
 def class_weighting(
@@ -80,7 +80,7 @@ def class_weighting(
     """
     members = _members(views)
     # For comparison, the unweighted estimate takes the class sizes as fixed too.
-    plain = [_reweighed(view, _classes(view).members) for view in views]
+    plain = [_reweighted(view, _classes(view).members) for view in views]
     factors = raked(members, margins)[members > 0] / members[members > 0]
     unweighted = estimate(plain)
     everybody = sum(view.tally.reports for view in views)
@@ -108,6 +108,6 @@ def _members(views: Sequence[FormView]) -> Floats:
     return members
 
 
-def _reweighed(view: FormView, weights: Floats) -> FormView:
+def _reweighted(view: FormView, weights: Floats) -> FormView:
     decoder = _classes(view)
-    return replace(view, decoder=ReweighedDecoder(decoder.decoders, decoder.members, None, weights))
+    return replace(view, decoder=ReweightedDecoder(decoder.decoders, decoder.members, None, weights))

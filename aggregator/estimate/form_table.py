@@ -67,7 +67,7 @@ FITTED = 1e-9
 MAX_FITS = 500
 
 LEAST = 1e-3
-"""Fitting begins with at least this part of each cell's share without association, so that every margin can be
+"""Fitting begins with at least this fraction of each cell's share without association, so that every margin can be
 reached."""
 
 
@@ -143,9 +143,9 @@ def interaction_variance(view: FormView) -> float:
         view: a view of two questions.
     """
     a, b = view.shape
-    cells = float(np.maximum(view.decoder.variances(view.share), 0).sum())
+    cells = float(np.maximum(view.decoder.variances(view.mean_features), 0).sum())
     of_rows, of_columns = (float(view.variances[question].shown.sum()) for question in view.questions)
-    total = view.decoder.variance(np.ones(view.decoder.input_count), view.share)
+    total = view.decoder.variance(np.ones(view.decoder.input_count), view.mean_features)
     # The trace of the covariance of R is that of the cells, minus the variances of the row means and of the column
     # means, plus the variance of the total mean.
     trace = max(cells - of_rows / b - of_columns / a + total / (a * b), 0.0)
@@ -309,11 +309,11 @@ class Cells(SharesEstimate):
     @cached_property
     def variances(self) -> Floats:
         view = self.table.view
-        return np.maximum(view.decoder.variances(view.share), 0) / view.reports
+        return np.maximum(view.decoder.variances(view.mean_features), 0) / view.reports
 
     def covariances(self, v: Floats) -> Floats:
         view = self.table.view
-        return covariances(view.decoder, view.share, v) / view.reports
+        return covariances(view.decoder, view.mean_features, v) / view.reports
 
     @property
     def views(self) -> list[FormView]:

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.estimate.linear import Linear, solve
-from aggregator.estimate.reweighed import ReweighedDecoder
+from aggregator.estimate.reweighted import ReweightedDecoder
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats
 
@@ -33,7 +33,7 @@ def covariances(decoder: Decoder, mean_features: Floats, v: Floats) -> Floats:
     Raises:
         NotInvertible
     """
-    if isinstance(decoder, ReweighedDecoder):
+    if isinstance(decoder, ReweightedDecoder):
         return decoder.covariances(v, mean_features)
     if decoder.one_hot:
         phi = decoder.adjoint(v)
@@ -85,7 +85,7 @@ class FormView:
         return solve(self.decoder, self.tally)
 
     @cached_property
-    def share(self) -> Floats:
+    def mean_features(self) -> Floats:
         """Mean features of the reports, shape (m,)."""
         return self.tally.counts / self.tally.reports
 
@@ -140,7 +140,7 @@ class FormView:
         return {question: self._variances(place) for place, question in enumerate(self.questions)}
 
     def _variances(self, place: int) -> MarginVariances:
-        distributions = (self.even, self.share)
+        distributions = (self.even, self.mean_features)
         if len(self.questions) == 1:
             return MarginVariances(
                 *(np.maximum(self.decoder.variances(distribution), 0) for distribution in distributions)
@@ -149,7 +149,7 @@ class FormView:
         both = np.stack(distributions)
         for unit in np.eye(self.shape[place]):
             v = self.lift(self.questions[place], unit)
-            if self.decoder.one_hot and not isinstance(self.decoder, ReweighedDecoder):
+            if self.decoder.one_hot and not isinstance(self.decoder, ReweightedDecoder):
                 # There may be a million features, so phi is computed once for both distributions.
                 phi = self.decoder.adjoint(v)
                 rows.append((both @ phi**2 - (both @ phi) ** 2).tolist())

@@ -4,8 +4,8 @@ A person's answer to the question of a margin is hidden, so single reports canno
 
     w = 1 + g_0 + sum over margins m of g_m[the person's group]
 
-need tables of two questions only, which views with two questions give. Let z be 1 and the indicators of the groups,
-S = E[z z'], M the known margins, d = M minus the margins of the reports, and g = S^-1 d. Then
+need no table of more than two questions; the views with two questions give these tables. Let z be 1 and the indicators
+of the groups, S = E[z z'], M the known margins, d = M minus the margins of the reports, and g = S^-1 d. Then
 
     weighted share of t  =  E[w t]  =  E[t] + d' S^-1 E[z t]
 
@@ -380,12 +380,16 @@ class WeightedShares(SharesEstimate):
 
 
 def _variance(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
-    return sum(max(view.decoder.variance(v, view.share), 0.0) / view.reports for view, v in queries.values() if v.any())
+    return sum(
+        max(view.decoder.variance(v, view.mean_features), 0.0) / view.reports for view, v in queries.values() if v.any()
+    )
 
 
 def _furthest(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
     """Return the largest change of the estimate that one report can cause."""
-    return max((view.decoder.furthest(v, view.share) / view.tally.reports for view, v in queries.values()), default=0.0)
+    return max(
+        (view.decoder.furthest(v, view.mean_features) / view.tally.reports for view, v in queries.values()), default=0.0
+    )
 
 
 def _sum(

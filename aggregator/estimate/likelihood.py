@@ -1,9 +1,10 @@
 """Maximum likelihood: the distribution that makes the reports most likely, with or without a prior.
 
 The log-likelihood is concave in the shares, so its gradient bounds the distance from the maximum. With
-g = backward(share / forward(p)) and s reports of prior P for each report, the objective per report and its gap are
+the mean features f, g = backward(f / forward(p)) and a prior P with the weight of s n reports, the objective per
+report and its gap are
 
-    F(p) = share . ln forward(p) + s P . ln p,      F(best) - F(p) <= max over x of (g[x] + s P[x] / p[x]) - (1 + s)
+    F(p) = f . ln forward(p) + s P . ln p,      F(best) - F(p) <= max over x of (g[x] + s P[x] / p[x]) - (1 + s)
 
 (Kiefer, Wolfowitz 1956; for s = 0 Lindsay 1983). A step of expectation maximisation replaces p[x] by (g[x] p[x] + s
 P[x]) / (1 + s). Two such steps and the curvature between them give a longer step (SQUAREM: Varadhan, Roland 2008). The
@@ -28,26 +29,26 @@ CONVERGED_NATS = 0.5
 """The fit has converged if the log-likelihood of all reports is within this many nats of its maximum."""
 
 SLACK = 1e-4
-"""A longer step may lose this part of ``CONVERGED_NATS``: near the maximum, rounding hides which of two steps is
+"""A longer step may lose this fraction of ``CONVERGED_NATS``: near the maximum, rounding hides which of two steps is
 better."""
 
 MAX_STEPS = 1500
 """The largest number of steps of expectation maximisation; a round takes up to three steps."""
 
 PRIOR_REPORTS = 0.01
-"""In ``posterior_mode`` (MATH 2.9) the prior has the weight of this many reports for each report."""
+"""The weight of the prior in ``posterior_mode`` (MATH 2.9), as a fraction of the number of reports."""
 
 MIN_START = 0.1
-"""The part of the starting point that is spread evenly, because a share of zero would stay zero."""
+"""The fraction of the starting point that is spread evenly, because a share of zero would stay zero."""
 
 MIN_STEP = 0.1
-"""An accelerated step keeps each share at or above this part of its value after the plain step."""
+"""An accelerated step keeps each share at or above this fraction of its value after the plain step."""
 
 MAX_CELLS = 2**20
 """The largest number of cells of the matrix in ``identified_values``."""
 
 LOST = 1e-9
-"""A direction with less than this part of the largest Fisher information counts as not observable."""
+"""A direction with less than this fraction of the largest Fisher information counts as not observable."""
 
 
 @dataclass(frozen=True)

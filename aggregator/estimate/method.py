@@ -29,8 +29,8 @@ WITHOUT_INVERSE = ("em", "smooth", "mmse", "map")
 
 MANY_VALUES = 16
 NOISY = 0.25
-"""Empirical Bayes is the default for at least ``MANY_VALUES`` values if their noise is at least this part of 1/k, for k
-values: see ``default_method``."""
+"""Empirical Bayes is the default for at least ``MANY_VALUES`` values if their noise is at least this fraction of 1/k,
+for k values: see ``default_method``."""
 
 
 class MethodRefused(HalftruthError, ValueError):

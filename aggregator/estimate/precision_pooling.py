@@ -22,7 +22,7 @@ import numpy as np
 from scipy import special
 
 from aggregator.estimate.classes import ClassesDecoder
-from aggregator.estimate.reweighed import ReweighedDecoder
+from aggregator.estimate.reweighted import ReweightedDecoder
 from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
 
@@ -34,7 +34,7 @@ class PoolingRefused(HalftruthError, ValueError):
     """The classes of a campaign cannot be pooled as if they had the same shares."""
 
 
-class PrecisionDecoder(ReweighedDecoder):
+class PrecisionDecoder(ReweightedDecoder):
     """A ``ClassesDecoder`` for classes with the same shares, which weights each class by its precision."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.estimate import estimator, interval
-from aggregator.estimate.class_weights import weigh
+from aggregator.estimate.class_weights import reweight
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
 from aggregator.estimate.minimum import require_enough
@@ -147,7 +147,7 @@ def weighted(
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
     share = tally.counts / tally.reports
     if margins:
-        decoder, prior = weigh(decoder, share, margins, dependent=tally.correlated is not None)[0], None
+        decoder, prior = reweight(decoder, share, margins, dependent=tally.correlated is not None)[0], None
     mmse = None
     if prior is not None and decoder.one_hot:
         shares = consistent("mmse", decoder, share, tally.reports, None, prior, [], shown_inputs)

@@ -6,10 +6,11 @@ only output y. Under the output distribution q of equal shares, this projection 
 
     w = D^-1 (e_y - R' a),  (R D^-1 R') a = R D^-1 e_y,  D = diag(q),      so R w = 0 and w' D w = w[y]
 
-(the efficient score: Neyman 1959). The statistic of an output is share . w; solving once for all counts gives the
-statistics of all outputs. The solution takes one run of conjugate gradients. Each step multiplies by the channel and
-its transpose, and the number of steps is the number of distinct singular values, which is small for designed channels.
-If the channel has no more outputs than inputs, no direction is orthogonal to all rows, and the test does not exist.
+(the efficient score: Neyman 1959). The statistic of output y is f . w with the mean features f; solving once for f
+gives the statistics of all outputs. The solution takes one run of conjugate gradients. Each step multiplies by the
+channel and its transpose, and the number of steps is the number of distinct singular values, which is small for
+designed channels. If the channel has no more outputs than inputs, no direction is orthogonal to all rows, and the test
+does not exist.
 
 ``forgeries`` uses the test.
 """
@@ -24,10 +25,10 @@ from aggregator.families.decoder import Decoder, Floats
 
 STEPS = 30
 CONVERGED = 1e-7
-"""Conjugate gradients end when the residual falls to this part of its first value, or after ``STEPS`` steps."""
+"""Conjugate gradients end when the residual falls to this fraction of its first value, or after ``STEPS`` steps."""
 
 ROUNDING = 1e-6
-"""A direction that contains less than this part of the output itself is a rounding error: some shares explain the
+"""A direction that contains less than this fraction of the output itself is a rounding error: some shares explain the
 output."""
 
 

@@ -27,7 +27,7 @@ seconds."""
 
 ROUNDS = 10
 CONVERGED = 1e-5
-"""The search has converged if a round moves less than this part of the reports."""
+"""The search has converged if a round moves less than this fraction of the reports."""
 
 
 def robust(decoder: Decoder, mean_features: Floats, reports: int, shown_inputs: ShownInputs | None = None) -> Floats:

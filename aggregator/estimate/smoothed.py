@@ -33,7 +33,8 @@ PARTS = 128
 narrowest kernel has the weights 1/4, 1/2, 1/4."""
 
 STILL = 1e-3
-"""A fit has converged if a round moves the distribution function by less than this part of 1 / sqrt(n) everywhere."""
+"""A fit has converged if a round moves the distribution function by less than this fraction of 1 / sqrt(n)
+everywhere."""
 
 MAX_STEPS = 600
 
@@ -41,7 +42,7 @@ SLACK = 0.1
 """The log-likelihood of all reports, in nats, that an accelerated step may lose compared with a plain step."""
 
 MIN_STEP = 0.1
-"""An accelerated step keeps each share at or above this part of its value after the plain steps."""
+"""An accelerated step keeps each share at or above this fraction of its value after the plain steps."""
 
 
 def smoothed(merged: MergedReports) -> Floats:

@@ -25,7 +25,7 @@ GROWTH = 10.0
 """The factor from one weight to the next."""
 
 SHORTEST_STEP = 1e-10
-"""The line search ends at this part of a Newton step."""
+"""The line search ends at this fraction of a Newton step."""
 
 QUADRATIC = 1e-2
 """If Newton's decrement is below this, full steps are made without a line search, because rounding hides the small

@@ -90,7 +90,7 @@ class Decoder(ABC):
     """Multiplications with a channel's response R and with a left inverse L of R.
 
     Attributes:
-        inputs, features: the numbers k and m of inputs and features.
+        input_count, features: the numbers of inputs, k, and of features, m.
         one_hot: whether each report has exactly one feature, its output. Only then are the counts of features counts of
             outputs, which posteriors need.
         by_value: whether the family has estimates of single shares.

@@ -20,7 +20,7 @@ from protocol.domain import MAX_VALUES, Domain, Line
 from protocol.notions import Block, Geo, HighLow, Lip, MutualInformation, Notion, Pairwise
 
 LIP = "lip"
-"""The name with which a draft lets the planner choose among the mechanisms for a prior whose names begin with it."""
+"""The name in a draft for the best mechanism among those whose names begin with ``lip``."""
 
 COUNT, TRANSFORM, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n k", "n + k m", "n + k^2"
 """Cost of decoding n reports of k values. COUNT: outputs are counted. TRANSFORM: a transform of K points. BITS: bits

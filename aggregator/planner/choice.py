@@ -51,7 +51,7 @@ ROUNDING = 1e-9
 catalogue's order."""
 
 EQUAL_GAIN = 0.999
-"""LIP mechanisms with at least this part of the best gain count as equal; the unbiased estimate then decides."""
+"""LIP mechanisms with at least this fraction of the best gain count as equal; the unbiased estimate then decides."""
 
 ESTIMABLE_ERROR = 1.01
 """A LIP mechanism with an unbiased estimate is preferred if its error is at most this times the least error."""

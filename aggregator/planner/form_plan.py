@@ -245,7 +245,7 @@ def _question(
 def _table(form: Form, expected_view: _ExpectedView, reports: int) -> TablePlan:
     view, view_reports = expected_view.form_view, reports * expected_view.share
     first, second = (form.questions[place].name for place in view.questions)
-    se = math.sqrt(float(view.decoder.variances(view.share).mean()) / view_reports)
+    se = math.sqrt(float(view.decoder.variances(view.mean_features).mean()) / view_reports)
     association = detectable(view, view_reports)
     people = rounded_up(reports * (association / MEDIUM) ** 2)
     return TablePlan((first, second), math.prod(view.shape), view_reports, se, association, people)

@@ -77,7 +77,7 @@ def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
 
 
 def choose_padding(
-    baskets: Sequence[Collection[int]],
+    sets: Sequence[Collection[int]],
     items: int,
     decoder: Callable[[int], Decoder],
     reports: int,
@@ -88,7 +88,7 @@ def choose_padding(
     """Return the padding length with the least expected error.
 
     Args:
-        baskets: a sample of sets of items, as item numbers below ``items``.
+        sets: a sample of sets of items, as item numbers below ``items``.
         items: m, the number of items.
         decoder: a function from l to the decoder of the channel on m + l inputs.
         reports: n, the number of people.
@@ -96,15 +96,15 @@ def choose_padding(
         unbiased: whether to use the error of the unbiased estimate, method "linear", instead of that of the default
             estimate.
     Raises:
-        ValueError: ``baskets`` or ``lengths`` is empty.
+        ValueError: ``sets`` or ``lengths`` is empty.
     """
-    if not baskets:
+    if not sets:
         raise ValueError("the sample has no sets, and the padding is chosen from their sizes: give at least one set")
-    sizes = np.array([len(basket) for basket in baskets])
-    held_items = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
+    sizes = np.array([len(members) for members in sets])
+    held_items = np.fromiter((x for members in sets for x in members), dtype=np.int64, count=int(sizes.sum()))
     # For each item that somebody has, the size of that person's set.
     among = np.repeat(sizes, sizes)
-    shares = np.bincount(held_items, minlength=items) / len(baskets)
+    shares = np.bincount(held_items, minlength=items) / len(sets)
 
     def expected(length: int) -> Padding:
         chosen = np.bincount(held_items, weights=1 / np.maximum(among, length), minlength=items) / len(sizes)

@@ -28,8 +28,8 @@ which a share is compared. For reference maps with exponents 1, 1.5 and 2, the e
 have the same order as simulated errors."""
 
 NOISE = 0.4
-"""A share that the projection does not set to zero adds this part of its standard error to the total variation: half
-the mean of |N|, N standard normal."""
+"""A share that the projection does not set to zero adds this fraction of its standard error to the total variation:
+half the mean of |N|, N standard normal."""
 
 PARTS = 20
 """The number of equal parts into which the devices are divided."""

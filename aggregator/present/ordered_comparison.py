@@ -70,7 +70,7 @@ SHARED = {
     "class": "classes share no device",
     "campaign": "the campaigns are assumed to share no device",
 }
-"""Assumptions about devices that are on both sides, by the kind of the sides."""
+"""Notes on devices that are on both sides, by the kind of the sides."""
 
 
 def _differences(comparison: OrderedComparison) -> Table:

@@ -45,7 +45,7 @@ MAY_BE_ZERO = "may be zero"
 MINUS = "\N{MINUS SIGN}"
 
 ROUNDING = 1e-7
-"""Standard errors of at most this part of a number are float rounding, and zero in fact."""
+"""Standard errors of at most this fraction of a number are float rounding, and zero in fact."""
 
 
 def significant_districts(resolution: Resolution) -> list[int]:

@@ -3,12 +3,12 @@
 The bits of a report are decoded one by one, so the unbiased shares need not sum to one. The following correction makes
 their sum one:
 
-    raw' = raw - u (1'raw - 1),    u = C1 / (1'C1)
+    raw' = raw - u (1' raw - 1),    u = C 1 / (1' C 1)
 
-where C is the covariance of one report's contribution to raw under a reference distribution, which does not depend on
-the reports. Since u sums to one, raw' sums to one, and since E[1'raw] = 1, raw' is unbiased. Under the reference
-distribution, each linear query of raw' has the least variance among all unbiased linear estimates from raw (generalised
-least squares: Aitken 1935).
+where 1 is the vector of ones, and C the covariance of one report's contribution to raw under a reference distribution,
+which does not depend on the reports. Since u sums to one, raw' sums to one, and since E[1' raw] = 1, raw' is unbiased.
+Under the reference distribution, each linear query of raw' has the least variance among all unbiased linear estimates
+from raw (generalised least squares: Aitken 1935).
 
 The corrected estimate of a value depends on all bits of a report. So its interval is normal if the number of reports
 divided by the squared skewness is large enough; otherwise the exact interval of the uncorrected estimate is used. The
@@ -26,7 +26,7 @@ from aggregator.families.decoder import BinomialSteps, ContributionBounds, Decod
 from protocol.channels.bits.channel import Bits
 
 CONSTANT_SUM = 1e-9
-"""If the variance of the sum is below this part of the total variance, it counts as zero, and each report's sum as
+"""If the variance of the sum is below this fraction of the total variance, it counts as zero, and each report's sum as
 one."""
 
 

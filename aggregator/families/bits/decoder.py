@@ -1,13 +1,13 @@
 """The decoder of bit vectors.
 
 The bit of input x is 1 with probability a[x] if x is the true input, else with probability b[x], independently of the
-other bits. So
+other bits. So with the mean features f
 
-    p[x] = (share[x] - b[x]) / (a[x] - b[x])                               (Gu et al. 2020, eq. 6)
+    p[x] = (f[x] - b[x]) / (a[x] - b[x])                                   (Gu et al. 2020, eq. 6)
 
-and two bits are correlated only because a person has one input,
+and two bits y_i and y_j of a report are correlated only because a person has one input,
 
-    E[f_i f_j] = b_i b_j + p_i (a_i - b_i) b_j + p_j (a_j - b_j) b_i       for i other than j
+    E[y_i y_j] = b_i b_j + p_i (a_i - b_i) b_j + p_j (a_j - b_j) b_i       for i other than j
 
 So the variance of any linear query is a sum over the inputs, and not over their pairs.
 """

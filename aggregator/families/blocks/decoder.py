@@ -3,10 +3,10 @@
 Inner decoders do not need shares that sum to one, so each block is decoded by itself. An open input gives an output of
 block 1 with probability tau, and otherwise its own output. So each report of an own output corresponds to
 tau / (1 - tau) reports in block 1 that come from open inputs. These hidden reports are uniform over the m outputs of
-block 1,
+block 1. With the relative frequencies f of the outputs,
 
-    p[x] = share[own output of x] / (1 - tau)                                       x open
-    p[block 1] = L(share[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of the shares of own outputs
+    p[x] = f[own output of x] / (1 - tau)                                           x open
+    p[block 1] = L(f[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of f over own outputs
 
 So a report of an open input's own output adds ``aside`` = -tau / (1 - tau) * mean over y of L[y, x] to each x of block
 1. With Hadamard response inside, ``aside`` is 0, and this is the published estimate (Acharya et al. 2020, eq. 15-16 and
@@ -27,7 +27,7 @@ from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import ONE, OPEN, Constant
 
 NEGLIGIBLE = 1e-10
-"""Steps lower than this part of a report's weight are ignored; they come from rounding."""
+"""Steps lower than this fraction of a report's weight are ignored; they come from rounding."""
 
 
 class ConstantDecoder(Decoder):
@@ -216,8 +216,8 @@ class BlocksDecoder(Decoder):
         steps = group.binomial_steps(counts)
         outside = self._aside[group.members]
         inside_count = np.broadcast_to(counts[group.columns].sum(axis=1, keepdims=True), outside.shape)
-        # From the top down, ``upper`` and ``lower`` are the ends of each step. A report from outside the block has the
-        # level ``outside``, which divides a step in two.
+        # From the top down, ``upper`` and ``lower`` are the ends of each step. A report from outside the block
+        # contributes ``outside``, which may lie inside a step and then divides it in two.
         upper = steps.base + np.cumsum(steps.heights[::-1], axis=0)[::-1]
         lower = np.concatenate([upper[1:], steps.base[np.newaxis]])
         heights = np.concatenate([

@@ -6,11 +6,11 @@ are the same for all classes of inputs. So t_x, the share of reports in S_x, has
     p_x d_x + sum over x' of p_x' b_x',   d_x = (cs - ci) (inside_x - outside_x),
                                           b_x = ci inside_x + (cs - ci) outside_x
 
-With a = 1 / d, B = a'b / a'1 and h = (b - B) a, which sums to 0, the solution is
+With a = 1 / d, B = a' b / a' 1 for the vector 1 of ones, and h = (b - B) a, which sums to 0, the solution is
 
-    raw = a (t - B - h't)                                                                          (MATH 4.5)
+    raw = a (t - B - h' t)                                                                         (MATH 4.5)
 
-The sum of raw need not be one. As for bit vectors, a correction makes the sum one: raw' = raw - u (1'raw - 1), where
+The sum of raw need not be one. As for bit vectors, a correction makes the sum one: raw' = raw - u (1' raw - 1), where
 u is each value's part of the variance of the sum, if the reports are spread evenly over all outputs. With one class and
 as many inputs as points, raw and raw' equal the estimate of projective response. The contribution of a report to a
 value depends mostly on whether the report is in S_x, and slightly on the output. Intervals are normal if the number of
@@ -29,7 +29,7 @@ from aggregator.families.projective.cycle import Cycle
 from protocol.channels.graded.channel import GradedProjective
 
 CONSTANT_SUM = 1e-9
-"""If the variance of the sum is below this part of the sum of absolute covariances, it counts as zero."""
+"""If the variance of the sum is below this fraction of the sum of absolute covariances, it counts as zero."""
 
 
 class GradedDecoder(Decoder):

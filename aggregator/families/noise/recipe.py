@@ -45,17 +45,17 @@ FAR = 40.0
 """The number of nats below the largest term at which the remaining terms of a sum over steps are negligible."""
 
 CLOSE = 1 - 1e-4
-"""Planar noise is not improved further if its audited level exceeds this part of the allowed level."""
+"""Planar noise is not improved further if its audited level exceeds this fraction of the allowed level."""
 
 
 def discrete_laplace(size: int, level: int) -> Noise:
     """Return two-sided geometric noise on a line: P(step d) = (1 - a) / (1 + a) a^|d|, a = e^-level.
 
-    Every weight is a times its predecessor, rounded up. The last weight also contains the mass of all larger steps and
-    is 1 / (e^level - 1) times its predecessor. The step of zero gets the remaining mass. The first weight is the
-    smallest weight for which the step of zero is at most e^level times as likely as the first step. So the
-    probabilities of an output given two inputs at distance d have a ratio of at most e^(d level), and the LDP level is
-    (size - 1) level.
+    Each weight except the last is e^-level times its predecessor, rounded up. The last weight also contains the mass of
+    all larger steps and is 1 / (e^level - 1) times its predecessor. The step of zero gets the remaining mass. The first
+    weight is the smallest weight for which the step of zero is at most e^level times as likely as the first step. So
+    the probabilities of an output given two inputs at distance d have a ratio of at most e^(d level), and the LDP level
+    is (size - 1) level.
 
     Source: Ghosh, Roughgarden, Sundararajan 2009, Def. 2.1 (truncated geometric mechanism).
 

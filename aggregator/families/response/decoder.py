@@ -1,6 +1,7 @@
 """The decoder of randomised response.
 
-Output y has probability c[y] (the cover), plus t (the truth) if the input is y. So p[x] = (share[x] - c[x]) / t.
+Output y has probability c[y] (the cover), plus t (the truth) if the input is y. So p[x] = (f[x] - c[x]) / t with
+the relative frequencies f of the outputs.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def randomized_response(size: int, level: int) -> RandomizedResponse:
 
         Q(y|x) = e^eps / (e^eps + k - 1) for y = x, 1 / (e^eps + k - 1) otherwise
 
-    The cover weight 1 / (e^eps + k - 1) is rounded up.
+    The cover of output y, its probability from every other value, is rounded up.
 
     Source: Warner 1965; Kairouz, Bonawitz, Ramage 2016, eq. 4.
 
@@ -69,7 +69,8 @@ def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
 
         Q(y|x) = t [y = x] + (1 - t) P(y),    t / (1 - t) = (e^eps - 1) min P
 
-    For a uniform prior the channel is randomised response. Covers (1 - t) P(y) are rounded up.
+    For a uniform prior the channel is randomised response. The cover (1 - t) P(y) of each output, its probability
+    from every other value, is rounded up.
 
     Source: Wang, Qin, Qiu 2023, sec. IV, "random sampling mechanism".
 

@@ -1,8 +1,8 @@
 """The decoder of subset selection, in which each report counts for d values.
 
-Bit x of a report is set with probability p* from input x and q* from every other input. So p[x] is (share[x] - q*) /
-(p* - q*), and each estimate depends on one binomial count. Two estimates are correlated, because a report has exactly d
-ones; their covariance follows from the shares.
+Bit x of a report is set with probability p* from input x and q* from every other input. So p[x] is (f[x] - q*) / (p* -
+q*) with the mean features f, and each estimate depends on one binomial count. Two estimates are correlated, because a
+report has exactly d ones; their covariance follows from the shares.
 
 The channel's remainder changes q* by less than 2^-64 of p* - q*, and is left out.
 """

@@ -31,10 +31,10 @@ _ENTERED = 6000
 _MAX_ROUNDS = 400
 _PATIENCE = 8
 _CLOSE = 2e-5
-"""Generation ends when the last ``_PATIENCE`` values of the objective differ by less than this part of the gain, or by
-less than a thousandth of this part if all corners are listed."""
+"""Generation ends when the last ``_PATIENCE`` values of the objective differ by less than this fraction of the gain, or
+by less than a thousandth of this fraction if all corners are listed."""
 _PRICED = 1e-7
-"""A corner is added if its reduced cost is more than this part of the gain."""
+"""A corner is added if its reduced cost is more than this fraction of the gain."""
 _TRIES = 400
 """Number of random changes of the gains with which each round searches for corners."""
 _ADDED = 200

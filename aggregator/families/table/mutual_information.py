@@ -22,7 +22,7 @@ from protocol.channels import Table
 from protocol.errors import NotionError
 
 RESERVE = 2e-8
-"""Nats of the cap that are reserved for rounding, because the audit's upper bound is a few nanonats too high."""
+"""Nats of the bound that are reserved for rounding, because the audit's upper bound is a few nanonats too high."""
 
 RAREST = 1e-12
 """Outputs with at most this probability get the probability 0."""
@@ -32,12 +32,12 @@ STEEPEST = 40.0
 
 
 def mutual_information_table(
-    prior: Sequence[int], cap: int, distortion: Sequence[Sequence[float]] | None = None
+    prior: Sequence[int], bound: int, distortion: Sequence[Sequence[float]] | None = None
 ) -> Table:
     """Return the channel with the least mean distortion among channels with one output for each value and
-    I(X; Y) <= cap.
+    I(X; Y) <= bound.
 
-        minimise   sum over x, y of P(x) Q(y|x) d(x, y)    where    sum of P(x) Q(y|x) ln(Q(y|x) / P(y)) <= cap
+        minimise   sum over x, y of P(x) Q(y|x) d(x, y)    where    sum of P(x) Q(y|x) ln(Q(y|x) / P(y)) <= bound
 
     The solution uses sequential quadratic programming over r for a price s, and bisection over s. If the optimum jumps
     at some s, the result is the channel with less information.
@@ -46,11 +46,11 @@ def mutual_information_table(
 
     Args:
         prior: k positive integers, P(x) = prior[x] / sum(prior).
-        cap: the bound on the mutual information in nanonats.
+        bound: the largest mutual information in nanonats.
         distortion: (k, k) finite numbers d(x, y), the cost of output y for input x; by default 1 if x and y differ,
             else 0.
     Raises:
-        NotionError: the cap is at most ``RESERVE``, or the channel without distortion already satisfies it.
+        NotionError: the bound is at most ``RESERVE``, or the channel without distortion already satisfies it.
         ValueError: ``distortion`` does not have the shape (k, k), or is not finite.
     """
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
@@ -59,7 +59,7 @@ def mutual_information_table(
         raise ValueError(f"the distortion must be a table of {len(distribution)} x {len(distribution)} finite numbers")
     # A constant added to all costs of an input does not change the optimum.
     d = d - d.min(axis=1, keepdims=True)
-    allowed = exact.nats(cap) - RESERVE
+    allowed = exact.nats(bound) - RESERVE
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, distribution
     if (
         allowed <= 0
@@ -71,7 +71,7 @@ def mutual_information_table(
         raise NotionError(
             "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
             if allowed > 0
-            else f"the bound on the mutual information must be above {RESERVE:g} nats, not {exact.in_nats(cap)}"
+            else f"the bound on the mutual information must be above {RESERVE:g} nats, not {exact.in_nats(bound)}"
         )
     r = distribution
     for _ in range(45):

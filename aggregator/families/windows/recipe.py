@@ -49,12 +49,12 @@ _MIN_OUTPUTS = 2**12
 _OUTPUTS_PER_INPUT = 16
 """The number of outputs of one order is limited to this multiple of the inputs, but at least to ``_MIN_OUTPUTS``."""
 _GAIN_MARGIN = 5e-4
-"""Among the designs whose gain is within this part of the best gain, the design with the fewest outputs is used."""
+"""Among the designs whose gain is within this fraction of the best gain, the design with the fewest outputs is used."""
 _SPARE = 2.0**-24
-"""The probability of the uninformative output that takes the rounding remainders; this part of the gain is lost."""
+"""The probability of the uninformative output that takes the rounding remainders; this fraction of the gain is lost."""
 _CELL_LOSS = 1e-3
-"""The number of cells is the smallest that loses at most this part of the windows' gain, or a fifth of this part of
-the heavy inputs' gain."""
+"""The number of cells is the smallest at which the loss of gain is at most the larger of two limits: this fraction of
+the windows' gain, and a fifth of this fraction of the heavy inputs' gain."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ class _Split:
 
     @property
     def budget(self) -> float:
-        """The sum of mass times lift over all inputs except the singles, whose lift is a, in an output of a type."""
+        """For the outputs of a type: the sum of mass times lift over the inputs that are not singles. The singles have
+        the lift a in these outputs."""
         return 1 - self.low * float(self.distribution[self.singles].sum())
 
     @cached_property

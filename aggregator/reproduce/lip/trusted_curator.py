@@ -37,7 +37,7 @@ UNLIKELY = 1e-12
 """Outputs less likely than this are left out."""
 
 INEXACT = 1e-12
-"""Probabilities of sums below this part of the largest probability are too inexact for a comparison."""
+"""Probabilities of sums below this fraction of the largest probability are too inexact for a comparison."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from aggregator.estimate.classes import ClassesDecoder
 from aggregator.families.decoder import Decoder, Floats, Integers
 
 
-class ReweighedDecoder(ClassesDecoder):
+class ReweightedDecoder(ClassesDecoder):
     """A ``ClassesDecoder`` with given weights of the classes.
 
     Attributes:
