@@ -71,8 +71,8 @@ def _findings(campaign: Campaign) -> Iterator[str]:
             yield (
                 f"with the minimum of {quantity(campaign.minimum_devices, 'device')}, the standard error of a share is "
                 f"{error:.2%}, more than {even_share} of each of {size:,} equally frequent {values}: only much "
-                f"more frequent {values} will be found. Set minimum_reports to {rounded_up(devices):,}, or ask for "
-                f"fewer {values}"
+                f"more frequent {values} will be found. Set minimum_reports, which counts devices, to "
+                f"{rounded_up(devices):,}, or ask for fewer {values}"
             )
     if campaign.certificate.ldp_level is None:
         yield (
@@ -103,8 +103,8 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
     if parts:
         yield (
             f"with the minimum of {quantity(n, 'device')}, the standard error of a share is {'; '.join(parts)}: only "
-            "much more frequent values will be found. Raise minimum_reports, or give a coarser view more of the "
-            "devices"
+            "much more frequent values will be found. Raise minimum_reports, which counts devices, or give a "
+            "coarser view more of the devices"
         )
 
 
@@ -126,10 +126,9 @@ def _imprecise_mean(campaign: Campaign) -> Iterator[str]:
         variance = sum(expected_variance(decoder_of(channel), line, None) for channel in group) / len(group)
         if (mean_se := math.sqrt(variance / n)) > MAX_MEAN_SE:
             yield (
-                f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {mean_se:.0%} "
-                "of the range, and that of a decile is larger: set minimum_reports to "
-                f"{rounded_up(variance / MAX_MEAN_SE**2):,}, at which the standard error of the mean is "
-                f"{MAX_MEAN_SE:.0%} of the range"
+                f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {mean_se:.1%} "
+                f"of the range, more than {MAX_MEAN_SE:.0%}, and that of a decile is larger: set minimum_reports, "
+                f"which counts devices, to {rounded_up(variance / MAX_MEAN_SE**2):,}"
             )
 
 

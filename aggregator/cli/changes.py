@@ -46,6 +46,8 @@ def print_changes(
         print_comparison(comparison, ranges, chosen.output_format, chosen.plot)
         return comparison
     if chosen.by == "class":
+        if not campaign.classes:
+            raise click.UsageError(f"{campaign.title!r} has no classes of people: leave out --by class")
         raise click.UsageError(
             "--by class needs --quantiles, --cdf, --bins, --above, --between or --mean; for the shares of one class "
             "give --where class=NAME, for the differences of two classes `compare --classes`"

@@ -50,7 +50,7 @@ def classes_section(
     if not parts:
         return []
     words = (
-        "The group of a person is public. Each group is estimated from its own reports, without weights. A difference "
+        "The class of a person is public. Each class is estimated from its own reports, without weights. A difference "
         f"in bold is significant: its simultaneous {100 * confidence:.4g}% interval, for all differences of the "
         "question, does not contain zero. Differences are computed from the unbiased estimates, which may be below "
         "zero. The shares beside it are not, so their difference may be another number."
@@ -98,4 +98,4 @@ def _associations(classes: Sequence[str], tests: Sequence[tuple[tuple[str, ...],
             words = "-" if test is None else f"{'yes' if test.significant else 'not found'} (p = {test.p_value:.3g})"
             cells.append(tag("td", words))
         rows.append(tag("tr", tag("th", " and ".join(names), scope="row", dir="auto"), *cells))
-    return scrolled("Which questions are associated within each group", ("questions", *classes), rows)
+    return scrolled("Which questions are associated within each class", ("questions", *classes), rows)

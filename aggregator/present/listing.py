@@ -40,7 +40,7 @@ ADVICE = {
 }
 """Advice for the analyst, by the reason of a refusal."""
 
-GLOSSARY = "docs/GLOSSARY.md explains nat, LDP and LIP."
+GLOSSARY = "docs/GLOSSARY.md explains the words of this table."
 """The caption of a table with privacy levels."""
 
 FEW = 16
@@ -106,7 +106,8 @@ def _inputs(campaign: Campaign) -> str:
         return f"{items}; a set is filled up to {domain.padding:,} with dummies, and one item of it is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"
-    return f"{max(1, len(campaign.classes)) * campaign.domain.size:,} values"
+    in_classes = f" in each of {len(campaign.classes):,} classes" if campaign.classes else ""
+    return f"{domain.size:,} values{in_classes}"
 
 
 def _views(campaign: Campaign) -> list[tuple[str, str]]:
@@ -114,7 +115,7 @@ def _views(campaign: Campaign) -> list[tuple[str, str]]:
     return [
         (
             f"view {place}",
-            f"{view['share']:.1%} of the devices: {view['view']}, {view['family']}, audited "
+            f"{view['share']:.1%} of the devices: {view['view']}, family {view['family']}, audited "
             + exact.in_nats(round(view["audited"] * exact.NANONATS)),
         )
         for place, view in enumerate(view_facts(campaign))
@@ -135,7 +136,7 @@ def _rounding(campaign: Campaign) -> list[tuple[str, str]]:
 def _errors(audit: Audit) -> list[tuple[str, str]]:
     """Return rows with the expected error of n outputs; one for each view if there are several."""
     campaign, noun = audit.campaign, counted_noun(audit.campaign)
-    if is_plain(campaign.views) or isinstance(campaign.domain, Form):
+    if is_plain(campaign.views):
         return [
             (
                 "error",
@@ -219,7 +220,7 @@ def _other_levels(audit: Audit) -> list[tuple[str, str]]:
         rows.append(
             (
                 f"posterior, {audit.prior} prior",
-                f"an observer gives the most probable answer {before} before one {noun}, and at most {after} after it",
+                f"the most probable answer has probability {before} before one {noun}, and at most {after} after it",
             )
         )
     rows += [(f"{name}: not computed", reason) for name, reason in table.missing.items()]

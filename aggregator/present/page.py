@@ -99,7 +99,7 @@ def page(
     ]
     facts = [
         subtitle(estimate, estimate.size),
-        *([f"Only people of the group {estimate.class_name}."] if estimate.class_name is not None else []),
+        *([f"Only people of the class {estimate.class_name}."] if estimate.class_name is not None else []),
         *([] if weighting is None else [f"The shares are {weighting.description(counted_noun(campaign))}."]),
     ]
     return html_page(campaign, facts, _warnings(estimate, truth, statistics), sections)
@@ -121,7 +121,7 @@ def _comparison(comparison: Trend | OrderedComparison) -> tuple[str, str, list[H
     """Return the section on changes between periods or differences between classes: anchor, title and parts."""
     if isinstance(comparison, Trend):
         return "comparison", "Over the periods", trend_section(comparison)
-    title = "By group" if comparison.by == "class" else "Over the periods"
+    title = "By class" if comparison.by == "class" else "Over the periods"
     return "comparison", title, ordered_comparison_section(comparison)
 
 
@@ -163,9 +163,9 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, class_name: str
     """Return the SHA-256 in hex of the counts from which an estimate is computed.
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
-    "period": p or null, "rejected": {reason: count above zero}, "reports": n}. The counts are those of the tally's
-    features. In a campaign with several views, "views" takes the place of "counts" and "reports": a list with an object
-    of these two for each view.
+    "period": p or null, "rejected": {reason: count above zero}, "reports": n}, where "rejected" contains the refused
+    envelopes. The counts are those of the tally's features. In a campaign with several views, "views" takes the place
+    of "counts" and "reports": a list with an object of these two for each view.
 
     Where applicable, the text also has
 
@@ -239,9 +239,9 @@ def source_section(
         pairs(rows),
         tag("p", "Made by halftruth from verified reports. The same study always gives the same page, byte for byte. "
         "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output, "
-        "bit or transcript), period, rejected (counts above zero) and reports; in a campaign with several views, the "
-        "counts and reports of each are in views. If they apply, the text also has class, groups (of devices), "
-        "declared (the levels and priors that people declared), transcripts, and lost (reports that cannot be "
-        "decoded). Changes between periods have counts of their own, which the digest does not cover.",
+        "bit or transcript), period, rejected (the refused reports by reason, if above zero) and reports; in a "
+        "campaign with several views, the counts and reports of each are in views. If they apply, the text also has "
+        "class, groups (of devices), declared (the levels and priors that people declared), transcripts, and lost "
+        "(reports that cannot be decoded). Changes between periods have counts of their own, which the digest does not cover.",
             class_="soft"),
     ]  # fmt: skip

@@ -100,8 +100,8 @@ def ordered_comparison_section(comparison: OrderedComparison) -> list[Html]:
     known, parts = comparison.known, []
     if len(known) <= MAX_SIDES:
         words = (
-            f"The distribution function of each {'group' if comparison.by == 'class' else comparison.by}, with its "
-            "intervals; below, differences from the first one."
+            f"The distribution function of each {comparison.by}, with its intervals; below, differences from the "
+            "first one."
         )
         parts.append(tag("figure", picture_of(comparison_figure(comparison), words)))
     confidence, unit = f"{100 * known[0][1].estimate.confidence:.4g}%", unit_of(comparison.domain)
@@ -112,7 +112,7 @@ def ordered_comparison_section(comparison: OrderedComparison) -> list[Html]:
     rows = [(f"{comparison.noun}s", *(f"{side.reports:,}" for side in comparison.sides))]
     for name in next(iter(cells.values())):
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few devices") for side in comparison.sides)))
-    subject = "Each group of people" if comparison.by == "class" else "Each period"
+    subject = "Each class of people" if comparison.by == "class" else "Each period"
     words = f"{subject}{f', in {unit}' if unit else ''}; in brackets"
     parts.append(
         page_table(f"{words} {confidence} intervals.", ("", *(side.name_in_text for side in comparison.sides)), rows)

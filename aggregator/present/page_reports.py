@@ -57,7 +57,7 @@ def forged_section(estimate: Estimate) -> list[Html]:
     """Return the section with a table of the largest effect of forged reports."""
     weight = estimate.influence.people_per_report
     if math.isnan(weight):
-        return [tag("p", "Not known, because there is no unbiased estimate.")]
+        return [tag("p", "Not known, because the shares of single values have no unbiased estimate.")]
     noun = estimated_noun(estimate.campaign)
     outputs = estimate.campaign.answers_per_period
     bundled = "" if outputs == 1 else f"A report may have up to {outputs:,} perturbed answers, its outputs. "
@@ -101,7 +101,7 @@ def campaign_section(
         start = campaign.opens + period * campaign.period_seconds
         end = min(start + campaign.period_seconds, campaign.closes)
         counted = f"period {period}, from {time_text(start)} to {time_text(end)}"
-    of_class = "" if class_name is None else f", of the group {class_name}"
+    of_class = "" if class_name is None else f", of the class {class_name}"
     bits = quantity(campaign.output_bits, "bit")
     participants = (
         "devices whose keys were enrolled" if campaign.enrolment == "enrolled" else "any device (open enrolment)"

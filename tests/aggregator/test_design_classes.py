@@ -26,6 +26,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.planner.choice import AUTO, chosen, chosen_candidate
 from aggregator.planner.mean_edges import EQUAL_ERROR
+from aggregator.present.listing import certificate_table
 from protocol import exact
 from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.channels import Wave
@@ -33,6 +34,7 @@ from protocol.domain import NumberRange, Values
 from protocol.errors import DomainError
 from protocol.notions import Ldp, Lip, certify
 from protocol.notions.declared_prior import DeclaredPrior
+from tests.aggregator.test_present_estimate import printed as printed_table
 
 NAT = exact.NANONATS
 DOMAIN = Values(("wheat", "rye", "oats", "hay"))
@@ -243,6 +245,7 @@ def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
     ]
     by_name = read_draft(numbers(tmp_path, high=9, name="wave"))
     assert by_name.mechanism == "wave"
+    assert "wave, 10 values in each of 2 classes, " in printed_table(certificate_table(by_name))
     assert by_name.channel.channels == (wave(10, NAT), wave(10, 2 * NAT))
     mean = read_draft(numbers(tmp_path, goal="mean"))
     assert (mean.domain.rounds_randomly, mean.goal) == (True, "mean")
@@ -267,7 +270,7 @@ def test_lint_names_each_mean_with_a_large_error(tmp_path) -> None:
     made = read_draft(numbers(tmp_path))
     warnings = [line for line in lint(made) if "error of the mean" in line]
     assert [line.split("with the")[0] for line in warnings] == ["", "class town: ", "class village: "]
-    needed = int(re.search(r"set minimum_reports to ([\d,]+), at which", warnings[1])[1].replace(",", ""))
+    needed = int(re.search(r"set minimum_reports, which counts devices, to ([\d,]+)", warnings[1])[1].replace(",", ""))
     line = np.linspace(0, 1, 31)
     variance = expected_variance(decoder_of(made.channel.channels[0]), line, None)
     assert variance / needed <= 0.05**2 < variance / (0.9 * needed)

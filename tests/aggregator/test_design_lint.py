@@ -43,7 +43,7 @@ def test_too_few_reports_are_a_warning_with_a_sufficient_number():
     """If the standard error of a share is above 1 / k, a warning states a sufficient number of reports."""
     channel = hadamard(100, NANONATS)
     (found,) = lint(unsigned_campaign(channel, Ldp(NANONATS), 1000))
-    needed = int(found.split("Set minimum_reports to ")[1].split(", or")[0].replace(",", ""))
+    needed = int(found.split("Set minimum_reports, which counts devices, to ")[1].split(", or")[0].replace(",", ""))
     share = np.full(100, 0.01)
     variance = decoder_of(channel).variances(decoder_of(channel).forward(share)).mean()
     assert np.sqrt(variance / 1000) > 0.01

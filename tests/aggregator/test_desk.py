@@ -301,6 +301,8 @@ def test_a_period_with_too_few_reports_is_left_out_and_named(survey_folder):
         )
     )
     assert Counter(row["periods"] for row in rows) == {"0": 4, "1": 4, "2": 4, "4": 4}
+    without = in_study(survey_folder, "estimate", "education", "--by", "class", code=2)
+    assert "has no classes of people: leave out --by class" in without.stderr
     single = in_study(survey_folder, "estimate", "again", "--by", "period")
     assert "only period 0 is estimated" in single.stderr
     assert "95% interval" in single.stdout
@@ -651,7 +653,7 @@ def test_the_page_of_a_class_names_the_class(survey_folder, tmp_path):
         where = () if name is None else ("--where", f"class={name}")
         in_study(survey_folder, "estimate", "classes", *where, "--report", out)
         text = out.read_text(encoding="utf-8")
-        assert (name is None) or f"Only people of the group {name}." in text
+        assert (name is None) or f"Only people of the class {name}." in text
         digests.add(re.search(r"inputs, SHA-256</dt><dd[^>]*><code>(\w+)", text).group(1))
     assert len(digests) == 3
 

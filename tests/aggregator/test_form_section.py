@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aggregator.author.audit import audit
 from aggregator.author.draft import DraftError, bins_sentences_of_draft, draft_form, read_draft, read_question
 from aggregator.author.lint import lint
 from aggregator.author.toml_section import read_toml
@@ -16,6 +17,7 @@ from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.method import MethodRefused
 from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
+from aggregator.present.listing import audit_table
 from aggregator.study import Study
 from aggregator.truth_file import read_truth
 from protocol.campaign import open_campaign, seal_campaign
@@ -24,6 +26,7 @@ from protocol.errors import BadData
 from protocol.keys import SigningKey
 from protocol.views import QuestionsMap
 from tests.aggregator.simulated import population
+from tests.aggregator.test_present_estimate import printed as printed_table
 
 KEY = SigningKey(bytes(range(32)))
 HEAD = 'title = "Town"\norganisation = "Town library"\n'
@@ -237,6 +240,14 @@ def test_a_form_of_one_pair_is_linted(tmp_path: Path) -> None:
     campaign = read_draft(drafted(tmp_path, AGE + QUESTION.format("vote", "Vote")))
     assert len(campaign.views) == 1
     assert any("address" in warning for warning in lint(campaign))
+
+
+def test_the_audit_of_a_form_states_the_error_of_each_view(tmp_path: Path) -> None:
+    """Each table of two questions has the expected error of its cells, from the reports of its view."""
+    made = audit(read_draft(drafted(tmp_path)))
+    text = " ".join(printed_table(audit_table(made)).split())
+    for view in made.as_json()["views"]:
+        assert f"{view['raw_mse']:.4g} / n expected squared error, summed over {view['view']}, from this view's" in text
 
 
 def test_simulated_reports_of_a_form_are_counted_by_view(tmp_path: Path) -> None:

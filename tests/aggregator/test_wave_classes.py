@@ -270,6 +270,10 @@ def test_results_of_all_people_and_of_each_class_are_shown(lib, tmp_path):
     """
     all_people = json.loads(run("--study", lib, "estimate", "way", "--period", 0, "--json").stdout)
     assert (all_people["method"], len(all_people["quantiles"]), all_people["reports"]) == ("smooth", 9, 400)
+    page = tmp_path / "all.html"
+    run("--study", lib, "estimate", "way", "--period", 0, "--report", page)
+    unknown = "Not known, because the shares of single values have no unbiased estimate."
+    assert unknown in page.read_text(encoding="utf-8")
     wanted = ("--quantiles", ".5", "--cdf", "--mean", "--period", "0")
     document = json.loads(run("--study", lib, "estimate", "way", *wanted, "--by", "class", "--json").stdout)
     assert [(side["class"], side["reports"]) for side in document["sides"]] == [("town", 250), ("village", 150)]
@@ -284,7 +288,7 @@ def test_results_of_all_people_and_of_each_class_are_shown(lib, tmp_path):
         page, picture = tmp_path / f"{by}.html", tmp_path / f"{by}.png"
         run("--study", lib, "estimate", "way", "--by", by, "--report", page, "--plot", picture)
         text = page.read_text(encoding="utf-8")
-        assert ("By group" in text, "Over the periods" in text) == (by == "class", by == "period")
+        assert ("By class" in text, "Over the periods" in text) == (by == "class", by == "period")
         assert all(word in text for word in ("Differences, ", "median", "Deciles"))
         assert picture.read_bytes().startswith(b"\x89PNG")
     within_town = json.loads(
