@@ -20,7 +20,7 @@ class RealNumber(click.FloatRange):
         except click.BadParameter:
             number = math.nan
         if math.isnan(number):
-            self.fail(f"must be a number, {self._describe_range()}, not {str(value)[:40]!r}", param, ctx)
+            self.fail(_expected("number", self, value), param, ctx)
         return number
 
     def _describe_range(self) -> str:
@@ -36,10 +36,15 @@ class WholeNumber(click.IntRange):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(f"must be a whole number, {self._describe_range()}, not {str(value)[:40]!r}", param, ctx)
+            self.fail(_expected("whole number", self, value), param, ctx)
 
     def _describe_range(self) -> str:
         return _range(self.min, self.max)
+
+
+def _expected(kind: str, limits: click.FloatRange | click.IntRange, value: Any) -> str:
+    words = f"{kind} of" if limits.max is None else kind
+    return f"must be a {words} {_range(limits.min, limits.max)}, not {str(value)[:40]!r}"
 
 
 def _range(low: float | None, high: float | None) -> str:

@@ -5,7 +5,7 @@ The statistic for a share t is twice the amount by which the constraint p(set) =
     LR(t) = 2 (max over all p of l(p) - max over p with p(set) = t of l(p)),       l(p) = sum of log-likelihoods
 
 Each maximum is found by a constrained Newton method. Each step adds to the support, between every two neighbouring
-support points, a local maximum of the gradient. It then maximises a quadratic model of l on this support by
+support points, the value with the largest gradient. It then maximises a quadratic model of l on this support by
 non-negative least squares, and ends with a line search. The gradient bounds the remaining gain, since l is concave
 (Wang 2007; Lindsay 1983).
 

@@ -52,7 +52,7 @@ class QueryResult:
 
     Attributes:
         query: the query in words.
-        estimate: the unbiased estimate; a share is clipped to 0 .. 1.
+        estimate: the unbiased estimate, not a consistent share as in ``Estimate``; a share is clipped to 0 .. 1.
         raw: the unbiased estimate, not clipped.
         se: the standard error of ``raw``.
         low, high: the confidence interval.

@@ -24,7 +24,7 @@ class Tally:
 
     Attributes:
         counts: (m,) the number of accepted outputs with each feature of the channel.
-        reports: n, the number of accepted outputs; each output of a bundle counts as a report.
+        reports: n, the number of accepted outputs, in bundles or not; with transcripts, the number of devices.
         refused: the number of envelopes refused for this campaign, by reason.
         version: the version of the study's report table from which the counts were read; None outside a study.
         groups: the same counts by group of devices; None if each device has one output and tallies are not compared.

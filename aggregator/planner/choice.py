@@ -119,7 +119,7 @@ class Candidate:
         if goal == "mean" and self.mean_variance is not None and choice.mean_variance is not None:
             if math.isnan(self.mean_variance):
                 return "has no unbiased estimate of the mean"
-            return f"{_times(math.sqrt(self.mean_variance / choice.mean_variance))} error of the mean"
+            return choice.compared("error of the mean", math.sqrt(self.mean_variance / choice.mean_variance))
         if self.person_mse is not None and math.isnan(self.person_mse):
             return "bit vectors: the error of the posterior is not computed"
         if math.isnan(self.error):
@@ -128,7 +128,13 @@ class Candidate:
             if compared:
                 return "best for single values, with a larger simulated error than wave"
             return "only the best mechanism for single values is compared with wave"
-        return f"{_times(self.error / choice.error)} squared error"
+        return choice.compared("squared error", self.error / choice.error)
+
+    def compared(self, error: str, ratio: float) -> str:
+        """Return in words that another candidate's ``error`` is ``ratio`` times that of this candidate."""
+        if abs(ratio - 1) < SAME:
+            return f"the same {error} as {self.mechanism.name}"
+        return f"{error} {rounded(ratio, 4)} times that of {self.mechanism.name}"
 
 
 def candidates(
@@ -150,10 +156,6 @@ def candidates(
             yield mechanism, _unsupported(missing) if missing else evaluate(mechanism, channel, question)
         except BadData as reason:
             yield mechanism, str(reason)
-
-
-def _times(ratio: float) -> str:
-    return "the same" if abs(ratio - 1) < SAME else f"{rounded(ratio, 4)} times the"
 
 
 def _unsupported(missing: Sequence[str]) -> str:
@@ -201,8 +203,9 @@ def max_bits_of(question: PlannedQuestion, limit: int | None) -> int:
     """
     minimum = (question.size - 1).bit_length()
     if limit is not None and limit < minimum:
+        inputs = "values" if question.size == question.domain.size else "inputs of the channel"
         raise Unsuited(
-            f"{question.size} inputs of the channel need outputs of at least {minimum} bits, not {limit}: use --bits "
+            f"{question.size:,} {inputs} need outputs of at least {minimum} bits, not {limit}: use --bits "
             f"{minimum} or more"
         )
     if limit is not None:

@@ -39,11 +39,11 @@ PROJECTION_INSIDE = (
 def introduction(campaign: Campaign) -> Html:
     """Return the first paragraph of the section, on the pages of forms too."""
     noun = counted_noun(campaign)
-    changed = "its answer" if noun == "report" else "each of its answers"
+    sent = "a random report instead of its answer" if noun == "report" else "random outputs instead of its answers"
     return tag(
         "p",
-        f"Each device changed {changed} at random before sending it. “What people were promised” states how much a "
-        f"single {noun} may reveal. All {noun}s together give the shares, with the errors shown here.",
+        f"Each device sent {sent}; the answer only makes some {noun}s more likely. “What people were promised” states "
+        f"how much a single {noun} may reveal. All {noun}s together give the shares, with the errors shown here.",
     )
 
 
@@ -59,10 +59,11 @@ def method_section(estimate: Estimate, with_values: bool) -> list[Html]:
     if added:
         entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
     if estimate.devices not in (None, estimate.reports):
+        noun = counted_noun(estimate.campaign)
         entries["Devices"] = (
-            f"the {estimate.counted} come from {quantity(estimate.devices, 'device')}. Those of one device are "
-            "correlated, so the standard error is computed between devices: many of them from few devices are worth "
-            "little."
+            f"the {estimate.counted} come from {quantity(estimate.devices, 'device')}. The {noun}s of one "
+            "device are similar to each other. So the standard error is computed from the differences between devices, "
+            f"and many {noun}s from few devices say little."
         )
     if isinstance(estimate.campaign.domain, Items):
         entries["Sets"] = (
@@ -72,14 +73,14 @@ def method_section(estimate: Estimate, with_values: bool) -> list[Html]:
             "are many such sets."
         )
     if estimate.pool == "precision":
-        entries["Groups"] = (
-            "the estimate of each group of people is weighted by its precision. That is valid if all groups have the "
+        entries["Classes"] = (
+            "the estimate of each class of people is weighted by its precision. That is valid if all classes have the "
             "same shares; a test found no difference."
         )
     if estimate.weighting is not None:
         entries["Weights"] = (
-            "a group whose share of the reports is below its share of the population gets a higher weight; other "
-            "groups get a lower one. This corrects for differences between these groups in who answered."
+            "a population group whose share of the reports is below its share of the population gets a higher weight; "
+            "other groups get a lower one. This corrects for differences between these groups in who answered."
         )
     if estimate.note is not None:
         entries["Numbers"] = f"{estimate.note}."

@@ -28,9 +28,9 @@ FALSE_ALARM = 0.05
 OTHER_NOTIONS = {
     "mutual-information": "Mutual information is the amount that one {noun} reveals about the answer on average; it "
     "bounds no single {noun}.",
-    "maximal-leakage": "With maximal leakage, a correct guess of anything about the answer is at most that factor "
+    "maximal-leakage": "With maximal leakage, a correct guess of anything about the answer is at most e^L "
     "times as likely after one {noun} as before, on average over all {noun}s.",
-    "differential-identifiability": "With differential identifiability, an answer is at most that factor times as "
+    "differential-identifiability": "With differential identifiability, an answer is at most e^L times as "
     "probable as any other after one {noun}.",
     "geo": "With geo-indistinguishability, the bound grows with the distance between two answers; the level is that "
     "for a distance of 1.",
@@ -45,7 +45,7 @@ def promise_section(audit: Audit) -> list[Html]:
     notion = campaign.notion
     parts, outputs, noun = [], campaign.answers_per_period, counted_noun(campaign)
     if isinstance(notion, Classes):
-        parts.append(tag("p", "Each person belongs to a group, which is public. The promise to each group:"))
+        parts.append(tag("p", "Each person belongs to a class, which is public. The promise to each class:"))
         certificates = enumerate(zip(campaign.classes, campaign.certificates, strict=True))
         parts.append(
             tag(
@@ -86,11 +86,11 @@ def promise_section(audit: Audit) -> list[Html]:
     elif campaign.certificate.ldp_level is not None:
         parts.append(tag("p", _odds(campaign)))
     parts.append(
-        tag("p", f"Levels, also called epsilon, are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats "
-        f"are a factor of {_factor(2 * exact.NANONATS)}, both rounded up. With plain LDP (local "
-        f"differential privacy), one {noun} is at most that factor times as likely with one answer as with another. "
-        f"With LIP (local information privacy), one {noun} raises or lowers the probability of an answer by at most "
-        "that factor.")
+        tag("p", "Levels, also called epsilon, are in nats. A level of L nats means the factor e^L: 1 nat means "
+        f"{_factor(exact.NANONATS)}, 2 nats mean {_factor(2 * exact.NANONATS)}, both rounded up. With plain LDP (local "
+        f"differential privacy), one {noun} is at most e^L times as likely with one answer as with another. With LIP "
+        f"(local information privacy), one {noun} raises or lowers the probability of an answer by at most the factor "
+        "e^L.")
     )  # fmt: skip
     levels = levels_of(audit)
     if explained := " ".join(words.format(noun=noun) for name, words in OTHER_NOTIONS.items() if name in levels):

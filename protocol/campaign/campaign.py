@@ -53,7 +53,7 @@ class Campaign:
             shorter.
         answers_per_period: maximum number of outputs of one device in one period.
         minimum_devices: smallest number of devices for which an estimate is made.
-        enrolment: "open" (any key that introduces itself) or "enrolled" (keys registered at the study).
+        enrolment: "open" (every device, whose first upload introduces its key) or "enrolled" (registered keys).
         classes: names of the classes of people if the notion is one of classes, else empty. An input of a view's
             channel is then class * k + value, with k the number of the view's inputs.
         addresses: the study's addresses, tried in this order; empty if the device receives one when it joins.

@@ -244,8 +244,8 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert (row["reports"], row["rejected"], "refused" in row) == (0, {"revoked-key": 400}, False)
     for period, code, words in (
         (9999, 65, "give a period from 0 to 5217"),
-        (-1, 2, "must be a whole number, at least 0, not '-1'"),
-        ("x", 2, "must be a whole number, at least 0, not 'x'"),
+        (-1, 2, "must be a whole number of at least 0, not '-1'"),
+        ("x", 2, "must be a whole number of at least 0, not 'x'"),
     ):
         assert words in run(*study, "revoke", keys, "--from-period", period, code=code).stderr
 

@@ -125,7 +125,7 @@ def test_a_page_and_a_picture_promise_one_output(lib, tmp_path, monkeypatch):
     for text, noun in ((bundles, "output"), (single, "report")):
         assert f"One {noun} raises the probability of either to at most" in text
         assert f"and all {noun}s of one device raise it to at most" in text
-        assert f"one {noun} is at most that factor times as likely" in text
+        assert f"one {noun} is at most e^L times as likely" in text
         assert f"the best tests of one {noun}" in text
         assert f"Suppose somebody sees one {noun}" in text
     page = tmp_path / "page.html"

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -129,14 +130,14 @@ def test_people_for_an_error_is_the_least_sufficient_number():
 
 def test_a_reason_gives_the_ratio_of_the_error_that_it_names():
     """A row's reason names the ratio of squared errors; for the goal mean, that of the printed errors of the mean."""
-    for goal, suffix in (("", " squared error"), ("mean", " error of the mean")):
+    for goal, error in (("", "squared error"), ("mean", "error of the mean")):
         question = PlannedQuestion(NumberRange.of(0, 5), Ldp(NAT), goal=goal)
         rows = plan(question, 500)
-        ratios = {}
+        ratios, words = {}, rf"{error} ([\d.]+) times that of {rows.chosen.mechanism}"
         for row in rows:
-            if row.reason.endswith(f"times the{suffix}"):
+            if match := re.fullmatch(words, row.reason):
                 ratio = row.mean_se / rows.chosen.mean_se if goal else row.mse / rows.chosen.mse
-                ratios[float(row.reason.split()[0])] = ratio
+                ratios[float(match[1])] = ratio
         assert ratios
         assert list(ratios) == pytest.approx(list(ratios.values()), rel=1e-3)
 

@@ -841,7 +841,7 @@ def test_the_command_refuses_invalid_options(study, tmp_path):
         ([*lib, "--tls-cert", str(pem)], "only one of --tls-cert and --tls-key is given"),
         ([*lib, "--tls-key", str(pem)], "only one of --tls-cert and --tls-key is given"),
         ([*lib, "--forwarded-for", "*"], "--forwarded-for '*' is not an IP address"),
-        ([*lib, "--max-bytes", "1"], "must be a whole number, from 1,024 to 67,108,864, not '1'"),
+        ([*lib, "--max-bytes", "1"], "must be a whole number from 1,024 to 67,108,864, not '1'"),
     ):
         refused = CliRunner().invoke(receive, words)
         assert (refused.exit_code, fault in refused.output) == (2, True), refused.output
