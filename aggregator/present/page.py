@@ -242,6 +242,7 @@ def source_section(
         "bit or transcript), period, rejected (the refused reports by reason, if above zero) and reports; in a "
         "campaign with several views, the counts and reports of each are in views. If they apply, the text also has "
         "class, groups (of devices), declared (the levels and priors that people declared), transcripts, and lost "
-        "(reports that cannot be decoded). Changes between periods have counts of their own, which the digest does not cover.",
+        "(reports that cannot be decoded). Changes between periods have counts of their own, which the digest does not "
+        "cover.",
             class_="soft"),
     ]  # fmt: skip
