@@ -91,16 +91,16 @@ def estimate(
     shown_inputs = ShownInputs.of(unsigned.domain)
 
     n, groups = tally.reports, tally.correlated
-    share = tally.counts / n
+    mean_features = tally.counts / n
     if method is not None:
         require_method(method, prior, decoder)
     if pool == "precision":
-        decoder = precision_pooled(decoder, share, n, dependent=groups is not None)
+        decoder = precision_pooled(decoder, mean_features, n, dependent=groups is not None)
         method = method or "projection"
     weighting = None
     if margins:
         method = _weighted_method(method, pool, class_name, by_value=decoder.by_value)
-        decoder, weighting = reweight(decoder, share, margins, dependent=groups is not None)
+        decoder, weighting = reweight(decoder, mean_features, margins, dependent=groups is not None)
         prior = None
     warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
     tested = None
@@ -119,7 +119,7 @@ def estimate(
         unbiased = _identified(decoder, tally, prior, str(reason))
     warnings += unbiased.warnings
     linear = (unbiased.raw, unbiased.se) if unbiased.inverse else None
-    shares = consistent(method, decoder, share, n, linear, prior, warnings, shown_inputs)
+    shares = consistent(method, decoder, mean_features, n, linear, prior, warnings, shown_inputs)
     intervals = Intervals.of(unbiased.ends, confidence, shown_inputs.count)
     warnings += advice.noisy(unbiased.se)
     warnings += () if weighting is None else weighting.warnings
@@ -198,9 +198,9 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
     if decoder.by_value and decoder.input_count * decoder.features <= likelihood.MAX_CELLS:
         # This is conservative: every device is assumed to have sent the largest number of reports of any device.
         n = tally.reports / tally.max_outputs
-        share, even = tally.counts / tally.reports, np.full(decoder.input_count, 1 / decoder.input_count)
-        fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
-        values = likelihood.identified_values(decoder, share, fit.share)
+        mean_features, even = tally.counts / tally.reports, np.full(decoder.input_count, 1 / decoder.input_count)
+        fit = likelihood.em(decoder, mean_features, math.ceil(n), even if prior is None else prior)
+        values = likelihood.identified_values(decoder, mean_features, fit.share)
         raw, se, weight = values.raw, np.sqrt(values.variance / n), values.people_per_report
         lost = int(np.count_nonzero(~values.identified))
         warning = (

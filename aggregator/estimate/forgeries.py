@@ -113,14 +113,16 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
 def _unexplained(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:
     if not decoder.one_hot or decoder.features > MAX_OUTPUTS or isinstance(decoder, Pooled):
         return None
-    share = counts / n
-    for y in np.argsort(-scores(decoder, share), kind="stable")[:CANDIDATES].tolist():
+    mean_features = counts / n
+    for y in np.argsort(-scores(decoder, mean_features), kind="stable")[:CANDIDATES].tolist():
         residual = direction(decoder, y)
         # Up to rounding, some distribution of inputs explains any count of this output.
         if residual.forged <= residual.mean:
             continue
-        beyond = float(share @ residual.contributions)
-        limit = _limit(residual.contributions, residual.variance, share, n, max_outputs, FALSE_ALARM / decoder.features)
+        beyond = float(mean_features @ residual.contributions)
+        limit = _limit(
+            residual.contributions, residual.variance, mean_features, n, max_outputs, FALSE_ALARM / decoder.features
+        )
         if beyond <= residual.mean + limit:
             continue
         forged = beyond / residual.forged

@@ -106,9 +106,9 @@ def solve(decoder: Decoder, tally: Tally) -> Linear:
     Raises:
         NotInvertible
     """
-    share = tally.counts / tally.reports
-    raw = decoder.invert(share)
-    se = interval.standard_errors(decoder, share, tally.reports)
+    mean_features = tally.counts / tally.reports
+    raw = decoder.invert(mean_features)
+    se = interval.standard_errors(decoder, mean_features, tally.reports)
     groups = tally.correlated
     if groups is None:
         return Linear(decoder, tally, raw, se, None, None)

@@ -145,12 +145,12 @@ def weighted(
     decoder, prior = decoder_and_prior(campaign, tally)
     a = np.concatenate([a * shown_inputs.factor, np.zeros(campaign.domain.size - shown_inputs.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
-    share = tally.counts / tally.reports
+    mean_features = tally.counts / tally.reports
     if margins:
-        decoder, prior = reweight(decoder, share, margins, dependent=tally.correlated is not None)[0], None
+        decoder, prior = reweight(decoder, mean_features, margins, dependent=tally.correlated is not None)[0], None
     mmse = None
     if prior is not None and decoder.one_hot:
-        shares = consistent("mmse", decoder, share, tally.reports, None, prior, [], shown_inputs)
+        shares = consistent("mmse", decoder, mean_features, tally.reports, None, prior, [], shown_inputs)
         mmse = float(a @ shares) + offset
     try:
         shift = _steady_shift(decoder, a, reference)
@@ -165,9 +165,9 @@ def weighted(
 
 def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, confidence: float) -> tuple[float, float, float]:
     """Return the unbiased estimate of v . p, its variance, and the quantile of its interval in standard errors."""
-    share, groups = tally.counts / tally.reports, tally.correlated
-    mean = decoder.query(v, share)
-    variance = max(decoder.variance(v, share), 0.0) / tally.reports
+    mean_features, groups = tally.counts / tally.reports, tally.correlated
+    mean = decoder.query(v, mean_features)
+    variance = max(decoder.variance(v, mean_features), 0.0) / tally.reports
     if groups is None:
         return mean, variance, interval.quantile(1 - confidence)
     between = spread_of(groups, decoder.adjoint(v), decoder.intercept(v), mean)
