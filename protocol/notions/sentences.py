@@ -30,9 +30,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "high-low.none": "Answers that are not sensitive are not protected: a report may show for certain that your "
         "answer is not sensitive, and which answer it is.",
         "block": "Within a group of answers, a report is at most {factor} times as likely with your answer as with "
-        "another answer of the group. A report may reveal the group that your answer is in.",
+        "another answer of the group.",
         "block.less": "Between two groups of answers, a report may be up to {overall} times as likely with an answer "
-        "of one as with an answer of the other.",
+        "of one as with an answer of the other. So a report may give a hint of the group that your answer is in.",
         "block.none": "A report may reveal the group of your answer for certain.",
         "pairwise": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
@@ -65,7 +65,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "transcript-lip": "Each report takes your earlier reports in this survey into account. To an observer who "
         "expects your answer, and how often it changes, as this survey assumes, each report makes any answer at most "
         "{factor} times as likely as just before, or divides its probability by at most {factor}. The survey publishes "
-        "these assumptions. An observer of another such survey with the same question may learn more.",
+        "these assumptions. Somebody who sees your reports in this survey and in another one of this kind with the "
+        "same question may learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
         "mutual-information": "If people answer in the shares that this survey assumes, a report makes the true answer "
@@ -94,9 +95,10 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "high-low.none": "Antworten, die nicht heikel sind, sind nicht geschützt: Ein Bericht kann mit Sicherheit "
         "zeigen, dass Ihre Antwort nicht heikel ist, und welche Antwort es ist.",
         "block": "Innerhalb einer Gruppe von Antworten ist ein Bericht mit Ihrer Antwort höchstens {factor}-mal so "
-        "wahrscheinlich wie mit einer anderen Antwort der Gruppe. Ein Bericht kann die Gruppe Ihrer Antwort verraten.",
+        "wahrscheinlich wie mit einer anderen Antwort der Gruppe.",
         "block.less": "Zwischen zwei Gruppen von Antworten kann ein Bericht mit einer Antwort der einen bis zu "
-        "{overall}-mal so wahrscheinlich sein wie mit einer Antwort der anderen.",
+        "{overall}-mal so wahrscheinlich sein wie mit einer Antwort der anderen. Er kann also einen Hinweis auf die "
+        "Gruppe Ihrer Antwort geben.",
         "block.none": "Ein Bericht kann die Gruppe Ihrer Antwort mit Sicherheit verraten.",
         "pairwise": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten "
         "geschützten Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der "
@@ -129,10 +131,10 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "Angabe glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er "
         "teilt ihre Wahrscheinlichkeit durch höchstens {factor}.",
         "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Umfrage. Für jemanden, der "
-        "Ihre Antwort, und wie oft sie sich ändert, so erwartet, wie diese Umfrage annimmt, macht jeder Bericht eine "
+        "Ihre Antwort, und wie oft sie sich ändert, so erwartet, wie diese Umfrage annimmt, macht jeder Bericht jede "
         "Antwort höchstens {factor}-mal so wahrscheinlich wie gerade zuvor, oder er teilt ihre Wahrscheinlichkeit "
-        "durch höchstens {factor}. Die Umfrage veröffentlicht diese Annahmen. Wer eine andere Umfrage dieser Art mit "
-        "derselben Frage beobachtet, kann mehr erfahren.",
+        "durch höchstens {factor}. Die Umfrage veröffentlicht diese Annahmen. Wer Ihre Berichte in dieser und in "
+        "einer anderen Umfrage dieser Art mit derselben Frage sieht, kann mehr erfahren.",
         "everybody": "Was auch immer jemand erwartet: Ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",
         "mutual-information": "Wenn die Menschen in den Anteilen antworten, die diese Umfrage annimmt, macht ein "
