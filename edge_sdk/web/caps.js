@@ -105,8 +105,8 @@ function requireUnder(cap, held, wanted, may) {
  * Refuse a campaign that does not fit under every cap, in addition to all commitments.
  *
  * In a window, the spending of forgotten campaigns counts as if all of it had happened when they were forgotten, so a
- * window never counts too little. A draw is never made before its consent. So spending that lies a window's length or
- * more before the consent shares no window with a draw.
+ * window never counts too little. A draw is never made before its consent. So a window that contains
+ * a draw of this campaign contains no spending from before (consent - length of the window).
  * @param {State} state @param {Kept} kept the campaign @param {Commitment[]} asked its commitment in each of its views
  * @param {number} now @param {bigint} [choice] additional cost of the choice of a class or prior
  * @throws {BudgetRefused}

@@ -1,8 +1,8 @@
 /**
  * The base class of channels (SPEC 5): weights, sampling, worst ratios.
  *
- * Inputs are numbers. An output is a number; of a unary channel it is a bigint, whose bits are the word. Weights are
- * bigints over 2^scale. A prior's weights sum to at most 2^53, so their sums are exact as numbers.
+ * Inputs are numbers. An output is a number, or in a unary channel a bit vector: a bigint with one bit for each input.
+ * Weights are bigints over 2^scale. A prior's weights sum to at most 2^53, so their sums are exact as numbers.
  */
 
 import { octets, toBig } from "../codec.js";
@@ -21,8 +21,12 @@ export class Worst {
   }
 }
 
-/** A conditional distribution Q(y|x); the constructors of the families check that every row sums to 2^scale. */
+/**
+ * A conditional distribution Q(y|x); the constructors of the families check that every row sums to 2^scale. A family
+ * must define `sample`, `weight` and `loss`: those of this class throw the family's name.
+ */
 export class Channel {
+  /** True if an output is a bit vector (unary encoding, subset selection). */
   unary = false;
   /** Number of set bits in an output of a unary channel; null if it may be any number. @type {number | null} */
   ones = null;

@@ -59,7 +59,7 @@ export class Visit {
     return this.do(() => this.begin());
   }
 
-  /** The work of `start`. */
+  /** Open the device, join the campaign, apply the link's code and the closing notice, and show the next screen. */
   async begin() {
     const { served, closing, campaign } = this.data;
     this.screen = () => this.begin();

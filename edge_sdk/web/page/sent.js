@@ -1,4 +1,4 @@
-/** The screen after an attempt to send. Only acknowledged envelopes are called sent; the others are tried again when that can help. */
+/** The screen after an attempt to send. Only acknowledged envelopes are called sent; the others are sent again, unless the study refused them. */
 
 import { concat } from "../codec.js";
 import { above, below, clock, day, say } from "./say.js";
@@ -11,7 +11,7 @@ let timer;
 /** Cancel the waiting work, because another screen is shown. */
 export const stop = () => clearTimeout(timer);
 
-/** Do work at a time, unless another screen is shown before. @param {number} time UTC seconds @param {() => any} work */
+/** Schedule work for a time, at most 24 hours ahead; `stop` cancels it. @param {number} time UTC seconds @param {() => any} work */
 export function at(time, work) {
   timer = setTimeout(work, Math.min(Math.max(1, time - Date.now() / 1000 + 1), 86_400) * 1000);
 }
