@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from demo_app.app import HalftruthApp
 
     app = HalftruthApp(
-        options.store, options.page, options.language, options.dark, bundled, options.ready, options.link
+        options.store, options.address, options.language, options.dark, bundled, options.ready, options.link
     )
     app.run()
     return 0
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         help=("a link to a campaign; the app asks for confirmation before it follows the link"),
     )
     parser.add_argument(
-        "--page", metavar="URL", default="", help="the address of a study, from which campaigns can be added"
+        "--address", metavar="URL", default="", help="the address of a study, from which campaigns can be added"
     )
     parser.add_argument(
         "--trust",

@@ -72,7 +72,7 @@ class HalftruthApp(App):
     Args:
         folder: the device's folder, with the store and the settings; None for the system's folder of this app.
         language, dark: used in place of the saved settings, and saved when the person next changes a setting.
-        page: the address of a study, filled in on the screen for adding a campaign.
+        address: the address of a study, filled in on the screen for adding a campaign.
         bundled: key lines of authors that are delivered with the app, or trusted in this run only.
         link: a link to follow, received from another program; "" for none.
         say_ready: True to print a line once the first screen can be used.
@@ -84,7 +84,7 @@ class HalftruthApp(App):
     def __init__(
         self,
         folder: Path | None = None,
-        page: str = "",
+        address: str = "",
         language: str = "",
         dark: bool = False,
         bundled: Iterable[str] = (),
@@ -99,7 +99,7 @@ class HalftruthApp(App):
             language=language or saved.language,
             palette="dark" if dark else saved.palette,
         )
-        self.page = page
+        self.address = address
         self._bundled = tuple(bundled)
         self._say_ready = say_ready
         self._link = link

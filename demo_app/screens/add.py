@@ -34,7 +34,7 @@ class AddScreen(PageScreen):
     def open(self) -> None:
         self._link = Field(name="link", label=say("add.link_label"), hint="https://")
         self._link.bind(on_enter=lambda _: self._follow())
-        self._address = Field(name="address", label=say("add.address"), text=self.app.page, hint="https://")
+        self._address = Field(name="address", label=say("add.address"), text=self.app.address, hint="https://")
         self._address.bind(on_enter=lambda _: self._ask())
         self._file = Field(name="file", label=say("add.file_label"))
         self._file.bind(on_enter=lambda _: self._read())
@@ -69,7 +69,7 @@ class AddScreen(PageScreen):
         self.app.follow(self._link.text)
 
     def _ask(self) -> None:
-        self.app.page = url = self._address.text.strip()
+        self.app.address = url = self._address.text.strip()
         self.app.online(lambda model: model.offers(url), lambda offers: self._offer(url, offers))
 
     def _offer(self, url: str, offers: tuple[Offer, ...]) -> None:

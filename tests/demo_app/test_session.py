@@ -98,7 +98,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(author_folder):
         display() as number,
         received(author_folder) as url,
         Screen(
-            number, "demo_app", "--store", author_folder / "phone", "--page", url, size=PHONE, shots=SHOTS
+            number, "demo_app", "--store", author_folder / "phone", "--address", url, size=PHONE, shots=SHOTS
         ) as screen,
     ):
         shot = iter(range(1, 100))
