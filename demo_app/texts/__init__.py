@@ -81,8 +81,8 @@ def say(key: str, /, **values: object) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number in the style of the language, with decimals only up to ``digits`` significant digits; below 1,
-    with at most ``digits`` decimals."""
+    """Return a number in the style of the language, with its decimals rounded to ``digits`` significant digits (12.3456
+    -> 12.3, 1234.5 -> 1234), or below 1 to ``digits`` decimals."""
     marks = _words()["number"]
     if isinstance(value, int) or (value.is_integer() and abs(value) < 10**15):
         integer = f"{int(value):,}" if abs(value) >= 10**4 else str(int(value))

@@ -113,7 +113,7 @@ class TopBar(BoxLayout):
     __events__ = ("on_back",)
 
     def on_back(self, *_: object) -> None:
-        """Do nothing: Kivy calls this when the arrow is pressed, but also when ``back`` changes."""
+        """Do nothing. Kivy calls this as the event's default handler, and also when the property ``back`` changes."""
 
 
 class Destination(Pressed, BoxLayout):
