@@ -37,8 +37,8 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
     with --trust.
 
     For a campaign, also show its certificate, computed from the channel's integers; `halftruth audit` adds the expected
-    errors, the levels under other notions and the posterior. If a key of --trust signed the campaign, the signature is
-    verified and the author's name is shown.
+    errors, the levels under other notions and the posterior. With --trust, one of these keys must have signed the
+    campaign; its signature is verified, and the author's name is shown.
     """
     data = file.read_bytes()
     try:
@@ -55,7 +55,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             **study_facts(campaign),
             "id": content.id.hex(),
             "author_key_id": content.author_key_id.hex(),
-            **_verified(data, content.author_key_id, [author_files.author_key(path) for path in trust]),
+            **_verified(file, data, content.author_key_id, [author_files.author_key(path) for path in trust]),
             "bytes": content.size,
             "opens": second_text(campaign.opens),
             "closes": second_text(campaign.closes),
@@ -98,15 +98,21 @@ def _say_claim(name: str, claim: object) -> None:
     printing.say(f"{LABELS.get(name, name.replace('_', ' ')):>20}  " + text.replace("\n", "\n" + " " * 22))
 
 
-def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[str, str]:
-    """Return the name and the fingerprint of the known author who signed a campaign; empty if no known author signed
-    it.
+def _verified(file: Path, data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[str, str]:
+    """Return the name and the fingerprint of the known author who signed a campaign; empty if no author is given.
 
     Raises:
         BadData: the campaign names the key of a known author, and the signature does not verify.
+        Failure: authors are given, and none of them signed the campaign.
     """
+    if not authors:
+        return {}
     known = next((author for author in authors if keys.key_id(author.public) == key_id), None)
     if known is None:
-        return {}
+        raise Failure(
+            f"{file}: no key of --trust signed this campaign: name the public key of its author, or leave --trust out "
+            "to see the content unverified",
+            BAD_DATA,
+        )
     open_campaign(data, [known.public])
     return {"signed_by": known.name or "an author without a name", "key": known.fingerprint_text}

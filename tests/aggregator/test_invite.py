@@ -261,8 +261,8 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
 
 
 def test_inspect_names_the_author_whose_signature_it_verified(tmp_path):
-    """With the author's key inspect verifies the signature and prints the author's name; with another key of that
-    name it prints none. An altered campaign is refused."""
+    """With the author's key inspect verifies the signature and prints the author's name; with only another key
+    of that name it prints nothing and fails. An altered campaign is refused."""
     campaign_file, altered = tmp_path / "c.campaign", tmp_path / "altered.campaign"
     campaign_file.write_bytes(SIGNED.data)
     altered.write_bytes(flipped(SIGNED.data))
@@ -271,8 +271,9 @@ def test_inspect_names_the_author_whose_signature_it_verified(tmp_path):
     named = json.loads(run("inspect", campaign_file, "--trust", tmp_path / "author.pub", "--json").stdout)
     assert (named["signed_by"], named["key"]) == ("Town library", keys.fingerprint_text(LINK.fingerprint))
     assert "signed by" in run("inspect", campaign_file, "--trust", tmp_path / "author.pub").stdout
-    assert "signed_by" not in json.loads(
-        run("inspect", campaign_file, "--trust", tmp_path / "twin.pub", "--json").stdout
-    )
+    for form in ([], ["--json"]):
+        twin = run("inspect", campaign_file, "--trust", tmp_path / "twin.pub", *form, code=65)
+        assert ("no key of --trust signed this campaign" in twin.stderr, twin.stdout) == (True, "")
+    run("inspect", campaign_file, "--trust", tmp_path / "twin.pub", "--trust", tmp_path / "author.pub")
     assert keys.AuthorKey.from_line((tmp_path / "twin.pub").read_text()).name == "Town library"
     assert "does not verify" in run("inspect", altered, "--trust", tmp_path / "author.pub", code=65).output
