@@ -77,7 +77,7 @@ class Study(Estimates):
             fault = "is not a study" if path.is_dir() else "does not exist"
             raise StudyError(
                 f"{path} {fault}: name the folder of a study, or make one there with "
-                f"`halftruth --study {path} import CAMPAIGN --trust KEY`"
+                f"`halftruth --study {path} import CAMPAIGN --trust NAME.pub`"
             )
         return cls(path)
 

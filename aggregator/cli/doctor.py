@@ -18,5 +18,5 @@ def doctor(as_json: bool) -> None:
         printing.print_json([{"check": check.name, "ok": check.ok, "found": check.text} for check in findings])
     else:
         printing.console().print(checkup_table(findings))
-    if not all(check.ok for check in findings):
-        raise Failure("a check failed: see above", FAILED)
+    if failed := [check.name for check in findings if not check.ok]:
+        raise Failure(f"failed checks: {', '.join(failed)}", FAILED)

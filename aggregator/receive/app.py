@@ -314,7 +314,7 @@ class _Gate:
         except Exception as error:  # the error's text may quote the upload or name the study's folder
             _log.error("a request failed with %s", type(error).__name__)
             if not begun:
-                failed = RequestRefused(500, "service", "the server failed: keep the reports and send them later")
+                failed = RequestRefused(500, "service", "the server failed: send this request again later")
                 await _refusal(scope, failed)(scope, receive, watched)
         except asyncio.CancelledError:  # the server is stopping
             if not begun:
@@ -342,7 +342,7 @@ class _Gate:
             return
 
 
-def _busy(text: str, action: str = "keep the reports and send them later") -> RequestRefused:
+def _busy(text: str, action: str = "send this request again later") -> RequestRefused:
     return RequestRefused(503, "load", f"{text}: {action}", {"retry-after": "5"})
 
 

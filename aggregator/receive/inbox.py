@@ -55,7 +55,8 @@ def inbox_of(study_path: StoragePath) -> Path:
     """
     if isinstance(study_path, Remote):
         raise NoInbox(
-            f"{study_path} is in a bucket and has no inbox: name the files, folders or s3:// locations to ingest"
+            f"{study_path} is in a bucket and has no inbox: to receive uploads, use a study in a folder; to ingest, "
+            "name files, folders or s3:// locations"
         )
     return study_path / "inbox"
 
