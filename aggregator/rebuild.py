@@ -60,14 +60,14 @@ class Rebuilt:
 
     Attributes:
         incomplete: tables from which not all rows were copied.
-        read: number of outputs copied from the old study.
+        copied: number of outputs copied from the old study.
         counted: number of outputs counted again from batches.
         warnings: one sentence for each loss of data.
     """
 
     path: Path
     incomplete: tuple[str, ...]
-    read: int
+    copied: int
     counted: int
     warnings: tuple[str, ...]
 
@@ -76,7 +76,7 @@ class Rebuilt:
         return {
             "study": str(self.path),
             "incomplete": list(self.incomplete),
-            "read": self.read,
+            "copied": self.copied,
             "counted": self.counted,
             "warnings": list(self.warnings),
         }
@@ -134,7 +134,7 @@ def rebuild(
             sync([new])
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    return Rebuilt(new, tuple(rebuilding.incomplete), rebuilding.read, rebuilding.counted, tuple(rebuilding.warnings))
+    return Rebuilt(new, tuple(rebuilding.incomplete), rebuilding.copied, rebuilding.counted, tuple(rebuilding.warnings))
 
 
 @dataclass
@@ -150,7 +150,7 @@ class _Rebuilding:
     progress: Callable[[int], None] | None
     incomplete: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    read: int = 0
+    copied: int = 0
     counted: int = 0
     revocations: pa.Table = field(default_factory=SCHEMAS[KEYS].empty_table)
     refusals: list[pa.Table] = field(default_factory=list)
@@ -206,7 +206,7 @@ class _Rebuilding:
         if gathered:
             rows = pa.concat_tables(gathered)
             tables.add(self.path / REPORTS, rows)
-            self.read += rows.num_rows
+            self.copied += rows.num_rows
 
     def take_keys(self, files: Sequence[Path], *, revoked_too: bool) -> None:
         """Register the keys from the old table and from enrolments; with ``revoked_too``, also revoke those that the
@@ -240,7 +240,7 @@ class _Rebuilding:
         if incomplete & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("the study kept no batches, and none was given: rows that were not copied are lost")
         empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
-        recounted = REPORTS in incomplete and not self.read  # no rows are copied, so the ingest produces all of them
+        recounted = REPORTS in incomplete and not self.copied  # no rows are copied, so the ingest produces all of them
         if self.batches and incomplete & {KEYS, REJECTS} and not recounted:
             self._count_apart()
         if self.batches and REPORTS in incomplete:
@@ -298,7 +298,7 @@ class _Rebuilding:
                 )
 
     def require_priors(self) -> None:
-        """Check that the keys of all counted reports are registered in each campaign with declared priors.
+        """Check, in each campaign with declared priors, that the registry has the keys of its counted reports.
 
         Raises:
             StudyError

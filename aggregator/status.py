@@ -43,15 +43,15 @@ class CampaignStatus:
         closes: its closing time, UTC seconds.
         open: whether devices can answer now.
         closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
-        keys: the number of registered keys, and of keys that were revoked without being registered.
+        keys: the number of enrolled keys, and of keys that were revoked without being enrolled.
         revoked: the number of revoked keys.
         revoked_from: the number of keys revoked from each period on.
-        reports: the number of counted outputs.
+        outputs: the number of counted outputs.
         periods: their number by period.
         refused: the number of refused envelopes by reason.
         views: the status of each view; empty for a campaign with one view.
         warnings: sentences that each describe an implausible number.
-        noun: the word for a counted output (see ``counted_noun``).
+        noun: the noun for a counted output (see ``counted_noun``).
     """
 
     name: str
@@ -64,7 +64,7 @@ class CampaignStatus:
     keys: int
     revoked: int
     revoked_from: Mapping[int, int]
-    reports: int
+    outputs: int
     periods: Mapping[int, int]
     refused: Mapping[str, int]
     views: tuple[ViewStatus, ...] = ()
@@ -76,7 +76,7 @@ class CampaignStatus:
         status_json = {name: value for name, value in vars(self).items() if name not in ("noun", "refused")}
         return status_json | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
-            "periods": {str(period): reports for period, reports in self.periods.items()},
+            "periods": {str(period): outputs for period, outputs in self.periods.items()},
             "rejected": dict(self.refused),
             "views": [{"view": view.name, "share": view.share, "devices": view.devices} for view in self.views],
             "warnings": list(self.warnings),
@@ -109,7 +109,7 @@ def campaign_status(
         keys=len(registry.ids),
         revoked=int(keys.sum()),
         revoked_from=dict(zip(since.tolist(), keys.tolist(), strict=True)),
-        reports=sum(counted.values()),
+        outputs=sum(counted.values()),
         periods=counted,
         refused=refused,
         views=views,

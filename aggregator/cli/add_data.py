@@ -94,16 +94,16 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
         added, known = added + result.added, known + result.known
         refused.update(result.refused)
     if as_json:
-        printing.print_json({"added": added, "known": known, "refused": refused})
+        printing.print_json({"added": added, "known": known, "rejected": refused})
     else:
         printing.say(
-            f"{quantity(added, 'key')} enrolled, {known:,} already registered, {sum(refused.values()):,} refused"
+            f"{quantity(added, 'key')} registered, {known:,} already registered, {sum(refused.values()):,} refused"
         )
         for reason, count in refused.items():
             printing.say(f"  {count:,}  {reason}")
     if refused and not added and not known:
         raise Failure(
-            "no key was enrolled: name files of enrolments, as `simulate --keys` or a device writes them",
+            "no key was registered: name files of enrolments, as `simulate --keys` or a device writes them",
             BAD_DATA,
         )
 

@@ -149,6 +149,6 @@ def rebuild(
             if rebuilt.incomplete
             else "; every table could be read"
         )
-        copied = f"{quantity(rebuilt.read, 'output')} copied"
+        copied = f"{quantity(rebuilt.copied, 'output')} copied"
         printing.say(f"{rebuilt.path}  {copied}, {rebuilt.counted:,} counted from batches{tables_note}")
     return rebuilt

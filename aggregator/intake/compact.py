@@ -79,7 +79,7 @@ class Compaction:
         before, after: the files of the current snapshot, before and after the compaction.
         removed: unused files that were deleted.
         retained: unused files that are not old enough to be deleted.
-        unchanged: number of partitions left unchanged because other processes committed to them during every attempt.
+        unchanged: number of partitions left unchanged because other processes committed to the table at every attempt.
     """
 
     table: str
@@ -95,8 +95,8 @@ class Compaction:
             "before": self.before.as_json(),
             "after": self.after.as_json(),
             "removed": self.removed.as_json(),
-            "kept": self.retained.as_json(),
-            "left": self.unchanged,
+            "retained": self.retained.as_json(),
+            "unchanged": self.unchanged,
         }
 
 
@@ -179,8 +179,8 @@ def _partitions(files: Iterable[DataFile]) -> dict[tuple[str | int, ...], Mappin
 
 
 def _rewritten(path: StoragePath, partition: Mapping[str, str | int], file_bytes: int) -> bool:
-    """Rewrite a partition if it has too many files; return False if other processes committed to it during every
-    attempt."""
+    """Rewrite a partition if it has too many files; return False if other processes committed to the table
+    during every attempt."""
     for attempt in range(1, _ATTEMPTS + 1):
         table = snapshot(path)
         files = [file for file in data_files(path, table) if file.partition == partition]

@@ -274,7 +274,7 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
         dates = f"{day_text(row.opens)} to {day_text(row.closes)}"
         if row.closed_early is not None:
             dates += f", early closing on {day_text(row.closed_early)}"
-        reports = f"{row.reports:,} in {quantity(len(row.periods), 'period')}"
+        reports = f"{row.outputs:,} in {quantity(len(row.periods), 'period')}"
         cells = (row.name, row.title, dates, keys, reports, refused)
         table.add_row(*map(Text, cells))
     return Group(table, *(_views_counted(row) for row in rows if row.views))

@@ -174,7 +174,7 @@ def test_status_counts_reports_and_inspect_recognises_files(session):
     inspect and audit show the address and the contact of the campaign.
     """
     (row,) = json.loads(run("--study", session / "lib", "status", "--json").stdout)
-    assert (row["name"], row["keys"], row["reports"]) == ("education", 400, 400)
+    assert (row["name"], row["keys"], row["outputs"]) == ("education", 400, 400)
     assert json.loads(run("inspect", "--json", session / "education.campaign").stdout)["title"] == "Highest education"
     for command in ("inspect", "audit"):
         facts = json.loads(run(command, "--json", session / "education.campaign").stdout)
@@ -231,7 +231,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "the study still counts 400 outputs under these keys, of period 1 and later periods;" in done.stderr
     assert "400 (400 revoked, 400 from period 1" in run(*study, "status").stdout
     (row,) = json.loads(run(*study, "status", "--json").stdout)
-    assert (row["reports"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
+    assert (row["outputs"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
     again = run(*study, "revoke", keys, "--from-period", 2, code=1)
     assert "all keys in the files are already revoked, from period 2 or an earlier one on" in again.stderr
     assert "have no enrolments for a campaign of this study" in run(*study, "revoke", batch, code=65).stderr
@@ -241,7 +241,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "400 (400 revoked)" in run(*study, "status").stdout
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
-    assert (row["reports"], row["rejected"], "refused" in row) == (0, {"revoked-key": 400}, False)
+    assert (row["outputs"], row["rejected"], "refused" in row) == (0, {"revoked-key": 400}, False)
     for period, code, words in (
         (9999, 65, "give a period from 0 to 5217"),
         (-1, 2, "must be a whole number of at least 0, not '-1'"),
@@ -366,7 +366,8 @@ def test_empty_input_causes_a_warning(session, tmp_path):
     """An empty enrolment file and an empty folder cause a warning that names them, and no error."""
     study = ("--study", session / "lib")
     (tmp_path / "empty").write_bytes(b"")
-    assert f"{tmp_path / 'empty'} is empty" in run(*study, "enrol", tmp_path / "empty").stderr
+    enrolled = run(*study, "enrol", tmp_path / "empty", "--json")
+    assert (f"{tmp_path / 'empty'} is empty" in enrolled.stderr, json.loads(enrolled.stdout)["rejected"]) == (True, {})
     assert f"{tmp_path} has no files" not in run(*study, "ingest", tmp_path).stderr
     (tmp_path / "empty").unlink()
     assert f"{tmp_path} has no files" in run(*study, "ingest", tmp_path).stderr
@@ -510,3 +511,4 @@ def test_doctor_fails_if_a_library_accepts_a_forged_signature(monkeypatch, modul
     (found,) = (found for found in check_up() if found.name == "signatures")
     assert not found.ok
     assert f"{library} accepted a forged signature" in found.text
+    assert "failed checks: signatures" in run("doctor", code=1).stderr

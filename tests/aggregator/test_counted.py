@@ -1,4 +1,4 @@
-"""The word for what is counted: outputs if a report may have several, reports if each report has one."""
+"""The noun for counted outputs: outputs if a report may have several, reports if each report has one."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_status_names_what_it_counts(lib, tmp_path):
     table = printed("--study", lib, "status")
     assert " outputs " in table
     assert " reports " not in table
-    assert json.loads(run("--study", lib, "status", "--json").stdout)[0]["reports"] == ANSWERS
+    assert json.loads(run("--study", lib, "status", "--json").stdout)[0]["outputs"] == ANSWERS
     single = study(tmp_path / "single", SINGLE).path
     assert " reports " in printed("--study", single, "status")
     assert "noun" not in run("--study", single, "status", "--json").stdout

@@ -141,7 +141,7 @@ def test_commands_have_the_same_output_for_a_bucket_and_a_folder(bucket, tmp_pat
         assert [code for code, _, _ in sessions] == [0] * len(sessions), sessions
         printed.append([out for _, out, _ in sessions[1:5]])
         code, out, _ = run(*of, "rebuild", "--out", tmp_path / f"rebuilt from {where.parent.name}", "--json")
-        assert (code, json.loads(out)["read"]) == (0, 50)
+        assert (code, json.loads(out)["copied"]) == (0, 50)
     assert printed[0] == printed[1]
     assert json.loads(printed[0][1])["accepted"] == 50
 
@@ -152,7 +152,7 @@ def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, t
     of = ["--study", study.path]
     for arguments, message in (
         ([*of, "ingest"], "has no inbox"),
-        ([*of, "receive"], "has no inbox"),
+        ([*of, "receive"], "to receive uploads, use a study in a folder"),
         ([*of, "rebuild", "--out", bucket / "rebuilt"], "is in a bucket: name a folder"),
         ([*of, "ingest", bucket / "nothing"], "no such file or folder"),
         ([*of, "ingest", "s3://no-such-bucket/there"], "404 Not Found (NoSuchBucket)"),

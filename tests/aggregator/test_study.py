@@ -195,8 +195,8 @@ def test_status_has_the_counts_of_each_campaign(study):
     take(study, report(0, OTHER, 1, 2, period=1), report(0, OTHER, 1), report(5, PLAIN))
     first, second = study.status(NOW)
     assert (first.name, first.title, first.id) == ("a-first", "Other", OTHER.id.hex())
-    assert (first.keys, first.revoked, first.reports, first.periods) == (1, 0, 3, {0: 1, 1: 2})
-    assert (second.reports, second.refused, second.keys) == (0, {"unknown-key": 1}, 4)
+    assert (first.keys, first.revoked, first.outputs, first.periods) == (1, 0, 3, {0: 1, 1: 2})
+    assert (second.outputs, second.refused, second.keys) == (0, {"unknown-key": 1}, 4)
     assert first.as_json()["periods"] == {"0": 1, "1": 2}
     times = (OPENS - 1, OPENS, OPENS + 4 * WEEK - 1, OPENS + 4 * WEEK)
     assert [study.status(now)[0].open for now in times] == [False, True, True, False]

@@ -357,6 +357,8 @@ def test_compact_prints_files_and_bytes_before_and_after(study):
     document = json.loads(run(study.path, "compact", "--json").stdout)
     assert set(document) == set(SCHEMAS)
     assert (document["reports"]["before"]["files"], document["reports"]["after"]["files"]) == (7, 3)
+    assert document["reports"]["unchanged"] == document["reports"]["removed"]["files"] == 0
+    assert document["reports"]["retained"]["files"] > 0
     assert "reports    3 files, " in run(study.path, "compact").stdout
     refused = run(study.path, "compact", "--retention-hours", 1)
     assert (refused.exit_code, "--alone" in refused.stderr) == (1, True)
@@ -474,7 +476,7 @@ def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, d
     else:
         assert made.tally(PLAIN).counts.tolist() == before[1]["education", None][0]
         assert made.refused(PLAIN) == {"over-quota": 1, "replayed": 1, "unknown-key": 1}
-    assert done.read + done.counted == 15
+    assert done.copied + done.counted == 15
     assert done.counted == 0 or name == "reports"
     assert {path.name for path in tmp_path.iterdir()} == {study.path.name, "new"}
 
@@ -526,7 +528,7 @@ def test_a_study_without_tables_is_rebuilt_from_its_batches(study, sources, tmp_
         gone(study.path / name)
     for old, new in ((study.path, tmp_path / "new"), (tmp_path / "new", tmp_path / "newer")):
         done = rebuild(old, new, all_of(sources), now=NOW, afresh=True)
-        assert (done.read, done.counted) == (0, 15)
+        assert (done.copied, done.counted) == (0, 15)
         tallies = contents(Study.open(new))[1]
         assert {key: value[:2] for key, value in tallies.items()} == {key: value[:2] for key, value in expected.items()}
         kept = [path.name for path in inbox.done_of(study.path).iterdir()]
@@ -617,7 +619,7 @@ def test_readable_tables_are_rebuilt_without_batches(study, tmp_path):
     rows = pq.ParquetFile(lost).metadata.num_rows
     lost.unlink()
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
-    assert (done.read, done.counted) == (15 - rows, 0)
+    assert (done.copied, done.counted) == (15 - rows, 0)
     assert any("no batches" in warning for warning in done.warnings)
     assert Study.open(done.path).tally(PLAIN).reports == study.tally(PLAIN).reports
 
@@ -688,7 +690,7 @@ def test_the_command_rebuild_works_as_the_error_advises(study, sources, tmp_path
     done = run(study.path, "rebuild", "--out", tmp_path / "second", *options, "--json")
     assert done.exit_code == 0
     document = json.loads(done.stdout)
-    assert (document["incomplete"], document["read"], document["counted"]) == (
+    assert (document["incomplete"], document["copied"], document["counted"]) == (
         ["campaigns", "reports", "keys", "rejects"],
         0,
         13,
@@ -710,7 +712,7 @@ def test_the_command_rebuild_warns_of_files_without_envelopes(study, tmp_path):
 def test_a_rebuild_does_not_change_an_intact_study(study, tmp_path, before):
     """An intact study is unchanged by a rebuild, and no report is counted again."""
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
-    assert (done.incomplete, done.read, done.counted, done.warnings) == ((), 15, 0, ())
+    assert (done.incomplete, done.copied, done.counted, done.warnings) == ((), 15, 0, ())
     assert contents(Study.open(done.path)) == before
 
 
