@@ -17,7 +17,7 @@ from protocol.views import Coarse, Identity, QuestionsMap, View, is_plain
 
 
 def counted_noun(campaign: Campaign) -> str:
-    """Return the word for what a campaign counts: "output" if a report may have several outputs, else "report"."""
+    """Return the noun for a campaign's counted outputs: "output" if a report may have several, else "report"."""
     return report_noun(bundled=campaign.answers_per_period > 1)
 
 
@@ -31,8 +31,8 @@ def report_noun(*, bundled: bool) -> str:
 
 
 def estimated_noun(campaign: Campaign) -> str:
-    """Return the word for what an estimate counts: "device" with transcripts, where all reports of a device are decoded
-    together, else ``counted_noun``."""
+    """Return the noun for the units that an estimate counts: "device" with transcripts, where all reports of a device
+    are decoded together, else ``counted_noun``."""
     return "device" if campaign.transcript else counted_noun(campaign)
 
 

@@ -86,9 +86,10 @@ def simulate(
     periods.
 
     From one period to the next a person keeps their answer with probability 1 - ``change``; otherwise they draw one,
-    which may be the same, from the true answers of the people of the same class and declaration. So each period has the
-    same expected shares. Like a real device, a simulated one draws once for each value and repeats that output whenever
-    the value is the same; with transcripts it draws for every report.
+    which may be the same, from the true answers of the people of the same class and declaration or, if
+    ``truth.chances`` is set, with these relative probabilities. So each period has the same expected shares. Like a
+    real device, a simulated one draws once for each value and repeats that output whenever the value is the same;
+    with transcripts it draws for every report.
 
     Args:
         campaign: the campaign that the devices have joined.

@@ -51,7 +51,7 @@ class CampaignStatus:
         refused: the number of refused envelopes by reason.
         views: the status of each view; empty for a campaign with one view.
         warnings: sentences that each describe an implausible number.
-        noun: the noun for a counted output (see ``counted_noun``).
+        noun: the word for a counted output (see ``counted_noun``).
     """
 
     name: str

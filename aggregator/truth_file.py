@@ -1,6 +1,6 @@
 """The true answers of a population: a CSV file of counts, and the distribution of the answers.
 
-``simulation`` answers for these people, and an estimate is compared with their distribution.
+``simulation`` simulates a device for each of these people, and an estimate is compared with their distribution.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from protocol.errors import OutsideSchedule
     "--truth",
     "truth_file",
     type=arguments.existing,
-    help="CSV with the header value,count; in a campaign with classes also value,count,class. Form: a row per person, "
-    "with a column for each question and, with classes, a column class.",
+    help="CSV with the header value,count; in a campaign with classes also value,count,class. For a form: one row for "
+    "each person, with a column for each question and, with classes, a column class.",
 )
 @click.option(
     "--priors",

@@ -114,8 +114,8 @@ class OrderedComparison:
 
     @property
     def noun(self) -> str:
-        """The word for what the sides count (see ``estimated_noun``): "output" if a report of one of the sides may have
-        several; else "device" if a side has transcripts; else "report"."""
+        """The noun for the units that the sides count (see ``estimated_noun``): "output" if a report of one of the
+        sides may have several; else "device" if a side has transcripts; else "report"."""
         nouns = {estimated_noun(statistics.estimate.campaign) for _, statistics in self.known}
         # Without bundles each side has one report of each device, so "device" is right for every side.
         return next(noun for noun in ("output", "device", "report") if noun in nouns)

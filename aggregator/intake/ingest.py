@@ -1,7 +1,8 @@
 """Verify the reports in upload files, and add each one to the study at most once.
 
 Files are read twice, in chunks: first for their keys and then for their reports. A commit takes effect as a whole or
-not at all, and running an ingest again changes nothing. A bad report is counted and never raises an exception.
+not at all, and an ingest of the same files again counts no report twice; it only records refusals. A bad report is
+refused and recorded; it never raises an exception.
 
 The other modules of this package make the steps, in the order of the package's docstring.
 """

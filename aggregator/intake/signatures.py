@@ -1,7 +1,7 @@
-"""Verify Ed25519 signatures on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
+"""Verify Ed25519 signatures on threads, with the same verdicts as ``protocol.keys.verify`` (SPEC 2).
 
-Signatures on which libraries disagree are refused by their bytes, in vectorised checks. libsodium verifies the others;
-it releases the interpreter's lock, so threads run in parallel.
+Forms of signatures on which libraries disagree are recognised from the bytes, in vectorised checks, and refused.
+libsodium verifies the others; it releases the interpreter's lock, so threads run in parallel.
 
 Public keys are checked once, when ``enrolments`` registers them.
 """

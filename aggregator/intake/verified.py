@@ -2,9 +2,9 @@
 
 Whether a signature verifies depends only on the bytes of the envelope and of the key. So the digest of the bytes of a
 block, stored after all its signatures have verified, remains valid after any enrolment, revocation or import. A stored
-digest replaces only libsodium's verification; all other checks are made each time. Results are the same without this
-file, which may be deleted at any time. Workers of a cluster read it and return new digests to the one process that
-writes.
+digest replaces only libsodium's verification; all other checks are made each time. Results are the same without the
+study's file ``verified``, which may be deleted at any time. Workers of a cluster read it and return new digests to the
+one process that writes.
 
 ``signatures`` computes the digests.
 """

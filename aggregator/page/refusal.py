@@ -1,4 +1,4 @@
-"""The error page for a link without a page at this time, in English and German."""
+"""The error page for an unknown campaign, or a request that the server cannot answer now, in English and German."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Split a JavaScript module into its tokens, and write tokens without comments and blank space.
 
-Only what a linker needs is distinguished: words, numbers, texts, regular expressions, brackets and other signs. A slash
-begins a regular expression at the start of the module, after ``${``, after a word of ``_BEFORE_VALUE``, and after a
-sign other than a closing bracket, ``++`` and ``--``; otherwise it means division. Therefore a statement that begins
-with a regular expression directly after ``if (...)`` or a block is misread; modules must avoid such statements.
+The kinds of tokens are words, numbers, texts, regular expressions, brackets and other signs; a linker needs no others.
+A slash begins a regular expression at the start of the module, after ``${``, after a word of ``_BEFORE_VALUE``, and
+after a sign other than a closing bracket, ``++`` and ``--``; otherwise it means division. Therefore a statement that
+begins with a regular expression directly after ``if (...)`` or a block is misread; modules must avoid such statements.
 
 ``bundle`` links modules.
 """
