@@ -298,7 +298,7 @@ class _Rebuilding:
                 )
 
     def require_priors(self) -> None:
-        """Check, in each campaign with declared priors, that the registry has the keys of its counted reports.
+        """Check, in each campaign with declared priors, that the keys of its counted reports are enrolled.
 
         Raises:
             StudyError
@@ -308,10 +308,13 @@ class _Rebuilding:
                 campaign_hex = known.signed.id.hex()
                 sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{campaign_hex}'"  # noqa: S608  # hex digits only
                 keys = tables.query(tables.snapshot(self.path / REPORTS), sql)["key"].to_numpy()
-                _, registered = self.study.registry(campaign_hex).find(keys)
-                if not registered.all():
+                registry = self.study.registry(campaign_hex)
+                index, enrolled = registry.find(keys)
+                # A key of the registry may be revoked only: its prior is in its enrolment.
+                enrolled[enrolled] = registry.enrolled[index[enrolled]]
+                if not enrolled.all():
                     raise StudyError(
-                        f"declared priors are lost: {(~registered).sum():,} in campaign {known.name!r}, which cannot "
+                        f"declared priors are lost: {(~enrolled).sum():,} in campaign {known.name!r}, which cannot "
                         "be estimated without them; give the enrolments with --keys"
                     )
 

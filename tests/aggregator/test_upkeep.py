@@ -750,6 +750,17 @@ def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
         rebuild(study.path, tmp_path / "newer", Sources(), now=NOW)
 
 
+def test_the_lost_prior_of_a_revoked_key_stops_a_rebuild(own, tmp_path):
+    """A revocation that is left does not stand for the enrolment that declared the prior."""
+    study, _, named = own
+    (enrolling,) = live(study, "keys")
+    study.revoke(named)
+    enrolling.unlink()
+    shutil.rmtree(inbox.done_of(study.path))
+    with pytest.raises(StudyError, match=r"declared priors are lost: 1 in campaign .*--keys"):
+        rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
+
+
 @pytest.mark.parametrize("kept", [True, False], ids=["batches", "enrolments"])
 def test_a_rebuild_restores_the_prior_of_a_revoked_key(own, tmp_path, kept):
     """If the enrolment of a key is lost but its revocation is not, its earlier reports are decoded as before."""
