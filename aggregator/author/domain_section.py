@@ -21,7 +21,7 @@ GRID_ENTRIES = {
     "east": "the longitude of the map's eastern edge, in degrees",
     "step": "the height and width of a cell, in degrees",
 }
-"""The entries of a grid, and what each of them is."""
+"""The entries of a grid, each with its meaning for error messages."""
 
 
 def domain_of(section: Section) -> Domain:

@@ -184,7 +184,7 @@ def _table(estimate: FormEstimate, form: Form) -> list[Html]:
 
 
 def shade(share: float, low: float, top: float) -> str:
-    """Return the style class of a cell of a heat map. A cell has no colour only if its interval contains zero.
+    """Return the style class of a cell of a heat map. A cell has no colour exactly if its interval contains zero.
 
     Args:
         share: the share of the cell.

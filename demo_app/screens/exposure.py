@@ -1,7 +1,7 @@
 """The screen of the joint exposure by all reports about the same values.
 
-One number bounds the exposure by all reports to campaigns with the same values. Below it are the campaigns
-whose bounds are added.
+One number is a bound on the exposure by all reports to campaigns with the same values. Below it are the campaigns whose
+bounds are added.
 """
 
 from __future__ import annotations

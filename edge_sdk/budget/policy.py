@@ -178,8 +178,8 @@ def require_room(
         left = cap.nanonats - _counted(cap, existing, carried, now)
         if worst_cost > left:
             # A campaign that may cost more than the whole cap never fits. Under a campaign's own cap, forgetting
-            # releases nothing: the campaign has no reserve before its consent. Under a window cap, it may release
-            # something only after the window (see ``_counted``).
+            # releases nothing: the campaign has no reserve before its consent. Under a window cap, forgetting
+            # may make room only when the length of the window has passed (see ``_counted``).
             never = cap.kind == PER_CAMPAIGN or worst_cost > cap.nanonats
             advice = "" if never else ": forget a campaign to release its reserve for unused slots"
             raise BudgetRefused(

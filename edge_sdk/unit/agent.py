@@ -3,7 +3,7 @@
 The clock and the schedule determine all times; no time depends on a reading. The slot of a reading is floor((now -
 start of the period) / every). A bundle is made when its period is full or over. Sealed envelopes are sent at fixed
 intervals, whose phase is drawn once. A missed slot is skipped, so no burst follows an outage. A sending time that was
-missed while no unit ran is skipped too; one that was missed while the machine slept is made up for after it wakes. A
+missed while no unit ran is skipped too; one that was missed while the machine slept is used after the machine wakes. A
 reading determines only the drawn output, or that its slot stays empty because the source gave no answer.
 
 If the clock shows a time that is known to be past, it is not set yet, or it was ahead before. Then the unit gives no
@@ -425,7 +425,7 @@ class Unit:
     # The log
 
     def _warn(self, about: str, text: str, level: int = WARNING) -> None:
-        """Log a problem; log it again only after it was solved or another problem occurred."""
+        """Log a problem, unless it is the one last logged about the same subject and not solved since."""
         if self._logged.get(about) != text:
             self._logged[about] = text
             self._say(level, text)

@@ -50,7 +50,7 @@ export function revealed(channel, level, counts, x) {
   const whole = total(weights);
   const inputs = x === null ? [...weights.keys()] : [x];
   const small = !channel.unary && channel.inputCount * channel.outputCount <= MAX_CELLS;
-  // The prior weight of an input, times the factor by which its set bit changes its odds; 1 for channels without bits.
+  // The prior weight of an input, times the factor by which its set bit raises its odds; 1 for channels without bits.
   const odds = (/** @type {number} */ input) => {
     const [n, d] = channel.unary ? channel.fits(input) : [1n, 1n];
     return { n: weights[input] * n, d };

@@ -375,7 +375,7 @@ class Campaign:
 
 
 def _span(seconds: int) -> str:
-    """Return a duration as text, rounded down, in the largest unit of which the duration has at least two."""
+    """Return a duration in the largest unit in which it is at least 2, rounded down, for example "47 hours"."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length} {unit}"
