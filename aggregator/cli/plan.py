@@ -115,9 +115,8 @@ def plan(
     list the chosen one first. Errors are exact, except those of deciles, distributions and ranges, which are simulated.
 
     Describe the question by a DRAFT, or by --values or --number together with --epsilon and at most one of
-    --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. For
-    a form, for classes and in the table of views, the errors are those of the mechanism that the draft names; the other
-    tables ignore it.
+    --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. The
+    tables of a form, of classes and of views use the mechanism that the draft names; all other tables ignore this name.
 
     For numbers, dates and ordered values, a first table compares the goals of [analysis]. For a form, the tables have
     the expected error of each question and the associations that can be found. For classes of people, the tables have

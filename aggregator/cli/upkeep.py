@@ -30,7 +30,7 @@ from protocol.closing import is_closing
     type=WholeNumber(0, 10**6),
     default=RETENTION // HOUR,
     show_default=True,
-    help="Hours for which files are kept that the tables do not use.",
+    help="Hours for which unused files are kept.",
 )
 @click.option(
     "--alone",

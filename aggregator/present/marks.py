@@ -74,7 +74,8 @@ def _text(estimate: Estimate, cut: Regions, region: int) -> str:
     if not cut.significant[region]:
         words += "; it may be empty"
     elif cut.share[region] < share:
-        words += f"; {percent(float(cut.share[region]), places)} outside the smaller places drawn in it"
+        rest = percent(float(cut.share[region]), places)
+        words += f"; {rest} of all people are in the rest of this place, outside the smaller places drawn in it"
     return words
 
 

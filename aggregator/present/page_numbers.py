@@ -105,8 +105,8 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
         ]  # fmt: skip
         name = "Deciles" if tuple(quantile.p for quantile in statistics.quantiles) == DECILES else "Quantiles"
         noun, lower = ("day", "an earlier") if isinstance(domain, Dates) else ("value", "a lower")
-        words = f"{name}{of_unit}. At least this share of the people have the {noun} in the row, or {lower} one."
-        parts.append(page_table(words, ("people", "value", *names), quantiles))
+        words = f"At least the share of people in the first column have the {noun} in the second, or {lower} one."
+        parts.append(page_table(f"{name}{of_unit}. {words}", ("people", "value", *names), quantiles))
     bins = [("bin", share) for share in statistics.bins]
     kinds = [*bins, ("between", statistics.between), ("above", statistics.above)]
     ranges = [(statistic_name(kind, share.as_json()), share) for kind, share in kinds if share is not None]

@@ -159,7 +159,7 @@ class RandomChoice:
 
     Attributes:
         known: number of the person's earlier answers that the device uses: those to all campaigns with the same
-            possible answers, except coarsened ones.
+            possible answers, except campaigns that ask this device for a coarser answer.
         strengths: the levels whose worst case fits into the remaining budget, the lowest first.
     """
 

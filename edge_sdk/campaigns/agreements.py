@@ -83,7 +83,7 @@ class Agreements(Session):
             campaign_id: id of a joined campaign with classes, 16 bytes.
             level: nats that the choice may reveal.
             history: counts of the person's values, which never leave the device; None for this device's answers to
-                all campaigns with the same possible answers, unless its view coarsens them.
+                all campaigns with the same possible answers, except campaigns that ask it for a coarser answer.
         Returns:
             The class.
         Raises:

@@ -192,9 +192,8 @@ def _require_enrolment_room(records: Records, joined: Joined, number: int) -> No
 
 
 def earlier_answers(records: Records, joined: Joined) -> list[int]:
-    """Return the number of answers with each value, over all campaigns of the device with the same domain and no
-    coarsening.
-    """
+    """Return the number of answers with each value, over all campaigns of the device with the same domain,
+    except campaigns that ask it for a coarser answer."""
     from protocol.views import Identity
 
     counts = [0] * joined.campaign.domain.size

@@ -42,10 +42,9 @@ LABELS = {
 ROUNDED_UP = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
 """Probabilities that are rounded up, so that no disclosure is understated."""
 DELTAS = {"ldp", "lip"}
-"""Bounds on delta at a level, rounded up for the same reason."""
+"""Bounds on delta at a level, rounded up so that no disclosure is understated."""
 ROUNDED_DOWN = {"fits_other", "least_after"}
-"""Probabilities that are rounded down, for the same reason: a report that also fits other answers protects the
-person."""
+"""Probabilities that are rounded down, because a lower one means more disclosure."""
 
 
 class Usage(HalftruthError):

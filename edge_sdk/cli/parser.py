@@ -159,7 +159,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         metavar="CSV",
         help="with --choose-class or --choose-prior: a CSV file as for --prior with the counts of your earlier "
         "answers, by which the device chooses. They are not sent. [default: your answers on this device to all "
-        "campaigns with the same possible answers, except coarsened ones]",
+        "campaigns with the same possible answers, except campaigns that ask this device for a coarser answer]",
     )
     consent.add_argument(
         "--level",
@@ -212,9 +212,9 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         command(
             "follow",
             joining.follow,
-            "join and agree to the study's next campaign, if it has the same or a stricter promise, differs otherwise "
-            "only in its title, languages, schedule, minimum number of devices or mechanism, closes later and costs no "
-            "more",
+            "join and agree to the study's next campaign, if it closes later, costs no more, and has the same or a "
+            "stricter promise; besides, only its title, languages, schedule, minimum number of devices and mechanism "
+            "may differ",
         )
     )
     addressed = campaign(
