@@ -95,6 +95,9 @@ class TermsScreen(PageScreen):
                 name="worst",
             ),
             None
+            if content.statement is None or content.statement.declared_before
+            else words(say("terms.stated_worst"), name="stated worst"),
+            None
             if content.within_budget or campaign.state != NEW
             else words(say("terms.unfit"), colour="alert", name="unfit"),
         )

@@ -406,6 +406,8 @@ def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path
         tap(screen, "add")
         screen.fill("file", str(tmp_path / "own.campaign"))
         tap(screen, "read")
+        assert "einer anderen Angabe" in screen.read("stated worst", "text")
+        fits(screen)
         tap(screen, "join")
         assert "16,7" in screen.read("stated", "text")
         tap(screen, "state")
