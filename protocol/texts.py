@@ -118,8 +118,8 @@ def translated(domain: Domain, maps: Sequence[Map], texts: Texts) -> tuple[Domai
     lines = texts.question.split("\n")
     if isinstance(domain, Form) and len(lines) != len(domain.questions):
         raise CampaignError(
-            f"the translation {texts.language!r} has {len(lines)} lines of questions, but the form has "
-            f"{len(domain.questions)} questions: give the text of each on a line of its own, in order"
+            f"the translation {texts.language!r} must have a line for each of the form's {len(domain.questions)} "
+            f"questions, in order, not {len(lines)} lines"
         )
     rest = iter(texts.labels)
     try:

@@ -53,7 +53,8 @@ def classes_section(
         "The class of a person is public. Each class is estimated from its own reports, without weights. A difference "
         f"in bold is significant: its simultaneous {100 * confidence:.4g}% interval, for all differences of the "
         "question, does not contain zero. Differences are computed from the unbiased estimates, which may be below "
-        "zero. The shares beside it are not, so their difference may be another number."
+        "zero. The shares beside a difference are consistent shares, so the difference of the two shares may be "
+        "another number."
     )
     return [tag("p", words), *parts]
 

@@ -64,7 +64,7 @@ def _certified(campaign: Campaign) -> list[tuple[str, str]]:
         ("notion", campaign.notion.name),
         ("declared", exact.in_nats(certificate.declared_level)),
         ("audited", f"{exact.in_nats(certificate.audited_level)}, from the channel's integers"),
-        ("plain LDP", "none" if certificate.ldp_level is None else exact.in_nats(certificate.ldp_level)),
+        ("plain LDP", "no bound" if certificate.ldp_level is None else exact.in_nats(certificate.ldp_level)),
         *_ball(campaign.notion, certificate),
         *_promises(campaign),
         (

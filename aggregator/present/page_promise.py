@@ -145,7 +145,7 @@ def _below(part: float) -> str:
 
 
 def _audited(certificate: Certificate) -> str:
-    ldp = "none" if certificate.ldp_level is None else exact.in_nats(certificate.ldp_level)
+    ldp = "no bound" if certificate.ldp_level is None else exact.in_nats(certificate.ldp_level)
     return f"Audited: {exact.in_nats(certificate.audited_level)}; plain LDP: {ldp}."
 
 
@@ -170,7 +170,7 @@ def _level_rows(audit: Audit) -> list[tuple[str, str]]:
     rows = [
         ("declared", f"{exact.in_nats(certificate.declared_level)} ({campaign.notion.name})"),
         ("audited", f"{exact.in_nats(certificate.audited_level)}, from the channel's own integers"),
-        ("plain LDP", "none" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
+        ("plain LDP", "no bound" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
     ]
     if isinstance(campaign.notion, Lip) and certificate.ball_level is not None:
         radius = exact.decimal_text(Fraction(campaign.notion.radius, RADIUS_UNITS))

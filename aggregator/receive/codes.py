@@ -82,7 +82,7 @@ class Codes:
             NoInbox: the study is in a bucket; codes need a transaction on a disk, so that each is redeemed once.
         """
         if isinstance(study_path, Remote):
-            raise NoInbox(f"{study_path} is in a bucket, but codes need a study in a folder")
+            raise NoInbox(f"{study_path} is in a bucket, but codes need a study in a folder: name such a study")
         self._path: Path = study_path / _FILE
 
     def make(self, campaign_id: bytes, count: int, urandom: Callable[[int], bytes] = os.urandom) -> list[str]:

@@ -6,9 +6,9 @@ intervals, whose phase is drawn once. A missed slot is skipped, so no burst foll
 missed while no unit ran is skipped too; one that was missed while the machine slept is used after the machine wakes. A
 reading determines only the drawn output, or that its slot stays empty because the source gave no answer.
 
-If the clock shows a time that is known to be past, it is not set yet, or it was ahead before. Then the unit gives no
-answer until the clock shows a later time. Each step ends with everything on the disk, so a unit can be killed at any
-time and continues where it stopped.
+A clock that shows a time known to be past is not set yet, or was ahead before. Then the unit gives no answer until the
+clock shows a later time. Each step ends with everything on the disk, so a unit can be killed at any time and continues
+where it stopped.
 
 A child process sends the envelopes, so that the memory for TLS is released. Logs never contain a value, a prior or the
 cost of an answer.

@@ -66,7 +66,8 @@ class Source:
         file: a file whose last line is read.
         stdin: whether the next line of standard input is read.
         timeout: seconds to wait for a program or a line; None for ``DEFAULT_TIMEOUT`` or half of the time between two
-            readings, whichever is less. The questions of one answer share this default.
+            readings, whichever is less. For a form, this default is divided by the largest number of questions that a
+            device is asked.
         field: the place of the reading in the last line. A number is the index of a word; -1 is the last word. A string
             is a path in a JSON value (the whole output, or its last line): names separated by dots. None means the
             whole line.

@@ -100,7 +100,7 @@ function districts(wire) {
   if (new Set(names).size < names.length) throw new ViewError("two districts have the same name: rename one");
   const inputCount = (/** @type {Domain} */ domain) => {
     if (single(domain).size !== size)
-      throw new CampaignError(`the districts have ${size} inputs, but the domain has ${domain.size}`);
+      throw new CampaignError(`the districts must have all ${domain.size} inputs of the domain, not ${size}: correct the lengths of the runs`);
     return count;
   };
   return {
@@ -218,7 +218,7 @@ export function certificatesOf(views, notion, domain) {
   for (const { name, inputCount } of notion instanceof Classes ? notion.notions : [notion]) {
     if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
     if (!plain && inputCount !== null && inputCount !== domain.size)
-      throw new NotionError(`the notion has ${inputCount} values, but the domain has ${domain.size}`);
+      throw new NotionError(`the notion must have ${domain.size} values, one for each value of the domain, not ${inputCount}`);
   }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
   let steps = 0;

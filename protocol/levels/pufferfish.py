@@ -113,8 +113,8 @@ def pufferfish(structure: Structure, requested: Pufferfish) -> Distinction:
     for number, scenario in enumerate(requested.scenarios):
         if len(scenario.joint[0]) != structure.channel.input_count:
             raise NotionError(
-                f"the scenarios have {len(scenario.joint[0])} values, but the channel has "
-                f"{structure.channel.input_count}"
+                f"a scenario must have {structure.channel.input_count} values, one for each input of the channel, not "
+                f"{len(scenario.joint[0])}"
             )
         marginals: dict[int, Sequence[int]] = {}
         for pair in requested.pairs:

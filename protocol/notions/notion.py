@@ -193,7 +193,8 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
     """
     if notion.input_count not in (None, channel.input_count):
         raise NotionError(
-            f"the notion has {notion.input_count} values, but the channel has {channel.input_count} inputs"
+            f"the channel must have {notion.input_count} inputs, one for each value of the notion, not "
+            f"{channel.input_count}"
         )
 
 

@@ -56,9 +56,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "lip": "To an observer who expects the answers in the shares that this survey assumes, a report makes any "
         "answer at most {factor} times as likely as before, or divides its probability by at most {factor}. The survey "
         "publishes these shares.",
-        "ball": "To an observer whose expected shares become these shares if up to {people} of 100 people change their "
-        "answer, a report makes any answer at most {ball} times as likely as before, or divides its probability by at "
-        "most {ball}.",
+        "ball": "To an observer who expects other shares, which differ from these in the answers of at most {people} "
+        "of 100 people, a report makes any answer at most {ball} times as likely as before, or divides its probability "
+        "by at most {ball}.",
         "own-lip": "You state publicly how likely each answer is for you. To an observer who believes your statement, "
         "a report makes any answer at most {factor} times as likely as before, or divides its probability by at most "
         "{factor}.",
@@ -124,8 +124,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "lip": "Für jemanden, der die Antworten in den Anteilen erwartet, die diese Umfrage annimmt, macht ein Bericht "
         "jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er teilt ihre Wahrscheinlichkeit durch "
         "höchstens {factor}. Die Umfrage veröffentlicht diese Anteile.",
-        "ball": "Für jemanden, dessen erwartete Anteile zu diesen Anteilen werden, wenn bis zu {people} von 100 "
-        "Menschen ihre Antwort ändern, macht ein Bericht jede Antwort höchstens {ball}-mal so wahrscheinlich wie "
+        "ball": "Erwartet jemand andere Anteile, die sich von diesen in den Antworten von höchstens {people} von 100 "
+        "Menschen unterscheiden, so macht ein Bericht für ihn jede Antwort höchstens {ball}-mal so wahrscheinlich wie "
         "zuvor, oder er teilt ihre Wahrscheinlichkeit durch höchstens {ball}.",
         "own-lip": "Sie geben öffentlich an, wie wahrscheinlich jede Antwort für Sie ist. Für jemanden, der Ihrer "
         "Angabe glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er "

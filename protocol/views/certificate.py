@@ -44,7 +44,10 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
         if isinstance(domain, Form) and class_notion.name != Ldp.name:
             raise CampaignError(f"the notion of a form must be ldp, in each class, not {class_notion.name}")
         if not is_plain(views) and class_notion.input_count not in (None, domain.size):
-            raise NotionError(f"the notion has {class_notion.input_count} values, but the domain has {domain.size}")
+            raise NotionError(
+                f"the notion must have {domain.size} values, one for each value of the domain, not "
+                f"{class_notion.input_count}"
+            )
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)

@@ -211,7 +211,10 @@ class Districts(Map):
     def input_count(self, domain: Domain) -> int:
         _require_single(domain, self.name)
         if self._ends[-1] != domain.size:
-            raise CampaignError(f"the districts have {self._ends[-1]} inputs, but the domain has {domain.size}")
+            raise CampaignError(
+                f"the districts must have all {domain.size} inputs of the domain, not {self._ends[-1]}: correct the "
+                "lengths of the runs"
+            )
         return self._count
 
     def input(self, domain: Domain, x: int) -> int:

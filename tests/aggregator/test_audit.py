@@ -332,7 +332,7 @@ def test_the_declared_ball_is_shown(tmp_path):
     wider = json.loads(run(campaign, tmp_path, "--json", "--radius", "0.5"))
     assert (wider["ball"], wider["levels"]["lip-ball"] > found["levels"]["lip-ball"]) == (0.5, True)
     assert "every prior within 0.05" in run(campaign, tmp_path)
-    assert "if up to 5 of 100 people change" in Promise.of(campaign.notion, campaign.certificate, max_outputs=1).text()
+    assert "of at most 5 of 100 people" in Promise.of(campaign.notion, campaign.certificate, max_outputs=1).text()
 
 
 def test_a_draft_declares_a_radius(tmp_path):

@@ -310,7 +310,7 @@ def test_the_page_states_the_promise_in_words_and_in_nats(campaign, words):
     certificate = campaign.certificate
     for level in (certificate.declared_level, certificate.audited_level):
         assert f"{exact.in_nats(level)}" in text
-    assert "none" in text if certificate.ldp_level is None else f"{exact.in_nats(certificate.ldp_level)}" in text
+    assert "no bound" in text if certificate.ldp_level is None else f"{exact.in_nats(certificate.ldp_level)}" in text
     assert f"{exact.in_nats(campaign.worst_case)} over the whole campaign" in text
     for part in words:
         assert part in text

@@ -199,7 +199,7 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
     vote, age, _ = questions(device, campaign_id, "de-AT")
     assert (vote.labels, vote.shown, age.unit) == (("no", "yes"), ("nein", "ja"), "Jahre")
     assert questions(device, campaign_id, "fr")[1].unit == "years"
-    for wrong, said in (("Gewählt?\nAlt?", "each on a line of its own"), ("Gewählt?\n \nWo?", "not only blanks")):
+    for wrong, said in (("Gewählt?\nAlt?", "a line for each of the form"), ("Gewählt?\n \nWo?", "not only blanks")):
         with pytest.raises(CampaignError, match=said):
             replace(device.campaign(campaign_id), translations=(replace(GERMAN, question=wrong),))
 

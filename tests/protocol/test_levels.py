@@ -613,7 +613,7 @@ def test_pufferfish_skips_secrets_without_weight() -> None:
     ):
         with pytest.raises(NotionError):
             Pufferfish(secrets, pairs, scenarios)
-    with pytest.raises(NotionError, match="2 values, but the channel has 5"):
+    with pytest.raises(NotionError, match="5 values, one for each input of the channel, not 2"):
         levels.pufferfish(structure_of(GRID["response"]), asked)
 
 

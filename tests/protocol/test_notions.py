@@ -339,7 +339,7 @@ def test_lip_below_ldp_is_refused_for_a_channel_too_large_to_audit() -> None:
 
 def test_a_notion_of_another_size_is_refused() -> None:
     """A notion for another number of inputs is refused before anything is audited."""
-    with pytest.raises(NotionError, match="notion has 4 values"):
+    with pytest.raises(NotionError, match="4 inputs, one for each value of the notion, not 5"):
         certify(Hadamard(truth_of(NAT), 5), HighLow(NAT, 4, (1,)))
 
 

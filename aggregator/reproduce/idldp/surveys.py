@@ -101,8 +101,8 @@ class ItemHolders:
         return [tuple(items[start:end]) for start, end in pairwise(ends)]
 
     def reported(self, length: int, generator: np.random.Generator) -> Integers:
-        """Return random numbers of people who sample each item or dummy, (m + l,), from the distribution of
-        ``Items.draws``."""
+        """Return random numbers of people who sample each item or dummy, (m + l,), with the probabilities
+        of ``Items.dither_counts``."""
         sizes = self.sizes
         place = generator.integers(np.maximum(sizes, length))
         of_set = place < sizes

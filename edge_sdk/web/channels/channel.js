@@ -288,7 +288,7 @@ export function insideOf(outside, having, lacking, even) {
   if (!(outside > 0n && outside < inside))
     throw new ChannelError(`the outside weight must be above 0 and below the inside weight ${inside}, not ${outside}`);
   if (even && remainder)
-    throw new ChannelError(`the outside weight must leave a multiple of ${having} for the inside weights, not ${remainder} more`);
+    throw new ChannelError(`the outside weight must leave a multiple of ${having} for the inside weights: choose another outside weight`);
   if (remainder > inside - outside)
     throw new ChannelError("the remainder would make an output without the true input more likely than one with it: choose another outside weight");
   return { inside, remainder };

@@ -27,7 +27,7 @@ export class Noise extends Channel {
     );
     this.mirrored = weights.length === points;
     const all = this.high * this.wide;
-    if (!this.mirrored && weights.length !== all) throw new ChannelError(`the steps on ${rows} x ${columns} points must have ${points} weights if their distribution is symmetric, and ${all} otherwise, not ${weights.length}`);
+    if (!this.mirrored && weights.length !== all) throw new ChannelError(`a distribution of steps must have ${points} weights if it is symmetric, otherwise ${all}, not ${weights.length}`);
     const folded = (/** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return Math.abs(r - rows + 1) * columns + Math.abs(c - columns + 1);
@@ -41,7 +41,7 @@ export class Noise extends Channel {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];
     };
-    if (!this.mirrored && steps.every(alike)) throw new ChannelError("all weights are given for a distribution of steps that is symmetric in both axes: give only its distinct weights");
+    if (!this.mirrored && steps.every(alike)) throw new ChannelError(`the distribution of steps is symmetric: give only ${points} weights`);
     /** The sums of `steps` over the steps that end at the same point, by the kinds of row and column. */
     this.tables = [0, 1, 2].map((row) => [0, 1, 2].map((column) => this.foldedAt(row, column)));
     /** @type {ReturnType<Noise["ranks"]> | undefined} */

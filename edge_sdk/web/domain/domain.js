@@ -138,15 +138,15 @@ export class Grid {
     if (!Array.isArray(parts) || parts.length !== 2)
       throw new NotInDomain("the answer is not a latitude and a longitude in degrees: give two numbers, or text with a comma");
     const { south, north, west, east } = this.box;
-    return this.steps(parts[0], south, north) * this.columns + this.steps(parts[1], west, east);
+    return this.steps(parts[0], "latitude", south, north) * this.columns + this.steps(parts[1], "longitude", west, east);
   }
 
-  /** The number of whole steps above `low`. @param {any} degrees @param {number} low @param {number} high */
-  steps(degrees, low, high) {
+  /** The number of whole steps above `low`. @param {any} degrees @param {string} what @param {number} low @param {number} high */
+  steps(degrees, what, low, high) {
     const { n, d } = numberOf(degrees);
     const above = n * 1_000_000n - BigInt(low) * d;
     if (above < 0n || above > BigInt(high - low) * d)
-      throw new NotInDomain("the position lies outside the campaign's map");
+      throw new NotInDomain(`the ${what} lies outside the campaign's map, ${low / 1e6} to ${high / 1e6}`);
     return Math.min(Number(floorDiv(above, BigInt(this.box.step) * d)), (high - low) / this.box.step - 1);
   }
 

@@ -54,7 +54,7 @@ export class Form {
     const given = typeof answer === "string" ? this.parse(answer) : new Map(Object.entries(answer));
     const names = asked.map((place) => this.questions[place].name);
     for (const name of given.keys())
-      if (!names.includes(name)) throw new NotInDomain("one answer is to a question not asked here: leave it out");
+      if (!names.includes(name)) throw new NotInDomain(`this device is asked only ${names.join(", ")}: leave the other answers out`);
     const found = this.questions.map(() => 0);
     for (const place of asked) {
       const { name, domain, skippable } = this.questions[place];
@@ -78,7 +78,7 @@ export class Form {
       const [head, ...rest] = part.split("=");
       const asked = this.questions.find(({ name }) => name === trimmed(head));
       if (!asked || !rest.length || found.has(asked.name))
-        throw new NotInDomain("the answer is not of the form name=answer; name=answer, with the names of the questions, each at most once");
+        throw new NotInDomain("the answer must be name=answer; name=answer, with each question at most once");
       const value = trimmed(rest.join("="));
       found.set(asked.name, asked.skippable && value === SKIPPED ? null : value);
     }

@@ -4,7 +4,7 @@ import { Noise } from "../channels/noise.js";
 import { array, big } from "../codec.js";
 import { NotionError, Uncertified } from "../errors.js";
 import { ceilDiv, gcd, levelOf, root, satisfies, smallest } from "../exact.js";
-import { Notion, levelFrom, upTo } from "./notion.js";
+import { Notion, levelFrom, upTo, withinLevel } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {import("../channels/channel.js").Worst} Worst */
@@ -94,9 +94,7 @@ export class Geo extends Notion {
       const level = levelOf(n, d) ?? CERTAIN;
       audited = root(ceilDiv(level ** 2n * this.unit ** 2n, square) - 1n) + 1n;
     }
-    if (audited > this.level)
-      throw new Uncertified(`the channel's level is ${audited} nanonats, but ${this.level} are declared`);
-    return audited;
+    return withinLevel(audited, this.level);
   }
 
   /**

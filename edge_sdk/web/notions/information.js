@@ -7,7 +7,7 @@ import { array, integer, integers } from "../codec.js";
 import { affordable } from "../effort.js";
 import { NotionError, ReportError, Uncertified } from "../errors.js";
 import { ceilDiv, expLower, gcd, largest, levelOf, satisfies } from "../exact.js";
-import { Notion, certify, ldpSteps, levelFrom, provedLevel, upTo, worstPair } from "./notion.js";
+import { Notion, certify, ldpSteps, levelFrom, provedLevel, upTo, withinLevel, worstPair } from "./notion.js";
 import { ldp } from "./pairwise.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -92,11 +92,8 @@ export class Lip extends Notion {
   /** @param {Channel} channel */
   ball(channel) {
     if (!this.radius) return null;
-    const { n, d } = worstLift(channel.outputsUnder(this.prior), BigInt(sum(this.prior)), this.radius);
-    const level = levelOf(n, d);
-    if (level === null) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
-    if (level > this.level) throw new Uncertified("the channel does not satisfy the level for every prior within the radius");
-    return level;
+    const worst = worstLift(channel.outputsUnder(this.prior), BigInt(sum(this.prior)), this.radius);
+    return provedLevel(worst, this.level, " for a prior within the radius");
   }
 }
 
@@ -327,9 +324,7 @@ export class MutualInformation extends Notion {
       for (const [weight, mass] of alike) total += mass * weight * logAbove(weight * whole, marginal);
     }
     const audited = total > 0n ? ceilDiv(total, whole << BigInt(channel.scale)) : 0n;
-    if (audited > this.level)
-      throw new Uncertified(`the channel's level is ${audited} nanonats, but ${this.level} are declared`);
-    return audited;
+    return withinLevel(audited, this.level);
   }
 }
 

@@ -125,14 +125,22 @@ function ldpOf(channel) {
 
 /**
  * The level of a ratio; refuses one above the bound.
- * @param {Worst} worst @param {bigint} bound
+ * @param {Worst} worst @param {bigint} bound @param {string} [where] words for the level in the error
  * @returns {bigint} @throws {Uncertified}
  */
-export function provedLevel({ n, d }, bound) {
+export function provedLevel({ n, d }, bound, where) {
   const level = levelOf(n, d);
   if (level === null) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
+  return withinLevel(level, bound, where);
+}
+
+/**
+ * The level; refuses one above the bound.
+ * @param {bigint} level @param {bigint} bound @param {string} [where] words for the level in the error
+ */
+export function withinLevel(level, bound, where = "") {
   if (level > bound)
-    throw new Uncertified(`the channel's level is ${level} nanonats, but ${bound} are declared`);
+    throw new Uncertified(`the channel's level${where} is ${level} nanonats, but ${bound} are declared: declare a higher level, or choose a channel with more noise`);
   return level;
 }
 
@@ -151,5 +159,5 @@ export function certify(channel, notion) {
 /** Refuse a notion with another number of inputs than the channel. @param {Notion} notion @param {Channel} channel */
 export function requireInputs(notion, channel) {
   if (notion.inputCount !== null && notion.inputCount !== channel.inputCount)
-    throw new NotionError(`the notion has ${notion.inputCount} values, but the channel has ${channel.inputCount} inputs`);
+    throw new NotionError(`the channel must have ${notion.inputCount} inputs, one for each value of the notion, not ${channel.inputCount}`);
 }

@@ -81,19 +81,15 @@ class Noise(Channel):
             )
         if len(self.step_weights) not in (self.rows * self.columns, self._height * self._width):
             raise ChannelError(
-                f"the steps on {self.rows} x {self.columns} points must have {self.rows * self.columns} weights if "
-                f"their distribution is symmetric, and {self._height * self._width} otherwise, "
-                f"not {len(self.step_weights)}"
+                f"a distribution of steps must have {self.rows * self.columns} weights if it is symmetric, otherwise "
+                f"{self._height * self._width}, not {len(self.step_weights)}"
             )
         if min(self.step_weights) < 0:
             raise ChannelError(f"the weight of a step must be at least 0, not {min(self.step_weights)}")
         if (total := sum(map(sum, self._steps))) != 1 << NOISE_SCALE:
             raise ChannelError(f"the weights of all steps must sum to 2^{NOISE_SCALE}, not to {total}")
         if not self.mirrored and self._steps == self._steps[::-1] == [row[::-1] for row in self._steps]:
-            raise ChannelError(
-                "all weights are given for a distribution of steps that is symmetric in both axes: give only its "
-                "distinct weights"
-            )
+            raise ChannelError(f"the distribution of steps is symmetric: give only {self.rows * self.columns} weights")
         object.__setattr__(self, "input_count", self.rows * self.columns)  # the dataclass is frozen
         object.__setattr__(self, "output_count", self.rows * self.columns)
 
