@@ -2,8 +2,8 @@
 
     python audit_received.py town/commute.campaign town/author.pub
 
-The declared level is the author's claim. Every other level is computed from the integers that devices draw with, and
-only the computed LDP level decides. Without a public key the signature is not checked, and the program prints that.
+The declared level is the author's claim. Every other level is computed from the integers that devices draw with. The
+program has a limit for the computed LDP level. Without a public key it prints that the signature is not checked.
 """
 
 import sys
