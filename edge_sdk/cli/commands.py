@@ -252,6 +252,7 @@ def audit(options: argparse.Namespace) -> Printed:
     posterior = audited.pop("posterior")
     del audited["witnesses"]
     if isinstance(posterior, dict):
+        audited["about"] = "the answer that one report can make most probable"
         audited |= {"probability_before": posterior["before"], "probability_after": posterior["after"]}
     return audited
 

@@ -35,6 +35,8 @@ LABELS = {
     "missing": "levels not computed",
     "nats": "amount",
     "next_attempt": "next attempt not before",
+    "probability_after": "its probability after one report, at most",
+    "probability_before": "probability of the answer, to an observer who knows only your earlier answers",
     "times_lowered": "campaigns whose recorded time was lowered",
     "together": "same answer everywhere",
 }

@@ -105,7 +105,7 @@ def test_the_audit_is_printed_for_people(folder, capsys):
     shown = run(capsys, "audit", "c.campaign")
     assert "  ldp: 1 nat\n" in shown
     assert "  geo: the values have no distance" in shown
-    assert "probability after: " in shown
+    assert "its probability after one report, at most: " in shown
     assert run(capsys, "audit", "ffff", code=1) == ""
     (folder / "bent.campaign").write_bytes(b"no campaign")
     assert run(capsys, "audit", "bent.campaign", code=65) == ""
