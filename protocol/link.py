@@ -94,7 +94,7 @@ class Link:
         address, slash, campaign = page.rpartition("/s/")
         if not slash or not _ID.fullmatch(campaign):
             raise LinkRefused(
-                "this is not a link to a study, which has the form https://HOST/s/ID#k=KEY: copy it whole"
+                "this is not a campaign's link: copy the whole link, which has the form https://HOST/s/ID#k=KEY"
             )
         if not hash_sign:
             raise LinkRefused("the link ends before the #, so it does not name its author's key: copy it whole")

@@ -127,8 +127,8 @@ def _imprecise_mean(campaign: Campaign) -> Iterator[str]:
         if (mean_se := math.sqrt(variance / n)) > MAX_MEAN_SE:
             yield (
                 f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {mean_se:.1%} "
-                f"of the range, more than {MAX_MEAN_SE:.0%}, and that of a decile is larger: set minimum_reports, "
-                f"which counts devices, to {rounded_up(variance / MAX_MEAN_SE**2):,}"
+                f"of the range, and that of a decile is larger: for at most {MAX_MEAN_SE:.0%} for the mean, set "
+                f"minimum_reports, which counts devices, to {rounded_up(variance / MAX_MEAN_SE**2):,}"
             )
 
 

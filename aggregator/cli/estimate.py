@@ -123,7 +123,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     "--forged",
     type=WholeNumber(1, options.MOST),
     help="Print how far this number of forged reports could move a share. If a report may have several outputs, the "
-    "number is one of outputs.",
+    "number counts outputs.",
 )
 @options.engine
 @arguments.in_study

@@ -120,7 +120,7 @@ def plan(
 
     For numbers, dates and ordered values, a first table compares the goals of [analysis]. For a form, the tables have
     the expected error of each question and the associations that can be found. For classes of people, the tables have
-    the errors of each class and of everybody, with the mechanism that the draft names.
+    the errors of each class and of everybody.
 
     For a draft with [views], the first table assumes that every device is asked for the answer itself; a second table
     lists the views. If [views] has neither shares nor devices, the planner chooses the shares for --reports.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # a table must not load the libraries that compute the other 
 
 ADVICE = {
     "unknown-campaign": "import their campaign, and ingest again",
-    "unknown-key": "enrol their keys, and ingest again",
+    "unknown-key": "if these devices belong to the survey, enrol their keys and ingest again",
     "early": "their period has not begun: check the clocks, or ingest again later",
 }
 """Advice for the analyst, by the reason of a refusal."""

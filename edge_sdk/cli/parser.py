@@ -103,7 +103,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     trusted = command(
         "trust",
         joining.trust,
-        "show the trusted authors, or add or remove one; only their campaigns may be joined from files without --trust",
+        "show the trusted authors, or add or remove one; to join a campaign file of another author, give --trust",
     )
     trusted.add_argument(
         "verb",

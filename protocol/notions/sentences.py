@@ -62,10 +62,10 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "own-lip": "You state publicly how likely each answer is for you. To an observer who believes your statement, "
         "a report makes any answer at most {factor} times as likely as before, or divides its probability by at most "
         "{factor}.",
-        "transcript-lip": "Each report takes your earlier reports in this survey into account. To an observer who "
-        "expects your answer, and how often it changes, as this survey assumes, each report makes any answer at most "
-        "{factor} times as likely as just before, or divides its probability by at most {factor}. The survey publishes "
-        "these assumptions. Somebody who sees your reports in this survey and in another one of this kind with the "
+        "transcript-lip": "Each report takes your earlier reports in this survey into account. The survey publishes "
+        "what it assumes about answers and about how often they change. To an observer who assumes the same, each "
+        "report makes any answer at most {factor} times as likely as just before, or divides its probability by at "
+        "most {factor}. Somebody who sees your reports in this survey and in another one of this kind with the "
         "same question may learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
@@ -130,10 +130,10 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "own-lip": "Sie geben öffentlich an, wie wahrscheinlich jede Antwort für Sie ist. Für jemanden, der Ihrer "
         "Angabe glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er "
         "teilt ihre Wahrscheinlichkeit durch höchstens {factor}.",
-        "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Umfrage. Für jemanden, der "
-        "Ihre Antwort, und wie oft sie sich ändert, so erwartet, wie diese Umfrage annimmt, macht jeder Bericht jede "
-        "Antwort höchstens {factor}-mal so wahrscheinlich wie gerade zuvor, oder er teilt ihre Wahrscheinlichkeit "
-        "durch höchstens {factor}. Die Umfrage veröffentlicht diese Annahmen. Wer Ihre Berichte in dieser und in "
+        "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Umfrage. Die Umfrage "
+        "veröffentlicht, was sie über Antworten annimmt und darüber, wie oft sie sich ändern. Für jemanden, der "
+        "dasselbe annimmt, macht jeder Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie gerade zuvor, "
+        "oder er teilt ihre Wahrscheinlichkeit durch höchstens {factor}. Wer Ihre Berichte in dieser und in "
         "einer anderen Umfrage dieser Art mit derselben Frage sieht, kann mehr erfahren.",
         "everybody": "Was auch immer jemand erwartet: Ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",

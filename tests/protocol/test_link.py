@@ -64,7 +64,7 @@ def test_no_second_text_is_the_same_link(link: Link, data) -> None:
     [
         ("https://study.example/s/" + "0" * 32, "does not name its author's key"),
         ("http://study.example/s/" + "0" * 32 + "#k=" + "A" * 22, "plain http is for this machine only"),
-        ("see you there", "copy it whole"),
+        ("see you there", "copy the whole link"),
         ("https://study.example/s/" + "0" * 32 + "#k=AAAA", "of 22 letters, .*: copy the link whole"),
         ("https://study.example/s/" + "0" * 32 + "#k=" + "A" * 22 + "&c=" + "secret!" * 3, "code in the link"),
         ("x" * 1000, f"at most {MAX_LINK}"),
