@@ -623,7 +623,7 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     page = (tmp_path / "page.html").read_text()
     assert "Groups of people" in page
     assert "guests minus members" in page
-    assert "their difference may be another number" in page
+    assert "the difference of the two shares may be another number" in page
     for row in alone[1]["values"]:
         assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in page
     printed(*study, "export", "form", "--out", tmp_path / "tallies.csv")
