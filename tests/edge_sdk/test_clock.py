@@ -54,7 +54,7 @@ def test_setting_the_clock_refills_no_budget(open_device, clock):
 
 def test_the_clock_is_not_set_if_a_window_cap_has_no_room(open_device, clock):
     """The clock is not set if the cap of a window has no room for both the campaign's worst case and the answers that
-    were given under later dates."""
+    have dates in the future."""
     device = open_device(budget=BudgetPolicy(lifetime=1000, window=(WEEK, 2)))
     joined = agreed(device, campaign(periods=10))
     clock.now = OPENS + 5 * WEEK

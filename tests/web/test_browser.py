@@ -191,7 +191,7 @@ def test_every_new_output_is_charged_under_a_changing_clock(tab: Tab) -> None:
 
 def test_the_clock_is_not_set_if_a_window_cap_has_no_room(tab: Tab) -> None:
     """The clock is not set if the cap of a window has no room for both the campaign's worst case and the answers that
-    were given under later dates; a refusal changes nothing."""
+    have dates in the future; a refusal changes nothing."""
     data = campaign(periods=10)
     early, late = OPENS + WEEK, OPENS + 5 * WEEK
     caps = {"lifetime": str(100 * 10**9), "window": {"seconds": WEEK, "nanonats": str(2 * 10**9)}}
