@@ -187,8 +187,8 @@ class Device(Membership, Disclosures):
             ConsentMissing: the person has not agreed to the campaign.
             QuotaReached: all slots of the period are used; or this slot was skipped, was filled with another value, or
                 waits to be bundled.
-            BudgetRefused: the owner lowered a cap below the amount spent or reserved; this does not depend on the
-                value.
+            BudgetRefused: the owner lowered a cap below the sum of the amounts spent and reserved; this does not
+                depend on the value.
             OutboxFull: the outbox is full; this does not depend on the value.
             StoreRestored: this store is an old copy. The answer was charged and queued in it nevertheless.
             StoreError: the store failed otherwise; nothing was charged or queued.

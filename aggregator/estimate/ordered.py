@@ -76,8 +76,8 @@ def ordered_statistics(
         tuple(ranges.quantile(p) for p in sorted(quantiles)),
         ranges.cdf() if cdf else (),
         ranges.bins(edges),
-        None if above is None else ranges.share_of(ranges.past(above), unsigned.domain.size),
-        None if between is None else ranges.share_of(ranges.first(between[0]), ranges.past(between[1])),
+        None if above is None else ranges.above(above),
+        None if between is None else ranges.between(*between),
         average,
     )
 

@@ -115,17 +115,18 @@ class RangeStatistics:
     def _value(self, x: int) -> ShownValue:
         return value_of(self._domain, x)
 
-    def share_of(self, first: int, past: int) -> RangeShare:
+    def share_of(self, first: int, past: int, name: str, remedy: str) -> RangeShare:
         """Return the share of the inputs ``first`` to ``past`` - 1, with its interval.
 
+        Args:
+            name, remedy: the range, and how to change a range without values, for the error.
         Raises:
             NotOrdered: the range has no value.
         """
         if first >= past:
             raise NotOrdered(
-                f"the range contains no value of the campaign, whose values are {self._domain.label(0)} to "
-                f"{self._domain.label(self._domain.size - 1)}: widen it, give its ends in increasing order, or leave a "
-                "boundary of the bins out"
+                f"{name} contains no value of the campaign, whose values are {self._domain.label(0)} to "
+                f"{self._domain.label(self._domain.size - 1)}: {remedy}"
             )
         low, high = self._interval(first, past)
         share = float(self._share[first:past].sum())
@@ -135,7 +136,17 @@ class RangeStatistics:
         """Return the shares of the bins that begin at the first input and at each of ``starts``; empty without
         ``starts``."""
         ends = zip([0, *starts], [*starts, self._domain.size], strict=True) if starts else ()
-        return tuple(self.share_of(first, past) for first, past in ends)
+        return tuple(self.share_of(*end, "one of the bins", "leave a boundary out") for end in ends)
+
+    def above(self, answer: Answer) -> RangeShare:
+        """Return the share of the inputs above ``answer``; see ``share_of``."""
+        return self.share_of(self.past(answer), self._domain.size, f"the range above {answer}", "give a lower value")
+
+    def between(self, low: Answer, high: Answer) -> RangeShare:
+        """Return the share of the inputs from ``low`` to ``high``; see ``share_of``."""
+        first = self.first(low)
+        remedy = "give the lower end first" if first > self.first(high) else "widen it"
+        return self.share_of(first, self.past(high), f"the range from {low} to {high}", remedy)
 
     def _interval(self, first: int, past: int) -> tuple[float, float]:
         """Return the interval of a range's share: the lower end is that of the blocks inside the range, the upper end

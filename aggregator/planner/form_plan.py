@@ -152,8 +152,8 @@ class FormPlan:
             if pairs == 1:
                 sentences.append(f"An association of medium strength needs {required[0]:,} people{level}.")
             else:
-                half = f"Half of the pairs need {required[(pairs - 1) // 2]:,} people{level}"
-                sentences.append(f"{half}; all need {required[-1]:,}.")
+                half = f"{required[(pairs - 1) // 2]:,} people{level}; in all pairs, {required[-1]:,} people."
+                sentences.append(f"Finding one of medium strength in half of the pairs needs {half}")
         return sentences
 
     def as_json(self) -> dict[str, Any]:

@@ -140,7 +140,8 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
         return [
             (
                 "error",
-                f"{audit.raw_mse:.4g} / n expected squared error of n {noun}s, summed over the {_summed(campaign)}",
+                f"{audit.raw_mse:.4g} / n: the expected squared error of n {noun}s, summed over the "
+                f"{_summed(campaign)}",
             )
         ]
     from aggregator.estimate.error import view_errors  # imported here because `status` does not need it
@@ -148,8 +149,8 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
     return [
         (
             "error" if not place else "",
-            f"{view_error.mse:.4g} / n expected squared error, summed over {_of_view(campaign.domain, view)}, from "
-            f"this view's part of n {noun}s",
+            f"{view_error.mse:.4g} / n: the expected squared error, summed over {_of_view(campaign.domain, view)}, "
+            f"from this view's part of n {noun}s",
         )
         for place, (view, view_error) in enumerate(zip(campaign.views, view_errors(campaign), strict=True))
     ]
@@ -300,8 +301,8 @@ def _revoked(periods: Mapping[int, int]) -> str:
     words = f"{sum(periods.values()):,} revoked"
     if not later:
         return words
-    span = f"period {later[0]}" if len(later) == 1 else f"periods {min(later)} to {max(later)}"
-    return f"{words}, {sum(periods[period] for period in later):,} from {span}"
+    span = f"period {later[0]}" if len(later) == 1 else f"one of periods {min(later)} to {max(later)}"
+    return f"{words}: {sum(periods[period] for period in later):,} of them from {span} on"
 
 
 def batch_table(batch: BatchFile) -> Table:

@@ -48,7 +48,7 @@ def require_answerable(records: Records, joined: Joined, now: int) -> Conditions
         ClosedEarly: its author has closed it.
         ConsentMissing
         OutsideSchedule: the clock shows a time before the consent.
-        BudgetRefused: a cap was lowered below the amount spent or reserved.
+        BudgetRefused: a cap was lowered below the sum of the amounts spent and reserved.
     """
     known: Conditions | None = records.store.cache.get(joined.signed.id)
     conditions = known or _read(records, joined, now)

@@ -97,7 +97,7 @@ class Caps:
         require_windows(self.in_force(), existing, self._ledger.carried(), later_cost, now)
 
     def require_kept(self, number: int) -> None:
-        """Refuse an answer if a cap was lowered below the amount spent or reserved.
+        """Refuse an answer if a cap was lowered below the sum of the amounts spent and reserved.
 
         Raises:
             BudgetRefused

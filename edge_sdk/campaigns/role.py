@@ -135,6 +135,9 @@ def incomplete(campaign: Campaign) -> ConsentMissing:
     """Return the error for a consent without the class or the prior that the campaign asks for."""
     if campaign.classes:
         return ConsentMissing(
-            f"{campaign.title!r} has classes of people: consent as one of {', '.join(campaign.classes)}"
+            f"{campaign.title!r} needs a class at consent: give as_class= (option --class), one of "
+            f"{', '.join(campaign.classes)}"
         )
-    return ConsentMissing(f"{campaign.title!r} is for declared priors: consent with a weight for every value")
+    return ConsentMissing(
+        f"{campaign.title!r} needs a declared prior at consent: give prior= (option --prior), a weight for every value"
+    )

@@ -120,9 +120,10 @@ def _trusted(device: Device, beginning: str) -> bytes:
         author.public for author in device.trusted if beginning and author.fingerprint_text.startswith(beginning)
     ]
     if len(matches) != 1:
+        number, remedy = ("more than one", "more characters") if matches else ("no", "the beginning")
         raise Usage(
-            f"{'more than one' if matches else 'no'} trusted key has a fingerprint that begins with the given "
-            "characters: give more or other characters; the command 'trust' lists the fingerprints"
+            f"{number} trusted key has a fingerprint that begins with the given characters: give {remedy} of a "
+            "fingerprint that the command 'trust' lists"
         )
     return matches[0]
 

@@ -105,7 +105,7 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
  */
 export function requireComplete(campaign, role) {
   if (campaign.classes.length && role.classIndex === undefined)
-    throw new ConsentMissing(`"${campaign.title}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);
+    throw new ConsentMissing(`"${campaign.title}" needs a class at consent: give asClass, one of ${campaign.classes.join(", ")}`);
   if (campaign.declaredPrior && !role.declared)
-    throw new ConsentMissing(`"${campaign.title}" is for declared priors: consent with a weight for every value`);
+    throw new ConsentMissing(`"${campaign.title}" needs a declared prior at consent: give prior, a weight for every value`);
 }

@@ -215,10 +215,12 @@ def test_invalid_orders_fractions_and_ranges_are_refused() -> None:
         estimated(ages, quantiles=(50,))
     with pytest.raises(NotInDomain):
         estimated(ages, above=120)
-    with pytest.raises(NotOrdered, match="contains no value"):
+    with pytest.raises(NotOrdered, match=r"from 40 to 30 contains no value .* 17 to 90: give the lower end first"):
         estimated(ages, between=(40, 30))
-    with pytest.raises(NotOrdered, match="contains no value"):
+    with pytest.raises(NotOrdered, match=r"above 90 contains no value .* 17 to 90: give a lower value"):
         estimated(ages, above=90)
+    with pytest.raises(NotOrdered, match=r"one of the bins contains no value .* 17 to 90: leave a boundary out"):
+        estimated(ages, bins=(30, 30))
 
 
 def test_quantiles_of_bits_and_views_are_refused_with_a_reason() -> None:

@@ -247,7 +247,7 @@ def test_the_audit_of_a_form_states_the_error_of_each_view(tmp_path: Path) -> No
     made = audit(read_draft(drafted(tmp_path)))
     text = " ".join(printed_table(audit_table(made)).split())
     for view in made.as_json()["views"]:
-        assert f"{view['raw_mse']:.4g} / n expected squared error, summed over {view['view']}, from this view's" in text
+        assert f"{view['raw_mse']:.4g} / n: the expected squared error, summed over {view['view']}, from this" in text
 
 
 def test_simulated_reports_of_a_form_are_counted_by_view(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_errors_are_stated_at_each_resolution():
     console.print(audit_table(audit(few)))
     text = console.export_text()
     for view, what in zip(audit(few).as_json()["views"], ("6 squares of 10 x 10 cells", "600 values"), strict=True):
-        assert f"{view['raw_mse']:.4g} / n expected squared error, summed over {what}" in text
+        assert f"{view['raw_mse']:.4g} / n: the expected squared error, summed over {what}" in text
 
 
 def test_the_plan_lists_the_views(tmp_path):
