@@ -131,7 +131,7 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "Angabe glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er "
         "teilt ihre Wahrscheinlichkeit durch höchstens {factor}.",
         "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Umfrage. Die Umfrage "
-        "veröffentlicht, was sie über Antworten annimmt und darüber, wie oft sie sich ändern. Für jemanden, der "
+        "veröffentlicht, was sie über Antworten und darüber annimmt, wie oft sie sich ändern. Für jemanden, der "
         "dasselbe annimmt, macht jeder Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie gerade zuvor, "
         "oder er teilt ihre Wahrscheinlichkeit durch höchstens {factor}. Wer Ihre Berichte in dieser und in "
         "einer anderen Umfrage dieser Art mit derselben Frage sieht, kann mehr erfahren.",
