@@ -249,11 +249,9 @@ def audit(options: argparse.Namespace) -> Printed:
     }
     if options.json:
         return audited
-    posterior = audited.pop("posterior")
-    del audited["witnesses"]
-    if isinstance(posterior, dict):
-        audited["about"] = "the answer that one report can make most probable"
-        audited |= {"probability_before": posterior["before"], "probability_after": posterior["after"]}
+    del audited["posterior"], audited["witnesses"]
+    if own_audit.table.posterior is not None:
+        audited |= zip(("largest_before", "largest_after"), own_audit.table.posterior, strict=True)
     return audited
 
 

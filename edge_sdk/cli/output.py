@@ -31,6 +31,8 @@ LABELS = {
     "forgotten": "forgotten campaigns",
     "forgotten_nats": "at most spent in forgotten campaigns",
     "has_code": "code that waits to be redeemed",
+    "largest_after": "largest probability of an answer after one report, at most",
+    "largest_before": "largest probability of an answer, to an observer with this prior",
     "leaves": "reports go to",
     "missing": "levels not computed",
     "nats": "amount",
@@ -41,7 +43,9 @@ LABELS = {
     "together": "same answer everywhere",
 }
 """Names of values for people, where the name for scripts is not clear."""
-ROUNDED_UP = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
+ROUNDED_UP = {
+    "fits_true", "probability_before", "probability_after", "largest_before", "largest_after", "before", "most_after",
+}  # fmt: skip
 """Probabilities that are rounded up, so that no disclosure is understated."""
 DELTAS = {"ldp", "lip"}
 """Bounds on delta at a level, rounded up so that no disclosure is understated."""

@@ -105,7 +105,10 @@ def test_the_audit_is_printed_for_people(folder, capsys):
     shown = run(capsys, "audit", "c.campaign")
     assert "  ldp: 1 nat\n" in shown
     assert "  geo: the values have no distance" in shown
-    assert "its probability after one report, at most: " in shown
+    assert "largest probability of an answer after one report, at most: " in shown
+    (folder / "fifths.campaign").write_bytes(campaign(domain=Buckets.of([0, 1, 2, 3, 4])))
+    # One fifth as a float is above one fifth, and would be rounded up to 20.1%.
+    assert "to an observer with this prior: 20%\n" in run(capsys, "audit", "fifths.campaign")
     assert run(capsys, "audit", "ffff", code=1) == ""
     (folder / "bent.campaign").write_bytes(b"no campaign")
     assert run(capsys, "audit", "bent.campaign", code=65) == ""
