@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aggregator.estimate.merged import MergedReports
-from aggregator.estimate.ordered import ordered_statistics
+from aggregator.estimate.ordered import DECILES, ordered_statistics
 from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics
 from aggregator.estimate.profile import CONVERGED_NATS, SHORTER, Profile
 from aggregator.estimate.range_statistics import INTERVAL_BLOCKS
@@ -91,6 +91,33 @@ def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -
         assert held == list(range(held[0], held[-1] + 1))
 
 
+def test_an_interval_that_is_much_too_short_is_extended() -> None:
+    """An interval of the tests with at most half the values of Woodruff's is extended to it, and no other is changed.
+
+    In this survey the tests alone keep 24 and 25 for the 0.2-quantile, which is 27.
+    """
+    channel, domain, p = wave(74, NANONATS), NumberRange.of(17, 90), shapes(74)["smooth"]
+    counts = reports(p, 5000, 2)
+    found = ordered_statistics(unsigned_campaign(domain, channel), Tally.of(counts), quantiles=DECILES, confidence=0.9)
+    profile, places = Profile(MergedReports.of(decoder_of(channel), counts)), np.arange(74)
+    z, up_to, extended = Z * math.sqrt(SHORTER), np.cumsum(found.estimate.share), 0
+    for one in found.quantiles:
+        held = [
+            v
+            for v in range(74)
+            if (v == 73 or profile.root(places <= v, one.p) <= z) and (v == 0 or profile.root(places < v, one.p) >= -z)
+        ]
+        at = one.value - 17
+        low, high = profile.interval(places <= at, z)
+        smooth = [int((up_to < one.p - part).sum()) for part in (high - up_to[at], low - up_to[at])]
+        first, final = min(held[0], at), max(held[-1], at)
+        if final - first + 1 <= (smooth[1] - smooth[0] + 1) / 2:
+            extended += 1
+            first, final = min(first, smooth[0]), max(final, smooth[1])
+        assert (one.low, one.high) == (17 + first, 17 + final)
+    assert extended
+
+
 def covered(
     surveys: int, seed: int, distributions: dict[str, np.ndarray], n: int = 5000
 ) -> dict[str, tuple[float, float]]:
@@ -98,17 +125,16 @@ def covered(
     to them."""
     found, channel, k = {}, wave(74, NANONATS), 74
     decoder, places = decoder_of(channel), np.arange(k)
-    z = Z * math.sqrt(SHORTER)
+    campaign = unsigned_campaign(NumberRange.of(0, k - 1), channel)
     for name, p in distributions.items():
         up_to, held = np.cumsum(p), []
         for number in range(surveys):
-            profile = Profile(MergedReports.of(decoder, reports(p, n, seed + number)))
-            for part in np.arange(1, 10) / 10:
-                v = min(int(np.searchsorted(up_to, part - 1e-9)), k - 1)
-                enough = v == k - 1 or profile.root(places <= v, part) <= z
-                some = v == 0 or profile.root(places < v, part) >= -z
+            counts = reports(p, n, seed + number)
+            profile = Profile(MergedReports.of(decoder, counts))
+            for decile in ordered_statistics(campaign, Tally.of(counts), quantiles=DECILES, confidence=0.9).quantiles:
+                v = min(int(np.searchsorted(up_to, decile.p - 1e-9)), k - 1)
                 low, high = (0.0, 1.0) if v == k - 1 else profile.interval(places <= v, Z)
-                held.append((enough and some, low - 1e-9 <= up_to[v] <= high + 1e-9))
+                held.append((decile.low <= v <= decile.high, low - 1e-9 <= up_to[v] <= high + 1e-9))
         found[name] = tuple(np.mean(held, axis=0))
     return found
 
@@ -127,11 +153,11 @@ def test_intervals_have_their_coverage() -> None:
 def test_intervals_have_their_coverage_long() -> None:
     """With 200 surveys the coverage of 90% intervals is at least 87% on each shape; seed fixed.
 
-    For deciles of shapes without numbers that many people share, it is at most 97%.
+    For deciles of shapes without numbers that many people share, it is at most 98%.
     """
     found = covered(200, 1000, shapes(74))
     assert min(min(both) for both in found.values()) >= 0.87, found
-    assert max(found[name][0] for name in ("smooth", "bimodal", "uniform")) <= 0.97, found
+    assert max(found[name][0] for name in ("smooth", "bimodal", "uniform")) <= 0.98, found
 
 
 @pytest.mark.long
