@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             bundled.append(path.read_text(encoding="utf-8").strip())
         except OSError as error:
-            return _failed(f"the key file {path} cannot be read: {error.strerror}", USAGE)
+            return _failed(f"the key file {path} cannot be read: {error.strerror}; name a public key, NAME.pub", USAGE)
         except UnicodeDecodeError:
             return _failed(f"the key file {path} cannot be read: it is not text; name a public key, NAME.pub", USAGE)
     # Kivy reads these at import: it must ignore this program's options, and write no log of a person's actions.
