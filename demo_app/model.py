@@ -352,7 +352,7 @@ class Model:
         """Lower the caps, as ``Device.lower_caps`` does.
 
         Raises:
-            ValueError: a cap is not valid.
+            ValueError: a cap is not valid, or there would be more caps than a device can store.
         """
         self._device.lower_caps(BudgetPolicy(lifetime, per_campaign, window))
         return self.budget()

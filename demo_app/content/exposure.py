@@ -1,7 +1,7 @@
 """The joint exposure by all reports about the same values, as a screen shows it.
 
-For each campaign there is a bound on the exposure by its own reports. Several campaigns may ask the same person; the
-bound for the person is the sum of these bounds. If there is no bound, the screen says so.
+Several campaigns may ask the same person; the bound for the person is the sum of the campaigns' bounds. If a campaign
+has no bound, the screen says so.
 
 edge_sdk.disclosure.exposure computes the bounds.
 """

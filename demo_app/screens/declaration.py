@@ -18,7 +18,7 @@ from demo_app.texts import factor_text, say, written
 from demo_app.widgets.field import Field
 
 STRICTER = (2, 4)
-"""Personal levels to choose from, as parts of the campaign's level."""
+"""The campaign's level divided by these numbers gives the personal levels to choose from."""
 
 
 class DeclarationScreen(PageScreen):
