@@ -28,7 +28,7 @@ import { send } from "./upload.js";
 
 /** @typedef {import("./answering.js").Receipt} Receipt */
 
-const NOT_JOINED = "this browser has not joined the campaign, or forgot it";
+const NOT_JOINED = "this browser has not joined the campaign: join it first";
 
 /** Random bytes of the browser. @param {number} bytes */
 const fromCrypto = (bytes) => crypto.getRandomValues(new Uint8Array(bytes));

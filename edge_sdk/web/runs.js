@@ -22,7 +22,7 @@ export function runsFrom(value, known, error) {
     const [block, length] = [flat[i], flat[i + 1]];
     if (block > seen + 1) throw new error(`block ${block} is out of order: blocks must be numbered from ${known} in order of first appearance`);
     if (block === runs.at(-1)?.[0]) throw new error(`two neighbouring runs belong to block ${block}: write them as one run`);
-    if (length < 1) throw new error(`a run of block ${block} has no inputs`);
+    if (length < 1) throw new error(`a run of block ${block} has no inputs: leave it out`);
     seen = Math.max(seen, block);
     total += length;
     runs.push([block, length]);

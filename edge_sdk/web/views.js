@@ -134,7 +134,7 @@ function questions(wire) {
     inputCount(domain) {
       const found = sizes(domain).reduce((one, other) => one * other);
       if (found > MAX_VALUES)
-        throw new CampaignError(`the two questions of a view have more than ${MAX_VALUES} pairs of answers`);
+        throw new CampaignError(`a view has more than ${MAX_VALUES} pairs of answers: use two views`);
       return found;
     },
     input: (domain, x) => sizes(domain).reduce((z, size, i) => z * size + x[places[i]], 0),

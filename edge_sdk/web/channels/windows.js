@@ -327,9 +327,7 @@ export class Windows extends Channel {
             yield withMass([[weight(points), masses[0]], [weight(round ? POINTS : 0n), others], ...named]);
             continue;
           }
-          const until =
-            ends[there] - masses[1] + (round && there <= here ? mass : 0) + (round && there > here ? mass : 0);
-          const whole = until - ends[here];
+          const whole = ends[there] - masses[1] + (round ? mass : 0) - ends[here];
           yield withMass([
             [weight(POINTS - before[j]), masses[0]],
             [weight(before[last]), masses[1]],

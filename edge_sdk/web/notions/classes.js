@@ -30,7 +30,7 @@ export class Classes extends Notion {
   /** @param {any[]} wire @param {Notion[]} notions of the classes, in their order */
   constructor(wire, notions) {
     const sizes = new Set(notions.map(({ inputCount }) => inputCount).filter((count) => count !== null));
-    if (sizes.size > 1) throw new NotionError("the notions of the classes have different numbers of values");
+    if (sizes.size > 1) throw new NotionError("the notions of the classes have different numbers of values: give them equal numbers");
     const [size] = sizes;
     super(wire, largestLevel(notions), size === undefined ? null : size * notions.length);
     this.notions = notions;

@@ -164,7 +164,7 @@ export function graded(wire) {
     const [c, d] = [flat[i], flat[i + 1]];
     if (c > d || d >= classes.length)
       throw new NotionError(`a pair without a bound must be classes c <= d below ${classes.length}, not ${c} and ${d}`);
-    if (c === d && classes[c].length < 2) throw new NotionError(`budget class ${c} has a single input, so it has no pair of inputs`);
+    if (c === d && classes[c].length < 2) throw new NotionError(`budget class ${c} has a single input: remove the pair (${c}, ${c})`);
     listed.push(64 * c + d);
     open.add(64 * c + d).add(64 * d + c);
   }
