@@ -82,8 +82,9 @@ class Cluster:
         """Verify, deduplicate and count reports like ``aggregator.intake.ingest.ingest``.
 
         Raises:
-            EngineError: a worker has a different version of halftruth, or cannot read the study or a file.
-            IntakeError, StudyError
+            EngineError: no worker answers, or a worker has a different version of halftruth, or cannot read the study
+                or a file.
+            IntakeError, StoragePathError, OSError, StudyError
         """
         files = batch_files(paths)
         study_version = self._require_shared(study)

@@ -108,7 +108,7 @@ def _compared(domain: Domain, shown_inputs: ShownInputs, shares: Floats, less: F
 def contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
     """Return the warning for a prior that the reports contradict, with advice on the method to use."""
     finding = (
-        f"the prior looks wrong: the outputs differ from what it predicts (chi-square {tested.statistic:.0f}, "
+        f"the prior looks wrong: the outputs contradict it (chi-square {tested.statistic:.0f}, "
         f"expected {tested.freedom}, p {max(tested.p_value, 1e-16):.1g})"
     )
     if method == "mmse":

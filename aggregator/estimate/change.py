@@ -200,6 +200,7 @@ def difference(
         NotComparable: the sides have different values.
         NotEnough: fewer devices on a side than its campaign's minimum.
         NotInvertible: no unbiased estimate exists.
+        MethodRefused: a side does not support the method.
     """
     require_same_values(before, after)
     estimates = [

@@ -38,7 +38,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
     Returns:
         (C,) shares that sum to one; 0 for a class without reports.
     Raises:
-        MarginRefused: a group has no reports, or the margins contradict each other.
+        MarginRefused: a group has no reports, or margins contradict each other or have the same groups.
     Source: Deming, Stephan 1940.
     """
     require_distinct(margins)

@@ -162,8 +162,9 @@ def within(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally
         NoSuchClass
     """
     if not isinstance(campaign.notion, Classes) or name not in campaign.classes:
-        known = ", ".join(campaign.classes) or "none"
-        raise NoSuchClass(f"{campaign.title!r} has no class {name[:40]!r}; its classes are: {known}")
+        known = f"; its classes are: {', '.join(campaign.classes)}"
+        known = known if campaign.classes else ", because it has no classes: leave out --where"
+        raise NoSuchClass(f"{campaign.title!r} has no class {name[:40]!r}{known}")
     place = campaign.classes.index(name)
     views = tuple(
         replace(view, channel=campaign.channel_of(place, number)) for number, view in enumerate(campaign.views)

@@ -54,7 +54,8 @@ def project_unequal(raw: Floats, variances: Floats, reports: int) -> Floats:
        proportion to its standard error, except values significantly above zero, which give up as little as the value
        with the smallest standard error: the excess comes from noise around zero.
 
-    For equal variances the result is that of ``project``. MECHANISMS.md compares the squared errors.
+    For equal variances the result is that of ``project``. docs/MECHANISMS.md compares the
+    squared errors.
 
     Args:
         raw: (k,) unbiased shares.

@@ -166,7 +166,7 @@ class _Unbiased:
         ends: a function from alpha to intervals, each of which misses its share with probability alpha.
         people_per_report: the largest number of people that one output counts for.
         rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
-        warnings: sentences about missing errors.
+        warnings: sentences about missing standard errors.
         inverse: whether the channel has an inverse, so that every share has an unbiased estimate.
     """
 

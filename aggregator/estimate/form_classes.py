@@ -49,7 +49,7 @@ def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) ->
         margins: the known shares of the population by class.
     Raises:
         MarginRefused: the form has no classes, devices have several reports, a group of classes has no reports, or
-            the margins contradict each other.
+            margins contradict each other or have the same groups.
     """
     if not views:
         return []

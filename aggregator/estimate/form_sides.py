@@ -46,8 +46,8 @@ class FormTrend(FormSides[Span]):
 
     Attributes:
         change: the difference between the two requested spans, by default the first and the last with an estimate; None
-            if only one span has an estimate. ``differences`` contains the step from each span to the next, if
-            requested.
+            if only one span has an estimate. ``differences`` contains the step from each span with an estimate
+            to the next, if requested.
     """
 
     change: FormDifference | None = None
@@ -88,7 +88,7 @@ def form_trend(
         tallies: the tallies of each span, by groups of devices.
         ask: a function from a tally to its estimate.
         ends: the two spans of the change; by default the first and the last with an estimate.
-        steps: whether to return the change from each span to the next as well.
+        steps: whether to return the change from each span with an estimate to the next as well.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
         NotAsked: no span has an estimate, and the last one has no reports on the questions.

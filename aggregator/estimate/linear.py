@@ -81,7 +81,10 @@ class Linear:
     @property
     def _groups(self) -> Groups:
         if self.tally.groups is None:
-            raise ValueError("a comparison of the same devices needs groups of devices, and the tally has none")
+            raise ValueError(
+                "a comparison of the same devices needs groups of devices, and the tally has none: take "
+                "the tallies of Study.spans"
+            )
         return self.tally.groups
 
     def intervals(self, alpha: float) -> Interval:

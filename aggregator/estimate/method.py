@@ -50,16 +50,16 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
     if method not in METHODS:
         raise MethodRefused(f"there is no method {method[:40]!r}; the methods are {', '.join(METHODS)}")
     if method in ("mmse", "map") and prior is None:
-        raise MethodRefused(f"method {method!r} needs a prior, and this campaign has none: use 'projection'")
+        raise MethodRefused(f"method {method!r} needs a prior, and this campaign has none: leave out --method")
     if method == "em" and isinstance(decoder, Pooled):
         raise MethodRefused(
-            "method 'em' needs one channel and prior for everybody, and this campaign has several: use 'projection'"
+            "method 'em' needs one channel and prior for everybody, and this campaign has several: leave out --method"
         )
     if method == "map" and isinstance(decoder, TranscriptDecoder) and decoder.drift:
         raise MethodRefused("method 'map' needs values that do not change, and this campaign allows drift: use 'mmse'")
     if method == "smooth" and decoder.by_value:
         raise MethodRefused(
-            "method 'smooth' is for numbers sent by the wave mechanism: for this channel use 'projection'"
+            "method 'smooth' is for numbers sent by the wave mechanism: for this channel leave out --method"
         )
     if method in WITHOUT_INVERSE and not decoder.one_hot:
         raise MethodRefused(

@@ -160,7 +160,7 @@ def trend(
         confidence, method: see ``estimate``.
         class_name: a class of people; None for everybody.
         ends: the two spans of the change; by default the first and the last with an estimate.
-        steps: whether to return the change from each span to the next as well.
+        steps: whether to return the change from each span with an estimate to the next as well.
         only: a value or district; the confidence of simultaneous intervals then applies to this value or district
             alone.
         truths: the true shares of a rehearsal, one array for each span or one for all spans.

@@ -1,8 +1,9 @@
 """Deduplication: finds the reports whose slots are still free.
 
 Each slot of a device in a period is filled at most once. A report is accepted as a whole if no slot of it is filled in
-a snapshot of the study or by an earlier candidate; otherwise it is refused. It is committed against the same snapshot,
-so it counts exactly once. The slots of a report are consecutive, so whole reports are looked up, not their outputs.
+a snapshot of the study or by an earlier candidate; otherwise it is refused. An accepted report is committed against the
+same snapshot, so it counts exactly once. The slots of a report are consecutive, so whole reports are looked
+up, not their outputs.
 
 ``slots`` keeps the filled slots in memory between commits.
 """

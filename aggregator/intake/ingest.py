@@ -1,8 +1,8 @@
 """Verify the reports in upload files, and add each one to the study at most once.
 
 Files are read twice, in chunks: first for their keys and then for their reports. A commit takes effect as a whole or
-not at all, and an ingest of the same files again counts no report twice; it only records refusals. A bad report is
-refused and recorded; it never raises an exception.
+not at all, and an ingest of the same files again counts no report twice. A bad report is refused and
+recorded; it never raises an exception.
 
 The other modules of this package make the steps, in the order of the package's docstring.
 """
@@ -133,10 +133,9 @@ def ingest(
         chunk_reports: approximate maximum number of reports in a commit.
         chunk_outputs: approximate maximum number of outputs in a commit.
     Returns:
-        Counts of accepted and refused reports. Ingesting the same files again accepts nothing.
+        Counts of accepted and refused reports. Ingesting the same files again counts no report twice.
     Raises:
-        IntakeError: a path does not exist, or is a pipe or a device.
-        StoragePathError: a malformed address of an object or prefix.
+        IntakeError, StoragePathError, OSError: see ``batch_files``.
         StudyError: the study cannot be read or written. Earlier commits stay, and a second ingest does not count their
             reports again.
     """

@@ -168,5 +168,5 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
 def test_smoothing_of_other_channels_is_refused_with_an_alternative() -> None:
     """Smoothing needs outputs on the same line as the numbers; other channels are refused with an alternative
     method."""
-    with pytest.raises(MethodRefused, match="sent by the wave mechanism: for this channel use 'projection'"):
+    with pytest.raises(MethodRefused, match="sent by the wave mechanism: for this channel leave out --method"):
         require_method("smooth", None, decoder_of(randomized_response(8, NANONATS)))
