@@ -20,6 +20,7 @@ from itertools import accumulate
 from typing import ClassVar
 
 from protocol import codec, exact, runs
+from protocol.channels import Loss
 from protocol.errors import NotionError
 from protocol.notions.notion import require_level
 from protocol.notions.pairwise import Pairwise
@@ -161,6 +162,9 @@ class Graded(Pairwise):
             return 0
         c, d = sorted((self.class_of(x), self.class_of(other)))
         return None if (c, d) in self.unbounded_pairs else self.pair_bound(self.budgets[c], self.budgets[d])
+
+    def bound_of(self, loss: Loss) -> int:
+        return self.bound(loss.x, loss.other or 0) or 0
 
     def encode(self) -> codec.Value:
         pairs: list[codec.Value] = [number for pair in self.unbounded_pairs for number in pair]

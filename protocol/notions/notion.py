@@ -96,6 +96,10 @@ class Notion(ABC):
     def audit_steps(self, channel: Channel) -> int:
         """Return the number of steps of ``audit`` (SPEC 6.11)."""
 
+    def bound_of(self, loss: Loss) -> int:
+        """Return the bound of a ratio that the notion bounds, in nanonats."""
+        return self.level
+
     def ldp_level(self, channel: Channel) -> int | None:
         """Return the plain LDP level of ``channel`` in nanonats, rounded up; None if it is infinite."""
         return worst_pair(channel).level
@@ -131,8 +135,8 @@ class Notion(ABC):
         satisfied, audited, witness = self.audit(channel)
         if not satisfied:
             raise Uncertified(
-                f"the channel's level under {self.name} is {exact.in_nats(audited)}, above the declared level of "
-                f"{exact.in_nats(self.level)} (input {witness.x}"
+                f"the channel's level under {self.name} is {exact.in_nats(audited)}, above the bound of "
+                f"{exact.in_nats(self.bound_of(witness))} (input {witness.x}"
                 + (f" against {witness.other}" if witness.other is not None else " against the prior")
                 + f", output {channel.spelled(witness.y)}): declare a higher level, or choose a channel with more noise"
             )

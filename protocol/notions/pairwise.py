@@ -260,6 +260,9 @@ class Matrix(Pairwise):
     def inputs_by_class(self) -> tuple[tuple[int, ...], ...]:
         return tuple((x,) for x in range(len(self.levels)))
 
+    def bound_of(self, loss: Loss) -> int:
+        return self.levels[loss.x][loss.other or 0]
+
     def bounds(self) -> Iterator[tuple[int, int, int]]:
         for x, row in enumerate(self.levels):
             for other, level in enumerate(row):
@@ -287,11 +290,11 @@ class Matrix(Pairwise):
             if any(0 in row[:cell] + row[cell + 1 :] for cell, row in enumerate(rows)):
                 raise NotionError(
                     f"{self.name} bounds inputs of a view by 0 nats only, and its level must be above 0: raise a bound "
-                    "between two of its groups, or choose other groups"
+                    "between two of the view's groups, or choose other groups"
                 )
             raise NotionError(
-                f"{self.name} bounds no two inputs of a view, so it would protect nothing: bound values of two of its "
-                "groups, or choose other groups"
+                f"{self.name} bounds no two inputs of a view, so it would protect nothing: bound values of two of the "
+                "view's groups, or choose other groups"
             )
         return Matrix(largest, tuple(map(tuple, rows)))
 
