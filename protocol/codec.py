@@ -332,7 +332,7 @@ def require_first_use(places: Sequence[int], count: int, subject: str, error: ty
     """Refuse a list with an entry that nothing uses, or with entries in another order than that of their first use.
 
     Args:
-        places: for each user, the position of its entry in the list, 0 .. ``count`` - 1.
+        places: for each use of an entry, its position in the list, 0 .. ``count`` - 1.
         count: the number of entries.
     """
     if len(first := list(dict.fromkeys(places))) < count:

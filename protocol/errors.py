@@ -114,4 +114,4 @@ class NotOpen(OutsideSchedule, NotYet):
 
 
 class NotInDomain(HalftruthError, ValueError):
-    """The question does not allow the value. The text says what it allows, and never repeats the value."""
+    """The question does not allow the value. The text never repeats the value."""

@@ -237,7 +237,8 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
     """Return the exact number that a person wrote; a float is read as its shortest decimal form, so 0.1 is 1/10.
 
     Raises:
-        ValueError: not a finite number. The text does not repeat the value: it may be a person's answer.
+        ValueError: not a finite decimal number of at most ``MAX_NUMERAL`` characters, or an exponent of more than three
+            digits. The text does not repeat the value: it may be a person's answer.
     """
     if isinstance(value, Fraction):
         return value
@@ -256,6 +257,6 @@ def level_from(value: int | float | str | Decimal | Fraction) -> int:
     """Return a level given in nats as nanonats, rounded down, so that it is never above the given one.
 
     Raises:
-        ValueError: not a finite number, as for ``rational``.
+        ValueError: as for ``rational``.
     """
     return math.floor(rational(value) * NANONATS)

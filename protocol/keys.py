@@ -139,8 +139,8 @@ class SigningKey:
     def for_campaign(cls, device_secret: bytes, campaign_id: bytes) -> SigningKey:
         """Derive the key of one device in one campaign: HMAC-SHA256(device secret, context || campaign id).
 
-        Without the device secret, the keys of two campaigns look like independent keys. So reports of one
-        device cannot be linked across campaigns.
+        Without the device secret, the keys of two campaigns look like independent keys. So they do not
+        link the reports of one device across campaigns.
 
         Args:
             device_secret: 32 bytes.

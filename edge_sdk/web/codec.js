@@ -360,7 +360,7 @@ export function requireIncreasing(entries, what, error) {
 
 /**
  * Refuse a list with an entry that nothing uses, or with entries in another order than that of their first use.
- * @param {number[]} places for each user, the position of its entry in the list @param {number} count of the entries
+ * @param {number[]} places for each use of an entry, its position in the list @param {number} count of the entries
  * @param {string} what an entry @param {Refusal} error
  */
 export function requireFirstUse(places, count, what, error) {

@@ -26,7 +26,7 @@ CELL_STEPS = 4
 """Audit steps of one weight, in a family whose ``fitting`` looks at the weight of every input."""
 
 COLUMN_STEPS = 8
-"""Audit steps of a column, besides those of its weights, for one side of the priors in a ball."""
+"""Audit steps of the least or the largest mean of a column over a ball of priors, besides those of its weights."""
 
 PairProfile: TypeAlias = Iterable[tuple[int, int, int]]
 """(weight of x, weight of x', number of outputs with both): everything that distinguishes two inputs.

@@ -71,7 +71,10 @@ class Domain(ABC):
 
     @abstractmethod
     def label(self, x: int) -> str:
-        """Return the label of input ``x``; ``parse`` turns it into an answer whose input is ``x``."""
+        """Return the label of input ``x``; ``parse`` turns it into an answer whose input is ``x``.
+
+        In ``Items``, the input of an item's answer may also be a dummy.
+        """
 
     @abstractmethod
     def parse(self, text: str) -> Answer:

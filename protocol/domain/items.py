@@ -7,9 +7,9 @@ has it counts as l/s.
 
 The dither alone, drawn once with each consent, chooses the item, so an unchanged set gives an unchanged input.
 ``dither_counts`` returns the exact distribution of the choice: how many of the 2^64 dithers choose each input. The
-number of an item differs by less than one from its share of 2^64, so its probability is off by less than 2^-64. Plain
-LDP is not affected, because a mixture of a channel's rows satisfies every level that all pairs of rows satisfy. For a
-level that depends on the items, ``set_level`` counts the dithers exactly.
+number of dithers that choose an item differs by less than one from its share of 2^64, so its probability is off by less
+than 2^-64. Plain LDP is not affected, because a mixture of a channel's rows satisfies every level that all pairs of
+rows satisfy. For a level that depends on the items, ``set_level`` uses the exact numbers.
 
 The author chooses l with aggregator.planner.padding.
 """
@@ -113,7 +113,9 @@ class Items(Domain):
         places = {self._place(label) for label in labels}
         if -1 in places:
             numbered = f", which are the numbers 1 to {self.item_count}" if isinstance(self.labels, int) else ""
-            raise NotInDomain(f"the answer is not a set of the campaign's {self.item_count} items{numbered}")
+            raise NotInDomain(
+                f"the answer is not a set of the campaign's {self.item_count} items{numbered}: choose only from them"
+            )
         if len(places) > 1 and max(places) >= self.item_count:
             raise NotInDomain("the answer has a dummy beside other members: give it alone, or items only")
         return tuple(sorted(places))

@@ -27,7 +27,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     """Return the certificate of each view; its inputs and outputs are numbered as in the view's channel.
 
     Raises:
-        CampaignError: the notion cannot be applied to views.
+        CampaignError: the notion cannot be applied to views, or to a form.
         NotionError: the notion has another number of values than the domain, or, coarsened, bounds no two inputs of a
             view, or only at levels below the least level of a notion.
         Uncertified: a channel exceeds its bounds, even minimally, the notion does not allow it, or the audit is too

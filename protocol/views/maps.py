@@ -1,7 +1,7 @@
 """Maps: how a view coarsens an answer before randomisation (SPEC 7.3).
 
-A map is a public, deterministic function of one input, not a geographic map. The domain is passed in and never
-enumerated, because it may have too many inputs.
+A map is a public, deterministic function of one input, not a geographic map. The domain is passed in; a form is
+never enumerated, because it may have too many inputs.
 
 Add a new map to ``MAPS``. The module choice chooses a device's view.
 """

@@ -42,8 +42,8 @@ class Bits(Channel):
 
     Attributes:
         own_weights: for each input class, 2^32 times a: the probability that the bit of the true input is 1.
-        other_weights: for each input class, 2^32 times b: the probability that the bit of any other input is 1;
-            0 <= b < a <= 1.
+        other_weights: for each input class, 2^32 times b: the probability that an input's bit is 1 if another input
+            is the true one; 0 <= b < a <= 1.
         runs: (input class, length) pairs in input order; input classes are numbered from 0 in order of first
             appearance, and no two have the same a and b.
         class_of: the class of each input.
