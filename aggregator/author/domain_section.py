@@ -13,6 +13,7 @@ from protocol.domain import MICRODEGREES, Buckets, Dates, Domain, Grid, Items, N
 from protocol.errors import DomainError
 
 KINDS = ("values", "grid", "number", "date", "buckets", "items")
+_HINTS = {"form": "; a form has a table [[question]] for each question, and no [domain] (docs/FORMS.md)"}
 
 GRID_ENTRIES = {
     "south": "the latitude of the map's southern edge, in degrees",
@@ -37,7 +38,7 @@ def domain_of(section: Section) -> Domain:
 
 
 def _domain_of(section: Section) -> Domain:
-    kind = section.choice("kind", KINDS)
+    kind = section.choice("kind", KINDS, hints=_HINTS)
     if kind == "values":
         labels = tuple(section.list_of("values", str, "texts, one for each value"))
         return OrderedValues(labels) if section.flag("ordered", "the values go from least to most") else Values(labels)

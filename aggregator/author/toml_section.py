@@ -158,16 +158,24 @@ class Section:
                 raise DraftError(f"{self.entry(key)} must be a list of {expected}; its element {shown(value)} is wrong")
         return values
 
-    def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:
+    def choice(
+        self,
+        key: str,
+        names: Sequence[str],
+        default: str | None = None,
+        hints: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
         """Return the value of ``key``, one of ``names``; case does not matter.
 
+        Args:
+            hints: for some names that are not in ``names``, the text at the end of the error.
         Raises:
             DraftError: the key is missing without a default, or its value is not one of ``names``.
         """
         written: str = self.take(key, str, f"one of {', '.join(names)}", default)
         name = folded(written)
         if name not in names:
-            hint = suggestion(written, names)
+            hint = hints.get(name) or suggestion(written, names)
             raise DraftError(f"{self.entry(key)} must be one of {', '.join(names)}, not {shown(written)}{hint}")
         return name
 

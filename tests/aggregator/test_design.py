@@ -327,6 +327,17 @@ def test_invalid_numbers_are_refused_with_their_entry(entries, named):
         drafted(changed(VALUES, entries))
 
 
+def test_a_form_as_kind_is_refused_with_the_way_to_write_one():
+    """The error for ``kind = "form"``, in any case, says that a form has tables [[question]] and no [domain]; the error
+    for another unknown kind does not."""
+    with pytest.raises(
+        DraftError, match=r"not 'Form'; a form has a table \[\[question\]\] .* no \[domain\] \(docs/FORMS"
+    ):
+        drafted(changed(VALUES, 'kind = "Form"'))
+    with pytest.raises(DraftError, match=r"not 'numbr'; did you mean 'number'\?$"):
+        drafted(changed(VALUES, 'kind = "numbr"'))
+
+
 def test_a_goal_is_signed_and_has_to_fit():
     """The goal in [analysis] is signed in the campaign. Labels without an order have no mean and no ranges."""
     assert drafted(DRAFT).goal == ""
