@@ -55,7 +55,7 @@ class Audit:
             the items, times the square of the padding). None without such a prior, and for bit vectors.
         mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2); None without such a prior.
         table: the levels under the other notions, as far as they apply; None if they were not requested.
-        prior: the name of the prior of the levels in ``table``: campaign, uniform, or a file.
+        prior: the name of the prior of the levels in ``table``, such as campaign, uniform, or a file.
         request: the request from which ``table`` was computed.
     """
 
@@ -209,12 +209,12 @@ def _default_prior_name(campaign: Campaign) -> str:
 
 
 def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: str | None = None) -> Audit:
-    """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was decoded.
+    """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was made.
 
     Args:
         campaign: an unsigned or a verified campaign.
         request: a request for levels under other notions, from ``author.audit.levels_request``; None for none.
-        prior_name: the name of the request's prior; default: campaign or uniform.
+        prior_name: the name of the request's prior; default: that of the default prior of ``levels_request``.
     Returns:
         Exact levels, rounded up, and the expected errors of one report.
     """

@@ -108,7 +108,7 @@ class DraftClasses:
         Args:
             names: the names of the classes.
             question: the question to all classes, with all expected reports; classes have equal size. For a mean,
-                ``auto`` replaces the domain by few numbers, the same for all classes.
+                ``auto`` replaces the domain by a few numbers, the same for all classes.
         Raises:
             DraftError: no mechanism applies to a class, or the named one does not.
         """

@@ -55,7 +55,7 @@ def read_districts(path: Path, grid: Grid) -> Districts:
     try:
         value = json.loads(path.read_bytes(), parse_float=exact.rational, parse_constant=exact.rational)
     except (ValueError, RecursionError) as error:
-        raise DistrictsError(f"{path.name} must be a GeoJSON file, but is not a JSON file: {error}") from None
+        raise DistrictsError(f"{path.name} is not a JSON file: {error}. Correct it, or name a GeoJSON file") from None
     try:
         return _districts(value, grid)
     except DistrictsError as error:
@@ -77,8 +77,8 @@ def _districts(value: Any, grid: Grid) -> Districts:
         inside = _inside(_polygons(feature, name), grid)
         if not inside.any():
             raise DistrictsError(
-                f"district {name!r} contains no cell's centre: it is outside the grid or smaller than a cell. Leave it "
-                "out, or change the grid"
+                f"district {name!r} contains no cell's centre: it is outside the grid, too small or too narrow. Leave "
+                "it out, or change the grid"
             )
         inside &= cells == len(features)
         if not inside.any():
@@ -89,7 +89,7 @@ def _districts(value: Any, grid: Grid) -> Districts:
     order = list(dict.fromkeys(cells.ravel().tolist()))
     present = [names[number] for number in order]
     if (twice := repeated(present)) is not None:
-        raise DistrictsError(f"two districts have the name {shown(twice)}: give each feature its own property name")
+        raise DistrictsError(f"two districts have the name {shown(twice)}: change the property 'name' of one of them")
     if len(present) < 2:
         raise DistrictsError("all cells lie in one district: draw at least two districts within the grid")
     return Districts(runs_of(cells.ravel().tolist()), tuple(present))

@@ -1,6 +1,6 @@
 """Read the domain of a draft.
 
-The constructor of the domain validates it. This module only reads the entries and converts numbers to its units.
+The constructor of the domain validates it. This module reads the entries and converts numbers to the domain's units.
 """
 
 from __future__ import annotations

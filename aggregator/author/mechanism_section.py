@@ -102,7 +102,7 @@ def _averaged(section: Section, name: str, question: PlannedQuestion) -> Channel
         )
     if question.size > MAX_CONVEX:
         raise DraftError(
-            f"[mechanism] distortion needs a question of at most {MAX_CONVEX} values, and this one has {question.size}"
+            f"[mechanism] distortion needs at most {MAX_CONVEX} values, not {question.size}: ask for fewer"
         )
     power = POWERS[distortion]
     if power and not isinstance(domain, Line):

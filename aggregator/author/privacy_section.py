@@ -225,7 +225,7 @@ def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
     if prior.holds("counts", str):
         return read_prior(prior.file("counts", "a CSV file", folder), domain, whole_numbers=True)
     if "estimate" in prior:
-        return _earlier_round(prior, domain, folder)
+        return _earlier_estimate(prior, domain, folder)
     key = "counts" if "counts" in prior else "weights"
     return weights_of(prior, key, domain.size)
 
@@ -274,9 +274,8 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     return tuple(max(1, round(share * scale)) for share in shares)
 
 
-def _earlier_round(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
-    """Return the prior of a second round from the `halftruth estimate --json` output of the first, matched
-    by value.
+def _earlier_estimate(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
+    """Return the prior from the `halftruth estimate --json` output of an earlier campaign, matched by value.
 
     A share below its standard error or below a millionth is raised to the larger of the two, because it is not known
     more precisely.

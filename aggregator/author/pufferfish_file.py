@@ -45,7 +45,7 @@ def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
         value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact.rational, parse_constant=exact.rational)
     except (ValueError, RecursionError) as error:
         raise ScenarioError(
-            f"{path.name} must have secrets and scenarios as JSON, but is not a JSON file: {error}"
+            f"{path.name} is not a JSON file: {error}. Correct it, or name a file of secrets and scenarios as JSON"
         ) from None
     try:
         return _pufferfish(value, domain)

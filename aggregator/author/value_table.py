@@ -44,8 +44,8 @@ def read_value_table(path: Path, domain: Domain, column: str) -> Iterator[tuple[
     Yields:
         An answer of ``domain`` for each row, its number, and the file and line of the row, for errors.
     Raises:
-        ValueTableError: the header is wrong, a value is outside the domain, or a number is invalid or above
-            ``LARGEST``.
+        ValueTableError: the file is not CSV, the header is wrong, a value is outside the domain, or a number is invalid
+            or above ``LARGEST`` in size.
     """
     for answer, number, _, location in read_value_table_by_class(path, domain, column, ()):
         yield answer, number, location
@@ -62,8 +62,7 @@ def read_value_table_by_class(
         An answer of ``domain`` for each row, its number, the position of its class (None without that column), and the
         file and line of the row, for errors.
     Raises:
-        ValueTableError: the header is wrong, a value is outside the domain, a text is not a number, or a class is
-            unknown.
+        ValueTableError: a class is unknown; or as in ``read_value_table``.
     """
     with csv_rows(path) as lines:
         header = next(lines, None)
@@ -156,9 +155,9 @@ def csv_rows(path: Path) -> Iterator[Reader]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             yield csv.reader(file)
     except UnicodeDecodeError:
-        raise ValueTableError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
+        raise ValueTableError(f"{path.name} is not UTF-8 text: name a CSV file, or save it as UTF-8") from None
     except csv.Error as error:
-        raise ValueTableError(f"{path.name} is not a CSV file: {error}") from None
+        raise ValueTableError(f"{path.name} is not a CSV file: {error}. Correct it, or name a CSV file") from None
 
 
 def require_cells(row: Sequence[str], header: Sequence[str], location: str) -> None:

@@ -2,7 +2,7 @@
 
     [views]
     resolutions = [[25, 0.2], [5, 0.3], [1, 0.5]]    # cells on a side of a square, and the share of the devices
-    districts = ["districts.geojson", 0.2]           # instead of squares: the polygons of a file
+    districts = ["districts.geojson", 0.2]           # without or with squares: the polygons of a file
     devices = 100000                                 # expected number, for which missing shares are chosen
 
 Without shares (``resolutions = [25, 5, 1]``) the planner chooses them, and with ``resolutions = "auto"`` the squares as

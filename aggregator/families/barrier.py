@@ -48,7 +48,7 @@ class Problem(ABC):
 
     @abstractmethod
     def objective(self, z: Floats) -> float:
-        """Return the objective at ``z``, which is above zero."""
+        """Return the objective, which is above zero, at ``z``."""
 
     @abstractmethod
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:

@@ -61,9 +61,11 @@ def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise ValueTableError(f"cannot read {path.name}: {error.strerror}") from None
+        raise ValueTableError(
+            f"cannot read {path.name}: {error.strerror}. Check its permissions, or name another file"
+        ) from None
     except UnicodeDecodeError:
-        raise ValueTableError(f"{path.name} is not UTF-8 text: write one set per line") from None
+        raise ValueTableError(f"{path.name} is not UTF-8 text: save it as UTF-8, with one set per line") from None
     sets = []
     for number, line in enumerate(lines, 1):
         try:

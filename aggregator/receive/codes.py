@@ -180,5 +180,5 @@ def _digest(campaign_id: bytes, code: str) -> bytes:
 
 def _redeemed(campaign_id: bytes, code: str, public: bytes) -> bytes:
     if len(public) != PUBLIC_BYTES:
-        raise ValueError(f"a public key of {len(public)} bytes: expected {PUBLIC_BYTES}")
+        raise ValueError(f"a public key must have {PUBLIC_BYTES} bytes, not {len(public)}")
     return hashlib.sha256(b"halftruth/1/redeemed" + campaign_id + code.encode() + public).digest()

@@ -186,12 +186,10 @@ class Deadlines(H11Protocol):
         ends = _HEAD_ENDS.search(head, max(0, len(head) - len(data) - 2), HEAD_BYTES)
         if ends is None:
             if len(head) >= HEAD_BYTES:
-                self._refuse(
-                    431, "request", f"the head of the request is too long: at most {HEAD_BYTES} bytes are allowed"
-                )
+                self._refuse(431, "request", f"the head of the request is too long: send at most {HEAD_BYTES} bytes")
             return b""
         if head.count(b"\n", 0, ends.start()) > HEAD_LINES:
-            self._refuse(431, "request", f"the head of the request is too long: at most {HEAD_LINES} lines are allowed")
+            self._refuse(431, "request", f"the head of the request is too long: send at most {HEAD_LINES} lines")
             return b""
         if _CHUNKED.search(head, 0, ends.end()):
             self._refuse(411, "size", "the body is in chunks: send it in one part, with Content-Length")

@@ -61,7 +61,7 @@ class StudySnapshot:
         """Read the campaigns.
 
         Raises:
-            StudyError
+            StudyError, OSError
             NoInbox: the study is in a bucket.
             BundleError: the pages' script cannot be built.
         """

@@ -128,7 +128,7 @@ def test_holes_islands_and_remaining_cells_have_their_district(tmp_path):
         ([feature("A", [[0, 0], [200, 0], [1, 1], [0, 0]])], "from -180 to 180"),
         ([feature("A", [[0, 0], [True, 0], [1, 1], [0, 0]])], "a number of degrees"),
         ([feature("A", [[0, 0], [1, 91], [1, 1], [0, 0]])], "a latitude of district 'A' .* from -90 to 90, not 91"),
-        ([feature("A", box(0.1, 0.1, 0.2, 0.2))], "smaller than a cell"),
+        ([feature("A", box(0.1, 0.1, 0.2, 0.2))], "too small or too narrow"),
         ([feature("A", box(0, 0, 4, 4)), feature("B", box(1, 1, 3, 3))], "all cells of district 'B'"),
         ([feature("A", box(0, 0, 4, 4)), feature("A", box(4, 0, 8, 6))], "two districts have the name 'A'"),
         ([feature("A", box(0, 0, 8, 6))], "all cells lie in one district"),

@@ -151,7 +151,7 @@ def test_each_unreadable_sample_is_refused_with_its_reason(tmp_path) -> None:
     with pytest.raises(ValueTableError, match=r"^cannot read "):
         read_sets(tmp_path, domain)
     for content, message in (
-        (b"\xff", r"^sets\.txt is not UTF-8 text: write one set per line$"),
+        (b"\xff", r"^sets\.txt is not UTF-8 text: save it as UTF-8, with one set per line$"),
         (b"", r"^sets\.txt has no sets: write one set per line$"),
         (b"wine\nsecret;wine\n", r"^sets\.txt, line 2: the line is not a set .*: expected 'bread', 'wine'$"),
     ):

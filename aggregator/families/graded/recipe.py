@@ -38,7 +38,7 @@ ROUGHLY = 1e-4
 """Relative precision of the error; enough to choose among geometries."""
 
 FIRST_TRIED = 16
-"""The number of field orders that are tried first. Then the orders near the best are tried; this suffices because
+"""About the number of field orders that are tried first. Then the orders near the best are tried; this suffices because
 the error has one minimum."""
 
 
@@ -86,8 +86,8 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, shown_count: int | 
 
 
 def _shapes(size: int, nats: float) -> list[tuple[int, int]]:
-    """Return the pair (q, t) of each candidate order q, in increasing order; t is the least dimension with ``size``
-    points.
+    """Return the pair (q, t) of each candidate order q, in increasing order; t is the least dimension with at
+    least ``size`` points.
 
     With a single level the best order is near e^level + 1, so candidates are at most twice this number. The smallest
     order and the smallest line are always candidates.
