@@ -20,6 +20,7 @@ import nacl.exceptions
 import numpy as np
 import pyarrow as pa
 
+from aggregator.extras import install_command
 from aggregator.quantity import quantity
 from protocol import keys
 from protocol.errors import SignatureRefused
@@ -42,7 +43,7 @@ def check_up() -> list[CheckResult]:
     """Return the result of every check; a check that raises an exception has failed."""
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("python", platform.python_version),
-        ("libraries", lambda: _versions(LIBRARIES)),
+        ("libraries", _libraries),
         ("signatures", _signatures_agree),
         ("storage", _storage_commits),
         ("randomness", lambda: f"the operating system gave {len(os.urandom(32))} random bytes"),
@@ -102,6 +103,13 @@ def _storage_commits() -> str:
     return "a Delta table was written, appended to and read"
 
 
+def _libraries() -> str:
+    try:
+        return _versions(LIBRARIES)
+    except metadata.PackageNotFoundError as error:
+        raise RuntimeError(f"{error.name} is not installed: {install_command('aggregator')}") from None
+
+
 def _versions(libraries: Sequence[str]) -> str:
     return ", ".join(f"{name} {metadata.version(name)}" for name in libraries)
 
@@ -111,7 +119,7 @@ def _optional(extra: str, libraries: Sequence[str], use: str, more: str = "") ->
     try:
         return f"{_versions(libraries)}, for {use}{more}"
     except metadata.PackageNotFoundError:
-        return f"not installed, and needed for {use} only: pip install 'halftruth[aggregator,{extra}]'"
+        return f"not installed, and needed for {use} only: {install_command(f'aggregator,{extra}')}"
 
 
 def _room() -> str:

@@ -104,7 +104,8 @@ def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, 
     analyst = run("-c", "from aggregator.cli import main; main()")
     assert (analyst.returncode, analyst.stderr) == (
         1,
-        "halftruth: the part for analysts (aggregator) is not installed: pip install 'halftruth[aggregator]'\n",
+        "halftruth: the part for analysts (aggregator) is not installed: pip install 'halftruth[aggregator]' "
+        "(in a clone of the repository: pip install '.[aggregator]')\n",
     )
 
 

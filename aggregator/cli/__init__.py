@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import sys
 
+from aggregator.extras import install_command
+
 __all__ = ["main"]
 
 
@@ -22,5 +24,6 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise
-        sys.exit("halftruth: the part for analysts (aggregator) is not installed: pip install 'halftruth[aggregator]'")
+        command = install_command("aggregator")
+        sys.exit(f"halftruth: the part for analysts (aggregator) is not installed: {command}")
     halftruth(prog_name="halftruth")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from aggregator.engines.engine import Engine, EngineError
+from aggregator.extras import install_command
 
 __all__ = ["Engine", "EngineError", "engine_of", "is_engine"]
 
@@ -53,7 +54,7 @@ def engine_of(name: str, threads: int | None = None) -> Iterator[Engine]:
         if error.name not in ("dask", "distributed"):
             raise
         raise EngineError(
-            "the Dask engine is not installed: `pip install 'halftruth[aggregator,dask]'`, or use --engine local"
+            f"the Dask engine is not installed: {install_command('aggregator,dask')}, or use --engine local"
         ) from None
     with connection.connected(name, threads) as engine:
         yield engine

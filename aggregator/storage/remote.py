@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from aggregator.extras import install_command
 from protocol.errors import HalftruthError
 
 if TYPE_CHECKING:
@@ -289,7 +290,7 @@ def _client(remote: Remote) -> Iterator[S3Store]:
             store = _store(remote.bucket)
     except ModuleNotFoundError:
         raise StoragePathError(
-            f"{remote} is on an object store: install its client with `pip install 'halftruth[aggregator,s3]'`"
+            f"{remote} is on an object store, and its client is not installed: {install_command('aggregator,s3')}"
         ) from None
     from obstore import exceptions
 

@@ -10,6 +10,7 @@ import click
 import nacl.bindings
 import pytest
 
+from aggregator import doctor
 from aggregator.cli import new_files, printing
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.group import halftruth
@@ -496,6 +497,13 @@ def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
         source = inspect.getsource(inspect.unwrap(command.callback))
         on_study = "study_folder(" in source or "named_campaign(" in source
         assert on_study == any("--study" in option.opts for option in command.params), name
+
+
+def test_doctor_names_a_missing_library(monkeypatch):
+    """A library that is not installed fails the check of the libraries; the text says how to install it."""
+    monkeypatch.setattr(doctor, "LIBRARIES", ("numpy", "no-such-library"))
+    (found,) = (found for found in check_up() if found.name == "libraries")
+    assert (found.ok, "no-such-library is not installed: pip install" in found.text) == (False, True)
 
 
 def test_doctor_succeeds_on_this_machine():
