@@ -74,10 +74,10 @@ class Study(Estimates):
         """
         path = storage_path(path)
         if not all(tables.exists(path / name) for name in SCHEMAS):
-            fault = "is not a study" if path.is_dir() else "does not exist"
+            fault, new = ("is not a study", "NEW") if path.is_dir() else ("does not exist", path)
             raise StudyError(
-                f"{path} {fault}: name the folder of a study, or make one there with "
-                f"`halftruth --study {path} import CAMPAIGN --trust NAME.pub`"
+                f"{path} {fault}: name the folder of a study, or make a new one with "
+                f"`halftruth --study {new} import CAMPAIGN --trust NAME.pub`"
             )
         return cls(path)
 
@@ -161,7 +161,8 @@ class Study(Estimates):
             entry = next(entry for entry in listed_in(table) if entry.id == campaign)
             if entry.closed_early is not None and entry.closed_early < closes:
                 raise CampaignError(
-                    f"{entry.name!r} was already closed at an earlier time: a later notice cannot open it again"
+                    f"{entry.name!r} was already closed at an earlier time: a later notice cannot open it again; "
+                    "sign a new campaign"
                 )
             if entry.closed_early == closes:
                 return SCHEMAS[CAMPAIGNS].empty_table()

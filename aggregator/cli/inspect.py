@@ -102,8 +102,7 @@ def _verified(file: Path, data: bytes, key_id: bytes, authors: Sequence[AuthorKe
     """Return the name and the fingerprint of the known author who signed a campaign; empty if no author is given.
 
     Raises:
-        BadData: the campaign names the key of a known author, and the signature does not verify.
-        Failure: authors are given, and none of them signed the campaign.
+        Failure: authors are given, and none of them signed the campaign, or the signature does not verify.
     """
     if not authors:
         return {}
@@ -114,5 +113,6 @@ def _verified(file: Path, data: bytes, key_id: bytes, authors: Sequence[AuthorKe
             "to see the content unverified",
             BAD_DATA,
         )
-    open_campaign(data, [known.public])
+    with author_files.verifying(file):
+        open_campaign(data, [known.public])
     return {"signed_by": known.name or "an author without a name", "key": known.fingerprint_text}

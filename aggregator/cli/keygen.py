@@ -18,7 +18,7 @@ from protocol import keys
 @arguments.as_json
 def keygen(name: Path, author_name: str, as_json: bool) -> None:
     """Make a key pair: NAME.key signs campaigns; devices and studies trust NAME.pub."""
-    if not name.name:
+    if name.name in ("", ".."):
         raise click.UsageError(
             f"NAME {str(name)!r} names a folder: give a file name without an ending, such as analyst"
         )

@@ -42,7 +42,7 @@ def note(text: str) -> None:
 
 
 def warn(*warnings: str, subject: str = "") -> None:
-    """Print a warning on each line of stderr.
+    """Print each warning on a line of stderr.
 
     Args:
         subject: the name of the period, class or campaign that the warnings are about; "" for no name.

@@ -24,6 +24,10 @@ def named_campaign(ctx: click.Context, name: str, trust: Path | None) -> Verifie
     """
     if trust is not None:
         path = Path(name)
+        if not path.is_file():
+            raise click.UsageError(
+                f"{name} is not a file: name a signed campaign's file, or leave out --trust for a campaign of --study"
+            )
         data = author_files.campaign_file(path)
         with author_files.verifying(path):
             return VerifiedCampaign(path.stem, open_campaign(data, [author_files.public_key(trust)]))

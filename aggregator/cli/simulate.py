@@ -94,6 +94,9 @@ def simulate(
     from the answers of the people with the same prior. A device draws one output for each value, and repeats this
     output when the value occurs again; in a campaign with transcripts it draws an output for every report.
     """
+    new = [path.resolve() for path in (out, enrolments_file, answers_file) if path is not None]
+    if len(set(new)) < len(new):
+        raise click.UsageError("two of --out, --keys and --answers name the same file: name a file for each")
     data = author_files.campaign_file(file)
     campaign = unverified_campaign(data)
     if (truth_file is None) == (priors_file is None):

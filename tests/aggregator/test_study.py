@@ -38,13 +38,15 @@ def take(study, *parts, now=NOW):
 def test_a_study_is_made_once_and_opened_after(tmp_path):
     """create makes a study or leaves an existing one unchanged; open without a study is an error that says how to
     make one. A folder with other files is refused."""
-    with pytest.raises(StudyError, match=r"does not exist: name .*, or make one there with `halftruth --study"):
+    with pytest.raises(StudyError, match=r"does not exist: name .* with `halftruth --study .*new import"):
         Study.open(tmp_path / "new")
     assert not (tmp_path / "new").exists()
     Study.create(tmp_path / "new").import_campaign(PLAIN.data, [AUTHOR.public], "education")
     assert [known.name for known in Study.create(tmp_path / "new").campaigns()] == ["education"]
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"")
+    with pytest.raises(StudyError, match=r"is not a study: name .* with `halftruth --study NEW import"):
+        Study.open(tmp_path / "photos")
     with pytest.raises(StudyError, match="has other files"):
         Study.create(tmp_path / "photos")
     with pytest.raises(StudyError, match="is not a study"):
