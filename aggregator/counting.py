@@ -2,7 +2,7 @@
 
 A query first chooses rows: those of one period, or those of each device's latest period. A tally counts the chosen rows
 by view, and by output, bit, declared prior or group of devices. Every choice of rows can be combined with every way of
-counting. Only transcripts are read completely and in order.
+counting, except with transcripts: they need all rows, because a report is decoded after the device's earlier ones.
 
 ``intake`` adds the rows, and ``estimate`` computes estimates from tallies. With ``engines``, several workers compute a
 tally, each for a part of the keys.

@@ -128,7 +128,7 @@ class Estimates(Holdings):
                 ``question`` or ``cross``.
             PoolingRefused: the classes cannot be pooled by precision.
             NotInvertible: no unbiased estimate exists, and the method needs one.
-            BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
+            BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
         """
         from aggregator.estimate import estimator  # an ingest and a status need no estimators
         from aggregator.present.notebook import NotebookEstimate
@@ -172,7 +172,7 @@ class Estimates(Holdings):
             NotOfForm: the campaign is not a form, or has no such question.
             NotAsked: no device that has answered was asked this question.
             StudyError, NoSuchClass, NotEnough, NotInvertible: as in ``estimate``.
-            BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
+            BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
         """
         return self._of_form(campaign, (name,), period, class_name, confidence, margins)
 
@@ -261,7 +261,7 @@ class Estimates(Holdings):
             NotInDomain: an edge outside the campaign's range.
             NotANumber: the mean of values that are neither numbers nor dates.
             StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible: as in ``estimate``.
-            BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
+            BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
         """
         from aggregator.estimate.ordered import ordered_statistics
 
@@ -298,7 +298,7 @@ class Estimates(Holdings):
         """Estimate quantiles, the distribution function and shares of ranges for each class, and the differences of
         classes.
 
-        The arguments are those of ``ordered``.
+        The arguments are those of ``ordered`` without ``class_name`` and ``margins``.
 
         Returns:
             ``sides`` has the results of each class, and ``differences`` those of each class minus those of the first

@@ -238,7 +238,7 @@ class _Rebuilding:
         """Count those reports of the batches that are missing in the tables."""
         incomplete = set(self.incomplete)
         if incomplete & {KEYS, REPORTS, REJECTS} and not self.batches:
-            self._warn("the study kept no batches, and none was given: rows that were not copied are lost")
+            self._warn("no batches were kept or given: rows that were not copied are lost; give batches with --from")
         empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
         recounted = REPORTS in incomplete and not self.copied  # no rows are copied, so the ingest produces all of them
         if self.batches and incomplete & {KEYS, REJECTS} and not recounted:

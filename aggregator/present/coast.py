@@ -1,4 +1,4 @@
-"""Coasts and country borders, drawn below maps for orientation.
+"""Coasts and country borders, drawn over maps for orientation.
 
 The app draws the same file: Natural Earth's land and countries at 1:110m (public domain, naturalearthdata.com), in
 hundredths of a degree. The aggregator does not import the app, so it has a copy of the file; a test checks that both

@@ -174,11 +174,11 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, class_name: str
         "transcripts"  [[output or -1, ...], ...], each with one entry for each period; -1 is a period without a report
         "lost"         the number of reports that cannot be decoded, beside "transcripts"
 
-    If a device has several reports, so that the error is computed from groups of devices, then beside "counts", for
+    If a device has several outputs, so that the error is computed from groups of devices, then beside "counts", for
     each view with such a device:
 
-        "groups"       {"counts": [[group, feature, count], ...], "devices": number, "most": reports of one device,
-                       "reports": [n of each group]}
+        "groups"       {"counts": [[group, feature, count], ...], "devices": number, "most": most outputs of one
+                       device, "reports": [outputs of each group]}
 
     A section about changes between periods has counts of its own, which the digest does not cover.
     """

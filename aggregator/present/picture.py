@@ -1,6 +1,6 @@
 """Write figures as PNG files.
 
-``plot``, ``trend_plot`` and ``curve`` draw the pictures.
+``plot``, ``curve`` and the modules ``*_plot`` draw the pictures.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from aggregator.estimate.change import Difference
 
 ROWS = 25
-"""Maximum number of values shown."""
+"""Maximum number of rows of values in a table for a terminal."""
 
 FEW = 10
 """Minimum number of values in a selection, even if fewer are significantly above zero."""
