@@ -177,5 +177,5 @@ def test_an_invalid_item_number_is_refused_with_the_range(tmp_path) -> None:
         with pytest.raises(ValueTableError, match=f"line 3: '{wrong}' is not an answer .* numbers 1 to 30"):
             read_truth(file, domain)
         file.write_text(f"1;2\n3;{wrong};4\n", encoding="utf-8")
-        with pytest.raises(ValueTableError, match=r"line 2: the line is not an answer .* numbers 1 to 30$"):
+        with pytest.raises(ValueTableError, match=r"line 2: the line is not an answer .* numbers 1 to 30: choose"):
             read_sets(file, domain)
