@@ -176,8 +176,8 @@ class Grid(Domain):
             raise DomainError(f"the step of a grid must be above 0 degrees, not {_degrees(self.step)}")
         if (self.north - self.south) % self.step or (self.east - self.west) % self.step:
             raise DomainError(
-                f"the step of a grid must divide its height and its width without remainder, and {_degrees(self.step)} "
-                "degrees does not"
+                f"the step of a grid must divide its height and its width without remainder, and "
+                f"{_degrees(self.step)}° does not"
             )
         require_size(self.size)
 

@@ -117,7 +117,7 @@ export class Grid {
         throw new DomainError(`the ${what} of a grid must increase within -${most / 1e6} .. ${most / 1e6} degrees, not go from ${low / 1e6} to ${high / 1e6}`);
     if (step <= 0) throw new DomainError(`the step of a grid must be above 0 degrees, not ${step / 1e6}`);
     if ((north - south) % step || (east - west) % step)
-      throw new DomainError(`the step of a grid must divide its height and its width without remainder, and ${step / 1e6} degrees does not`);
+      throw new DomainError(`the step of a grid must divide its height and its width without remainder, and ${step / 1e6}° does not`);
     this.box = { south, north, west, east, step };
     this.rows = (north - south) / step;
     this.columns = (east - west) / step;
