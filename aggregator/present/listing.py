@@ -102,7 +102,7 @@ def _study(campaign: Campaign) -> list[tuple[str, str]]:
 def _inputs(campaign: Campaign) -> str:
     domain = campaign.domain
     if isinstance(domain, Items):
-        items = ", ".join(filter(None, (f"{domain.item_count:,} items", numbering(domain))))
+        items = ", ".join(filter(None, (quantity(domain.item_count, "item"), numbering(domain))))
         return f"{items}; a set is filled up to {domain.padding:,} with dummies, and one item of it is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"

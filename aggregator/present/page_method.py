@@ -68,9 +68,9 @@ def method_section(estimate: Estimate, with_values: bool) -> list[Html]:
     if isinstance(estimate.campaign.domain, Items):
         entries["Sets"] = (
             "a share is the part of the people who have an item, so shares need not sum to 100%. Each device "
-            f"fills its set up to {estimate.campaign.domain.padding:,} items with dummies, and reports one item of it, "
-            "chosen at random. If a set has more items, each of them counts for less, so shares are too low if there "
-            "are many such sets."
+            f"fills its set up to {quantity(estimate.campaign.domain.padding, 'item')} with dummies, and reports one "
+            "item of it, chosen at random. If a set has more items, each of them counts for less, so shares are too "
+            "low if there are many such sets."
         )
     if estimate.pool == "precision":
         entries["Classes"] = (

@@ -131,10 +131,10 @@ def _answers(domain: Domain) -> str:
         noun = "day" if isinstance(domain, Dates) else "number"
         return f"a {noun} from {domain.range_text}, rounded to one of {domain.size:,} {noun}s"
     if isinstance(domain, Items):
-        items = ", ".join(filter(None, (f"{domain.item_count:,} items", numbering(domain))))
+        items = ", ".join(filter(None, (quantity(domain.item_count, "item"), numbering(domain))))
         return (
-            f"a set of {items}; each device fills its set up to {domain.padding:,} items with dummies, and reports one "
-            "item of it, chosen at random"
+            f"a set of {items}; each device fills its set up to {quantity(domain.padding, 'item')} with dummies, and "
+            "reports one item of it, chosen at random"
         )
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions; each device is asked one or two"

@@ -235,7 +235,7 @@ def _promised(question: PlannedQuestion) -> str:
 def _size(question: PlannedQuestion) -> str:
     domain = question.domain
     if isinstance(domain, Items):
-        return f"shares of people who have each of {domain.item_count:,} items, padding {domain.padding:,}"
+        return f"shares of people who have each of {quantity(domain.item_count, 'item')}, padding {domain.padding:,}"
     return f"{question.size:,} values"
 
 

@@ -169,7 +169,8 @@ def _shares_caption(estimate: Estimate, shown: int, truth: Floats | None) -> Tex
     if shown < estimate.size:
         lines.append(f"{selection_of_shares(estimate, shown)}; --format csv has all")
     if isinstance(estimate.campaign.domain, Items):
-        lines.append(f"shares of people who have an item, of {estimate.size:,} items; they need not sum to 100%")
+        items = quantity(estimate.size, "item")
+        lines.append(f"shares of people who have an item, of {items}; they need not sum to 100%")
     if estimate.note is not None:
         lines.append(estimate.note)
     refused = sum(estimate.refused.values())

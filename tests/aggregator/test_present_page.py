@@ -265,6 +265,8 @@ def test_the_page_explains_the_padding_of_sets():
     words = " ".join(Parsed(text).text.split())
     assert "each device fills its set up to 2 items with dummies, and reports one item of it, chosen at random" in words
     assert "If a set has more items, each of them counts for less" in words
+    _, _, text = written(unsigned_campaign(replace(DOMAINS["items"], padding=1)))
+    assert text.count("up to 1 item with dummies") == 2
 
 
 def test_the_influence_of_forged_reports_is_on_the_page():
