@@ -54,10 +54,18 @@ class Envelope:
             EnvelopeError: the envelope has another key id.
             KeyRefused, SignatureRefused
         """
-        if keys.key_id(public) != self.key_id:
-            raise EnvelopeError("the envelope names another key than the one given to verify it")
+        self.require_key(public)
         keys.verify(public, self.signature, signed_message(self.kind, self.key_id, self.unverified))
         return self.unverified
+
+    def require_key(self, public: bytes) -> None:
+        """Refuse a public key whose id is not that of the envelope.
+
+        Raises:
+            EnvelopeError
+        """
+        if keys.key_id(public) != self.key_id:
+            raise EnvelopeError("the envelope names another key than the one given to verify it")
 
     def encode(self) -> bytes:
         """Return the bytes of the envelope."""

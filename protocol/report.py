@@ -160,17 +160,20 @@ class Enrolment:
         return envelope.seal(Kind.ENROLMENT, key, self.encode())
 
     @classmethod
-    def open(cls, sealed: Envelope) -> Enrolment:
+    def open(cls, sealed: Envelope, campaign: Campaign | None = None) -> Enrolment:
         """Verify an envelope under the key that it introduces, and return the enrolment.
 
-        ``require_fit`` checks the declaration against the campaign.
-
+        Args:
+            campaign: the enrolment's campaign, which it must fit; None if ``require_fit`` is called later.
         Raises:
             BadData: at the stage that fails: codec, report, key, envelope or signature.
         """
         if sealed.kind is not Kind.ENROLMENT:
             raise ReportError(f"the envelope has kind {sealed.kind.name.lower()}, not enrolment")
         unverified = cls.decode(sealed.unverified)
+        sealed.require_key(unverified.public)
+        if campaign is not None:
+            unverified.require_fit(campaign)
         sealed.open(unverified.public)
         return unverified
 

@@ -169,9 +169,9 @@ class _Service:
                 f"a code admits one key, but this upload introduces {len(introduced)}: send one enrolment",
             )
         try:
-            enrolment = Enrolment.open(introduced[0])
-            campaign = self.snapshot.campaigns[enrolment.campaign_id.hex()].campaign
-            enrolment.require_fit(campaign)
+            unverified = Enrolment.decode(introduced[0].unverified)
+            campaign = self.snapshot.campaigns[unverified.campaign_id.hex()].campaign
+            enrolment = Enrolment.open(introduced[0], campaign)
         except BadData as error:
             raise RequestRefused(400, error.stage, str(error)) from None
         if campaign.enrolment != "enrolled":

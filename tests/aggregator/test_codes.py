@@ -23,6 +23,7 @@ from edge_sdk.transport.upload import Outcome
 from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.keys import fingerprint
 from protocol.link import Link
+from protocol.report import Enrolment
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, campaign, device, enrolment, report
 from tests.aggregator.test_receive import post, served
@@ -140,6 +141,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
         (lambda: enrolment(0, ENROLLED) + enrolment(1, ENROLLED), 400, "report"),
         (lambda: enrolment(0, OPEN), 400, "code"),
         (lambda: enrolment(0, ENROLLED)[:-1] + b"\0", 400, "signature"),
+        (lambda: Enrolment(ENROLLED.id, KEYS[0], (1, 2)).seal(device(0, ENROLLED))[:-1] + b"\0", 400, "report"),
     ],
 )
 def test_a_refused_upload_leaves_its_code_unused(study, code, body, status, stage):

@@ -14,7 +14,7 @@ from protocol import codec, domain, envelope, exact, personal
 from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.channels import Channel, RandomizedResponse, Table
 from protocol.envelope import MAX_PAYLOAD, Kind
-from protocol.errors import BadData, NotionError, ReportError, Uncertified
+from protocol.errors import BadData, EnvelopeError, NotionError, ReportError, Uncertified
 from protocol.keys import SigningKey
 from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.information import Lip
@@ -214,3 +214,8 @@ def test_an_enrolment_fits_its_campaign() -> None:
     ):
         with pytest.raises(BadData):
             enrolment.require_fit(campaign)
+        # The fit is checked after the key id and before the signature.
+        with pytest.raises(ReportError):
+            Enrolment.open(envelope.decode(flipped(enrolment.seal(KEY))), campaign)
+        with pytest.raises(EnvelopeError):
+            Enrolment.open(envelope.decode(enrolment.seal(SigningKey(bytes(32)))), campaign)
