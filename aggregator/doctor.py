@@ -30,6 +30,10 @@ ROOM = 2**30
 """Free bytes that a large ingest needs."""
 
 
+class CheckFailed(Exception):
+    """A failed check; the text is for the user."""
+
+
 @dataclass(frozen=True)
 class CheckResult:
     """The result of one check: its name, whether it passed, and a text for the user."""
@@ -64,8 +68,18 @@ def check_up() -> list[CheckResult]:
     for name, check in checks:
         try:
             results.append(CheckResult(name, True, check()))
+        except CheckFailed as failure:
+            results.append(CheckResult(name, False, str(failure)))
         except Exception as error:  # a broken installation may raise any error
-            results.append(CheckResult(name, False, f"{type(error).__name__}: {error}"))
+            reason = str(error) or type(error).__name__
+            results.append(
+                CheckResult(
+                    name,
+                    False,
+                    f"the check ended with an unexpected error: {reason}. Remove its cause, or reinstall halftruth and "
+                    "its libraries",
+                )
+            )
     return results
 
 
@@ -84,9 +98,7 @@ def _signatures_agree() -> str:
             verify()
         except (SignatureRefused, nacl.exceptions.BadSignatureError):
             continue
-        raise RuntimeError(
-            f"{library} accepted a forged signature: ingest nothing, and reinstall the package {package}"
-        )
+        raise CheckFailed(f"{library} accepted a forged signature: ingest nothing, and reinstall the package {package}")
     return "OpenSSL and libsodium accept a valid signature and refuse a forged one"
 
 
@@ -97,7 +109,7 @@ def _storage_commits() -> str:
         deltalake.write_deltalake(folder, rows, mode="append")
         count = deltalake.DeltaTable(folder).to_pyarrow_table().num_rows
     if count != 2000:
-        raise RuntimeError(
+        raise CheckFailed(
             f"2000 rows were written to a Delta table, but {count} were read: check the disk, and reinstall deltalake"
         )
     return "a Delta table was written, appended to and read"
@@ -107,7 +119,7 @@ def _libraries() -> str:
     try:
         return _versions(LIBRARIES)
     except metadata.PackageNotFoundError as error:
-        raise RuntimeError(f"{error.name} is not installed: {install_command('aggregator')}") from None
+        raise CheckFailed(f"{error.name} is not installed: {install_command('aggregator')}") from None
 
 
 def _versions(libraries: Sequence[str]) -> str:
@@ -125,7 +137,7 @@ def _optional(extra: str, libraries: Sequence[str], use: str, more: str = "") ->
 def _room() -> str:
     free = shutil.disk_usage(Path.cwd()).free
     if free < ROOM:
-        raise RuntimeError(
+        raise CheckFailed(
             f"{free / 2**30:.1f} GiB free here; a large ingest needs at least {ROOM / 2**30:g} GiB: free some space"
         )
     return f"{free / 2**30:.0f} GiB free here"
