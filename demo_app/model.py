@@ -378,7 +378,8 @@ class Model:
     def counted(self, answers: CampaignAnswers) -> CampaignAnswers:
         """Return ``answers``, with the study's response on whether it counted the latest report of each value.
 
-        The study's addresses are tried in order until one responds. This method uses only the network, and no store.
+        The study's addresses are tried in order until one responds; without an address, ``answers`` is returned as it
+        is. This method uses only the network, and no store.
 
         Raises:
             NoResponse
@@ -392,7 +393,9 @@ class Model:
                 return replace(answers, counted=tuple(download.counted(url, reports, self._opener)))
             except download.NoResponse as error:
                 silent = silent or error
-        raise silent or download.NoResponse("this campaign has no address: set one in the outbox")
+        if silent is not None:
+            raise silent
+        return answers
 
     def outbox(self) -> OutboxContent:
         """Return the outbox."""

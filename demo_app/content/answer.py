@@ -119,7 +119,7 @@ class CampaignAnswers:
         values: the values that were answered, the latest first.
         spent: nats spent in the campaign: by its answers, and by the choice of a class or statement.
         addresses: the study's addresses, tried in this order; empty if unknown.
-        counted: for each value, True if the study counted its latest report; None if the study was not asked.
+        counted: for each value, True if the study counted its latest report; None if no study was asked.
     """
 
     summary: CampaignSummary
@@ -128,6 +128,11 @@ class CampaignAnswers:
     spent: float = field(repr=False)
     addresses: tuple[str, ...]
     counted: tuple[bool, ...] | None = None
+
+    @property
+    def askable(self) -> bool:
+        """True if the study can be asked: its address is known."""
+        return bool(self.addresses)
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> CampaignAnswers:

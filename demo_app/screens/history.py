@@ -74,9 +74,12 @@ class HistoryScreen(PageScreen):
                 words(say("history.more", count=len(answers.values) - MAX_VALUES), "small", "muted")
             )
         name, campaign_id = answers.summary.title, answers.summary.campaign_id
-        history_card.add_widget(
-            action(f"counted:{name}", say("history.ask"), lambda: self._ask(history_card, answers), "outlined")
-        )
+        if answers.askable:
+            history_card.add_widget(
+                action(f"counted:{name}", say("history.ask"), lambda: self._ask(history_card, answers), "outlined")
+            )
+        elif not answers.addresses:
+            history_card.add_widget(words(say("terms.nowhere"), "small", "muted"))
         history_card.add_widget(
             action(f"exposure:{name}", say("exposure.title"), lambda: self.app.go("exposure", campaign_id), "outlined")
         )

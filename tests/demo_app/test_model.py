@@ -764,6 +764,18 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
     model.close()
 
 
+def test_no_study_is_asked_about_a_campaign_without_an_address(model, tmp_path, study):
+    """The history offers no check of reports to a campaign without an address, and no study is asked about them."""
+    terms = joined_as_signed(model, tmp_path, DATA)
+    model.consent(of(terms))
+    model.answer(of(terms), "none")
+    model.export(tmp_path / "out.htr", of(terms))
+    [answers] = model.history().answers
+    assert (answers.addresses, answers.askable) == ((), False)
+    assert model.counted(answers) == answers
+    assert study.paths == []
+
+
 def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
     """If a study does not have the campaign, or the campaign has no address, the envelopes stay, and the outbox says
     why."""
