@@ -378,21 +378,24 @@ class Model:
     def counted(self, answers: CampaignAnswers) -> CampaignAnswers:
         """Return ``answers``, with the study's response on whether it counted the latest report of each value.
 
-        The study's addresses are tried in order until one responds; without an address, ``answers`` is returned as it
-        is. This method uses only the network, and no store.
+        A report that waits in the outbox is not part of the request, because the request would send it. The study's
+        addresses are tried in order until one responds; without an address, ``answers`` is returned as it is. This
+        method uses only the network, and no store.
 
         Raises:
             NoResponse
         """
         from edge_sdk.transport import download
 
-        reports = [value.report for value in answers.values]
+        reports = [value.report for value in answers.values if not value.waits]
         silent: download.NoResponse | None = None
         for url in answers.addresses:
             try:
-                return replace(answers, counted=tuple(download.counted(url, reports, self._opener)))
+                verdicts = iter(download.counted(url, reports, self._opener))
             except download.NoResponse as error:
                 silent = silent or error
+            else:
+                return replace(answers, counted=tuple(not value.waits and next(verdicts) for value in answers.values))
         if silent is not None:
             raise silent
         return answers

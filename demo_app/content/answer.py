@@ -119,7 +119,8 @@ class CampaignAnswers:
         values: the values that were answered, the latest first.
         spent: nats spent in the campaign: by its answers, and by the choice of a class or statement.
         addresses: the study's addresses, tried in this order; empty if unknown.
-        counted: for each value, True if the study counted its latest report; None if no study was asked.
+        counted: for each value, True if the study counted its latest report; None if no study was asked. False for a
+            report that waits in the outbox, about which no study is asked.
     """
 
     summary: CampaignSummary
@@ -131,8 +132,8 @@ class CampaignAnswers:
 
     @property
     def askable(self) -> bool:
-        """True if the study can be asked: its address is known."""
-        return bool(self.addresses)
+        """True if the study can be asked: its address is known, and a report has left the outbox."""
+        return bool(self.addresses) and not all(value.waits for value in self.values)
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> CampaignAnswers:

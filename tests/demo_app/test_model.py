@@ -72,6 +72,7 @@ class FakeStudy(FakeConnection):
         self.closing = b""
         self.author = AUTHOR.public
         self.paths: list[str] = []
+        self.asked = b""
 
     def request(self, method: str, path: str, body: bytes = b"", headers: object = None) -> None:
         self.paths.append(path)
@@ -90,6 +91,7 @@ class FakeStudy(FakeConnection):
         elif path.startswith("/v1/campaigns/"):
             self.response = self.campaigns[path.rpartition("/")[2]]
         elif path == "/v1/counted":
+            self.asked += body
             known = b"".join(self.stored)
             reports = [one.encode() in known for one in read_batch(body)]
             self.response = json.dumps({"counted": reports}).encode()
@@ -774,6 +776,23 @@ def test_no_study_is_asked_about_a_campaign_without_an_address(model, tmp_path, 
     assert (answers.addresses, answers.askable) == ((), False)
     assert model.counted(answers) == answers
     assert study.paths == []
+
+
+def test_no_study_is_asked_about_a_report_that_waits(model, tmp_path, study):
+    """A check whether reports were counted does not send a report that waits in the outbox."""
+    terms = joined(model, tmp_path, campaign(answers=2))
+    model.consent(of(terms))
+    model.answer(of(terms), "none")
+    [answers] = model.history().answers
+    assert (answers.addresses, answers.askable) == ((URL,), False)
+    assert (model.counted(answers).counted, study.paths) == ((False,), [])
+    model.send()
+    waits = model.answer(of(terms), "bachelor").report
+    [answers] = model.history().answers
+    assert [(value.label, value.waits) for value in answers.values] == [("bachelor", True), ("none", False)]
+    assert answers.askable
+    assert model.counted(answers).counted == (False, True)
+    assert waits not in study.asked
 
 
 def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
