@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-PIECES = 1 << 16
-"""Number of pieces of text, such as a number or a line, that are printed together."""
+PARTS = 1 << 16
+"""Number of parts of a text, such as a number or a line, that are printed together."""
 
 
 def visible(text: str) -> str:
@@ -51,15 +51,15 @@ def warn(*warnings: str, subject: str = "") -> None:
         note(f"Warning: {subject}: {text}" if subject else f"Warning: {text}")
 
 
-def say_pieces(pieces: Iterator[str]) -> None:
+def say_parts(parts: Iterator[str]) -> None:
     """Print text on stdout while it is made, because a distribution of a million values has hundreds of megabytes."""
-    while piece := "".join(itertools.islice(pieces, PIECES)):
-        click.echo(visible(piece), nl=False)
+    while part := "".join(itertools.islice(parts, PARTS)):
+        click.echo(visible(part), nl=False)
 
 
 def print_json(value: Any) -> None:
     """Print JSON on stdout."""
-    say_pieces(json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(value))
+    say_parts(json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(value))
     click.echo()
 
 

@@ -103,7 +103,7 @@ def _print_shares(
     if output_format == "json":
         printing.print_json(estimate.as_json() | ({} if read is None else read.numbers()))
     elif output_format == "csv":
-        printing.say_pieces(estimate_csv(estimate, period))
+        printing.say_parts(estimate_csv(estimate, period))
     elif output_format == "geojson":
         printing.say(estimates_geojson([(estimate, period)]).rstrip())
     elif output_format == "parquet":

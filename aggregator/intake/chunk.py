@@ -1,6 +1,6 @@
 """A chunk: envelopes that are verified together, and committed at once or, if they have many outputs, in parts.
 
-The bytes of many small files, and of pieces of large files, are joined, because every commit has a cost that does not
+The bytes of many small files, and of parts of large files, are joined, because every commit has a cost that does not
 depend on its number of reports. Envelopes are offsets into the joined bytes.
 """
 
@@ -63,7 +63,7 @@ class ChunkBuilder:
     malformed_items: int = 0
 
     def add(self, data: bytes, frames: Frames) -> None:
-        """Add a piece and the envelopes found in it."""
+        """Add bytes and the envelopes found in them."""
         columns = frames.columns
         if self.size:
             columns = columns + np.array([[self.size]] * 3 + [[0]])
@@ -74,7 +74,7 @@ class ChunkBuilder:
         self.malformed_items += frames.malformed_items
 
     def chunk(self) -> Chunk:
-        """Return the chunk of all pieces that were added."""
+        """Return the chunk of all bytes that were added."""
         frames = np.concatenate(self.frames, axis=1) if self.frames else np.zeros((4, 0), dtype=np.int64)
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
         return Chunk(data, frames, self.malformed_items)

@@ -1,4 +1,4 @@
-"""List the files to read, and read them in pieces of bounded size.
+"""List the files to read, and read them in buffers of bounded size.
 
 A missing path raises an error before anything is read. A file that cannot be read, or is empty, only causes a warning;
 the other files are read.
@@ -64,27 +64,27 @@ def _in_order(file: StoragePath) -> tuple[str, ...]:
     return file.parts
 
 
-def pieces(path: StoragePath, size: int) -> Iterator[bytes]:
-    """Yield the bytes of a file in pieces of ``size`` bytes.
+def buffers(path: StoragePath, size: int) -> Iterator[bytes]:
+    """Yield the bytes of a file in buffers of ``size`` bytes.
 
     Raises:
         OSError
     """
     with path.open("rb", buffering=0) as file:
-        while piece := file.read(size):
-            yield piece
+        while buffer := file.read(size):
+            yield buffer
 
 
 def contents(paths: Sequence[StoragePath], size: int) -> Iterator[tuple[StoragePath, Iterator[bytes]]]:
-    """Yield each file with its bytes in pieces of ``size`` bytes; small objects are requested in advance.
+    """Yield each file with its bytes in buffers of ``size`` bytes; small objects are requested in advance.
 
     Raises:
-        OSError: a file cannot be read; raised while its pieces are iterated over.
+        OSError: a file cannot be read; raised while its buffers are iterated over.
     """
     remote = any(isinstance(path, Remote) for path in paths)
     early = prefetched(_small_content, paths) if remote else repeat(None)
     for path, content in zip(paths, early, strict=False):
-        yield path, pieces(path, size) if content is None else _as_pieces(content)
+        yield path, buffers(path, size) if content is None else _as_buffers(content)
 
 
 def _small_content(path: StoragePath) -> bytes | OSError | None:
@@ -97,7 +97,7 @@ def _small_content(path: StoragePath) -> bytes | OSError | None:
         return error
 
 
-def _as_pieces(content: bytes | OSError) -> Iterator[bytes]:
+def _as_buffers(content: bytes | OSError) -> Iterator[bytes]:
     if isinstance(content, OSError):
         raise content
     if content:
@@ -105,17 +105,17 @@ def _as_pieces(content: bytes | OSError) -> Iterator[bytes]:
 
 
 def may_hold(path: StoragePath, mark: bytes, size: int) -> bool:
-    """Return whether a file contains ``mark``; True for unreadable and remote files. The file is read in pieces of
+    """Return whether a file contains ``mark``; True for unreadable and remote files. The file is read in buffers of
     ``size`` bytes."""
     if isinstance(path, Remote):
         return True
-    # A mark may begin in one piece and end in the next, so the end of each piece is kept.
+    # A mark may begin in one buffer and end in the next, so the end of each buffer is kept.
     rest, over = b"", len(mark) - 1
     try:
-        for piece in pieces(path, size):
-            if mark in piece or mark in rest + piece[:over]:
+        for buffer in buffers(path, size):
+            if mark in buffer or mark in rest + buffer[:over]:
                 return True
-            rest = (rest + piece[-over:])[-over:]
+            rest = (rest + buffer[-over:])[-over:]
     except OSError:
         return True
     return False
@@ -131,9 +131,9 @@ def read_part(path: StoragePath, begin: int, size: int) -> tuple[bytes, bool, OS
     try:
         with path.open("rb", buffering=0) as file:
             file.seek(begin)
-            while size and (piece := file.read(min(size, _READ_BYTES))):
-                read.append(piece)
-                size -= len(piece)
+            while size and (buffer := file.read(min(size, _READ_BYTES))):
+                read.append(buffer)
+                size -= len(buffer)
     except OSError as error:
         return b"".join(read), True, error
     return b"".join(read), size > 0, None

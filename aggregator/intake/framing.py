@@ -4,7 +4,7 @@ An envelope has exactly one encoding, so its head determines where it must end. 
 whether the bytes are an envelope; payloads are not read. All offsets that look like an envelope are found at once, and
 a run of adjacent envelopes is accepted as a whole. Where a run ends, the reader continues with one envelope at a time
 until it reaches the next run. The result equals that of ``protocol.envelope.read_batch`` for every division of the
-stream into pieces, in linear time.
+stream into buffers, in linear time.
 
 ``columns`` decodes the payloads.
 """
@@ -38,13 +38,13 @@ _LIMITS = np.array([MAX_PAYLOAD.get(kind, -1) for kind in range(256)], dtype=np.
 
 @dataclass
 class Frames:
-    """Whole envelopes found in one piece of a stream.
+    """Whole envelopes found in one buffer of a stream.
 
     Attributes:
-        columns: (4, n): for each envelope the offsets of its first byte, its payload and its end in the piece, and its
+        columns: (4, n): for each envelope the offsets of its first byte, its payload and its end in the buffer, and its
             kind.
-        malformed_items: number of runs of bytes that are not an envelope (SPEC 3.3) and begin in this piece.
-        rest: offset of the first byte that must be read again with the next piece.
+        malformed_items: number of runs of bytes that are not an envelope (SPEC 3.3) and begin in this buffer.
+        rest: offset of the first byte that must be read again with the next buffer.
         inside_malformed: whether the last byte before ``rest`` was part of such a run.
     """
 
@@ -57,12 +57,12 @@ class Frames:
 def frames(
     data: bytes, *, final: bool, inside_malformed: bool = False, stop: int | None = None, strict: bool = False
 ) -> Frames:
-    """Find the envelopes in one piece of a stream.
+    """Find the envelopes in one buffer of a stream.
 
     Args:
-        data: the bytes of the previous piece from its ``rest`` on, and the new bytes.
+        data: the bytes of the previous buffer from its ``rest`` on, and the new bytes.
         final: whether no bytes follow; then ``rest`` is the length of ``data``.
-        inside_malformed: the ``inside_malformed`` of the previous piece.
+        inside_malformed: the ``inside_malformed`` of the previous buffer.
         stop: envelopes that begin at or after this offset are not returned; ``rest`` is then the offset at which the
             next envelope may begin.
         strict: whether to stop at the first bytes that are not an envelope; ``rest`` is then their offset.

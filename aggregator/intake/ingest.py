@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from aggregator.study import Study
 
 READ_BYTES = 2**22
-"""Size of the pieces in which files are read."""
+"""Size of the buffers in which files are read."""
 ALONE_BYTES = 2**20
 """A file of at least this many bytes shares no commit with other files."""
 CHUNK_REPORTS = 200_000
@@ -117,7 +117,7 @@ def ingest(
     now: int,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
-    piece_bytes: int = READ_BYTES,
+    buffer_bytes: int = READ_BYTES,
     chunk_reports: int = CHUNK_REPORTS,
     chunk_outputs: int = CHUNK_OUTPUTS,
 ) -> IngestResult:
@@ -129,7 +129,7 @@ def ingest(
         now: the current time, UTC seconds; reports of periods after the next one are refused as early.
         threads: number of threads that verify signatures; one for each processor if None.
         progress: called after each chunk with the number of its bytes.
-        piece_bytes: size of the pieces in which files are read.
+        buffer_bytes: size of the buffers in which files are read.
         chunk_reports: approximate maximum number of reports in a commit.
         chunk_outputs: approximate maximum number of outputs in a commit.
     Returns:
@@ -144,11 +144,11 @@ def ingest(
     totals = IngestTotals(study, now)
     with verifier(threads, VerifiedDigests.of(study.path)) as threads_verifying:
         # All keys are read before all reports, so the order of files and the size of chunks do not matter.
-        introducing = [path for path in files if may_hold(path, HEADS[Kind.ENROLMENT], piece_bytes)]
-        for chunk in _chunks(introducing, [], piece_bytes, chunk_reports):
+        introducing = [path for path in files if may_hold(path, HEADS[Kind.ENROLMENT], buffer_bytes)]
+        for chunk in _chunks(introducing, [], buffer_bytes, chunk_reports):
             totals.take_keys(enrol(study, chunk, threads_verifying, uploaded=True), len(chunk.of(Kind.ENROLMENT)))
         slots = Slots(study.path / REPORTS)
-        chunks = _chunks(files, warnings, piece_bytes, chunk_reports)
+        chunks = _chunks(files, warnings, buffer_bytes, chunk_reports)
         pending = (validate.begin(study, chunk, threads_verifying, now) for chunk in chunks)
         for outcome, size in _finished(pending, slots, chunk_outputs):
             totals.take_reports(outcome)
@@ -172,22 +172,24 @@ def _finished(
         current = following
 
 
-def _chunks(files: Sequence[StoragePath], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
+def _chunks(
+    files: Sequence[StoragePath], warnings: list[str], buffer_bytes: int, chunk_reports: int
+) -> Iterator[Chunk]:
     """Yield the envelopes of files in chunks: a chunk joins many small files, or has a part of a large file."""
     builder = ChunkBuilder()
-    for path, read in contents(files, piece_bytes):
+    for path, read in contents(files, buffer_bytes):
         # A large file shares no chunk with other files. So its chunks, and their digests, are the same in every ingest.
-        large = _size(path) >= min(ALONE_BYTES, piece_bytes)
+        large = _size(path) >= min(ALONE_BYTES, buffer_bytes)
         if large and builder.parts:
             yield builder.chunk()
             builder = ChunkBuilder()
         rest, inside_malformed = b"", False
-        for piece, last in _with_last(path, read, warnings):
-            data = rest + piece if rest else piece
+        for buffer, last in _with_last(path, read, warnings):
+            data = rest + buffer if rest else buffer
             envelopes = frames(data, final=last, inside_malformed=inside_malformed)
             rest, inside_malformed = data[envelopes.rest :], envelopes.inside_malformed
             builder.add(data[: envelopes.rest] if rest else data, envelopes)
-            full = builder.envelopes >= chunk_reports or builder.size >= 2 * piece_bytes
+            full = builder.envelopes >= chunk_reports or builder.size >= 2 * buffer_bytes
             if full or (large and last):
                 yield builder.chunk()
                 builder = ChunkBuilder()
@@ -204,19 +206,19 @@ def _size(path: StoragePath) -> int:
 
 
 def _with_last(path: StoragePath, read: Iterator[bytes], warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
-    """Yield each piece of a file, and whether it is the last one; add problems with the file to ``warnings``."""
-    piece, any_piece = b"", False
+    """Yield each buffer of a file, and whether it is the last one; add problems with the file to ``warnings``."""
+    buffer, any_buffer = b"", False
     try:
         for following in read:
-            if any_piece:
-                yield piece, False
-            piece, any_piece = following, True
-        if not any_piece:
+            if any_buffer:
+                yield buffer, False
+            buffer, any_buffer = following, True
+        if not any_buffer:
             warnings.append(f"{path} is empty")
     except OSError as error:
-        warnings.append(f"{path} {unread(error.strerror or str(error), nothing=not any_piece)}")
-    if any_piece:
-        yield piece, True
+        warnings.append(f"{path} {unread(error.strerror or str(error), nothing=not any_buffer)}")
+    if any_buffer:
+        yield buffer, True
 
 
 @dataclass

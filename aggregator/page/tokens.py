@@ -43,7 +43,7 @@ class BundleError(HalftruthError):
 
 
 class Token(NamedTuple):
-    """A piece of a module.
+    """A lexical token of a module.
 
     Attributes:
         kind: "word", "number", "text", "regex", "template" (a part of one) or "sign".

@@ -131,12 +131,12 @@ def test_the_json_of_estimate_has_the_documented_entries(session):
     assert sum(row["raw"] for row in found["values"]) == pytest.approx(1)
 
 
-def test_json_is_the_same_in_pieces_of_any_size(monkeypatch, capsys):
-    """JSON printed in pieces of a few tokens is the text of ``json.dumps``, except that hidden characters are escaped;
+def test_json_is_the_same_in_parts_of_any_size(monkeypatch, capsys):
+    """JSON printed in parts of a few tokens is the text of ``json.dumps``, except that hidden characters are escaped;
     so it is read back unchanged."""
     value = {"one": ["a\u200b", "b\n\x1b[1m", "c\u00a0d\u202fé"], "two": {"three": [1, None, 0.5, True]}, "four": []}
-    for pieces in (1, 2, 7, 1000):
-        monkeypatch.setattr(printing, "PIECES", pieces)
+    for parts in (1, 2, 7, 1000):
+        monkeypatch.setattr(printing, "PARTS", parts)
         printing.print_json(value)
         printed = capsys.readouterr().out
         expected = json.dumps(value, indent=2, ensure_ascii=False).replace("\u200b", "\\u200b")

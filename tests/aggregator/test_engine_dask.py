@@ -655,7 +655,7 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
     report is counted once in total."""
     file = many(study, tmp_path)
     process, pipe = start_process(ingest_until_killed, address, study.path, file, "never", -1)
-    local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
+    local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, buffer_bytes=PIECE)
     by_dask = dask.ingest(study, [file], now=NOW)
     theirs = next_message(pipe)
     process.join(PATIENCE)

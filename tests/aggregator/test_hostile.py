@@ -29,7 +29,7 @@ from tests.aggregator.fleet import NOW, campaign, device, enrolment, report
 
 PLAIN = campaign(answers=3, title="Flooded")
 OPEN = campaign(enrolment="open", answers=3, title="Flooded and open")
-PIECE, CHUNK = 2**15, 500
+BUFFER, CHUNK = 2**15, 500
 
 
 def strangers(rng: random.Random, number: int) -> bytes:
@@ -91,7 +91,7 @@ def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, f
     tracemalloc.start()
     try:
         began = time.process_time()
-        result = ingest(study, [file], now=NOW, threads=1, piece_bytes=PIECE, chunk_reports=CHUNK)
+        result = ingest(study, [file], now=NOW, threads=1, buffer_bytes=BUFFER, chunk_reports=CHUNK)
         took = time.process_time() - began
         return result, tracemalloc.get_traced_memory()[1], took
     finally:
@@ -102,7 +102,7 @@ def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, f
 def test_a_longer_flood_needs_the_same_memory_and_proportional_time(tmp_path, name):
     """A flood four times as long needs about the same memory and at most ten times the time.
 
-    It adds at most four rows of refusals for each piece or chunk.
+    It adds at most four rows of refusals for each buffer or chunk.
     """
     make, reject = FLOODS[name]
     number = 1_200
@@ -118,7 +118,7 @@ def test_a_longer_flood_needs_the_same_memory_and_proportional_time(tmp_path, na
     assert result.accepted <= 5
     rows = tables.snapshot(tmp_path / "large" / "rejects")
     written = tables.query(rows, "SELECT count(*) AS n FROM rows")["n"][0].as_py()
-    assert written <= 4 * (len(data) // PIECE + 4 * number // CHUNK + 4)
+    assert written <= 4 * (len(data) // BUFFER + 4 * number // CHUNK + 4)
 
 
 def test_a_key_counts_for_at_most_its_quota(tmp_path):

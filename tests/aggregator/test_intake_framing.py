@@ -1,4 +1,4 @@
-"""Framing: the fast reader agrees with the normative reader, however the bytes are divided into pieces."""
+"""Framing: the fast reader agrees with the normative reader, however the bytes are divided into buffers."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def streams(draw: st.DrawFn) -> bytes:
 
 
 def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, bytes]], int]:
-    """Return the envelopes, and the number of malformed items, of the fast reader if ``data`` arrives in pieces."""
+    """Return the envelopes, and the number of malformed items, of the fast reader if ``data`` arrives in buffers."""
     bounds = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     found, malformed_items, rest, inside = [], 0, b"", False
     for first, last in pairwise(bounds):
-        piece = rest + data[first:last]
-        part = frames(piece, final=last == len(data), inside_malformed=inside)
+        buffer = rest + data[first:last]
+        part = frames(buffer, final=last == len(data), inside_malformed=inside)
         for begin, payload, end, kind in part.columns.T.tolist():
-            found.append((kind, piece[begin + 5 : begin + 13], piece[payload : end - 66], piece[end - 64 : end]))
+            found.append((kind, buffer[begin + 5 : begin + 13], buffer[payload : end - 66], buffer[end - 64 : end]))
         malformed_items += part.malformed_items
-        rest, inside = piece[part.rest :], part.inside_malformed
+        rest, inside = buffer[part.rest :], part.inside_malformed
     assert rest == b""
     return found, malformed_items
 
@@ -69,7 +69,7 @@ def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, by
 @example(b"\x95", [])
 @example(codec.encode([1, 3, bytes(8), b"x", bytes(64)]) + b"\x95\x01", [3])
 def test_pieces_of_a_stream_contain_the_same_envelopes(data, cuts):
-    """For any bytes in any pieces, the envelopes and the number of malformed items are those of read_batch."""
+    """For any bytes in any buffers, the envelopes and the number of malformed items are those of read_batch."""
     slow = list(read_batch(data))
     expected = [(i.kind, i.key_id, i.unverified, i.signature) for i in slow if isinstance(i, Envelope)]
     assert fast(data, cuts) == (expected, len(slow) - len(expected))
@@ -98,7 +98,7 @@ def test_the_buffered_tail_is_bounded():
 
 @pytest.mark.parametrize("filler", [b"\x95\x01", b"\x95\x01\x03\xc4\x08", HUGE_CLAIM])
 def test_malformed_bytes_take_linear_time(filler):
-    """Truncated envelopes are one malformed item, and the work for a piece of it is proportional to its length.
+    """Truncated envelopes are one malformed item, and the work for a buffer of it is proportional to its length.
 
     For 4 KiB the reader runs at most 200 interpreter instructions for each byte, and copies and searches at most 16
     times the length. A reader that begins again at each truncated envelope exceeds a limit many times over.
@@ -106,6 +106,6 @@ def test_malformed_bytes_take_linear_time(filler):
     data = filler * (2**20 // len(filler))
     found = frames(data, final=True)
     assert (found.malformed_items, found.columns.size, found.rest) == (1, 0, len(data))
-    piece = CountedBytes(filler * (2**12 // len(filler)))
-    assert instructions(partial(frames, piece, final=True)) < 200 * len(piece)
-    assert piece.visited < 16 * len(piece)
+    buffer = CountedBytes(filler * (2**12 // len(filler)))
+    assert instructions(partial(frames, buffer, final=True)) < 200 * len(buffer)
+    assert buffer.visited < 16 * len(buffer)

@@ -300,7 +300,7 @@ def test_files_are_those_of_the_folders_in_order(study, tmp_path):
 
 @given(data=st.binary(max_size=60), begin=st.integers(0, 60), size=st.integers(1, 9), length=st.integers(2, 6))
 def test_a_search_for_bytes_finds_them_in_pieces_of_any_size(tmp_path_factory, data, begin, size, length):
-    """The search finds bytes at their places in a file, in pieces of any size, and nowhere else; an unreadable file
+    """The search finds bytes at their places in a file, in buffers of any size, and nowhere else; an unreadable file
     counts as a match."""
     mark = bytes(range(200, 200 + length))
     path = tmp_path_factory.mktemp("file") / "data"
@@ -314,18 +314,18 @@ def test_an_unreadable_file_is_named_and_other_reports_count(study, tmp_path, mo
     """A file that cannot be read to its end is named in the warnings, and the reports before the fault count."""
     for name, number in (("bad", 0), ("good", 1), ("worse", 2)):
         (tmp_path / name).write_bytes(report(number, PLAIN) * 2)
-    real = files.pieces
+    real = files.buffers
 
     def failing(path, size):
         if path.name == "worse":
             raise PermissionError(13, "Permission denied", str(path))
-        for piece in real(path, size):
-            yield piece
+        for buffer in real(path, size):
+            yield buffer
             if path.name == "bad":
                 raise OSError(5, "Input/output error", str(path))
 
-    monkeypatch.setattr(files, "pieces", failing)
-    result = ingest(study, [tmp_path / name for name in ("bad", "good", "worse")], now=NOW, piece_bytes=150)
+    monkeypatch.setattr(files, "buffers", failing)
+    result = ingest(study, [tmp_path / name for name in ("bad", "good", "worse")], now=NOW, buffer_bytes=150)
     assert (result.accepted, result.refused) == (2, {"malformed": 1, "replayed": 1})
     assert [warning.partition(" ")[0].rpartition("/")[2] for warning in result.warnings] == ["bad", "worse"]
 
@@ -334,7 +334,7 @@ def test_open_campaigns_register_the_uploaded_keys(study):
     """In an open campaign an uploaded enrolment registers its key before any report is checked, and is not a report
     itself."""
     data = report(0, OPEN, 1, 2) + report(1, OPEN, 3) + enrolment(0, OPEN)
-    result = take(study, data, chunk_reports=1, piece_bytes=100)
+    result = take(study, data, chunk_reports=1, buffer_bytes=100)
     assert (result.read, result.accepted, result.outputs, result.refused) == (2, 1, 2, {"unknown-key": 1})
     assert (result.enrolments, result.keys_added) == (1, 1)
     again = take(study, data)
@@ -518,7 +518,7 @@ def test_mutated_envelopes_never_crash(study, seed, number):
     for _ in range(number // 10_000):
         parts = [mutated(rng.choice(originals), rng) for _ in range(10_000)]
         result = take(
-            study, b"".join(part for part in parts if part not in known), piece_bytes=rng.choice([2**16, 2**20])
+            study, b"".join(part for part in parts if part not in known), buffer_bytes=rng.choice([2**16, 2**20])
         )
         assert result.read > 5_000
     assert set(rows(study)) <= {
@@ -530,7 +530,7 @@ def test_mutated_envelopes_never_crash(study, seed, number):
 
 
 def test_counts_do_not_depend_on_pieces_chunks_and_commits(study, tmp_path):
-    """Pieces, chunks and commits of any size give the same counts and the same rows."""
+    """Buffers, chunks and commits of any size give the same counts and the same rows."""
     rng = random.Random(3)
     parts = [report(n % 10, PLAIN, n % 16, period=n % 2) for n in range(40)]
     parts += [enrolment(n, OPEN) for n in (0, 1, 1, 2)]
@@ -541,8 +541,8 @@ def test_counts_do_not_depend_on_pieces_chunks_and_commits(study, tmp_path):
     for number, sizes in enumerate([(1000, 10**6, 10**6), (10**6, 7, 10**6), (10**6, 10**6, 3), (300, 5, 2)]):
         other = fleet.study(tmp_path / str(number) / "study", PLAIN, range(10))
         other.import_campaign(OPEN.data, [AUTHOR.public], "open")
-        piece_bytes, chunk_reports, chunk_outputs = sizes
-        cut = take(other, data, piece_bytes=piece_bytes, chunk_reports=chunk_reports, chunk_outputs=chunk_outputs)
+        buffer_bytes, chunk_reports, chunk_outputs = sizes
+        cut = take(other, data, buffer_bytes=buffer_bytes, chunk_reports=chunk_reports, chunk_outputs=chunk_outputs)
         assert (cut.read, cut.accepted, cut.refused) == (whole.read, whole.accepted, whole.refused)
         assert rows(other) == rows(study)
 

@@ -115,9 +115,9 @@ def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + enrolment(1, OPEN) + report(1, OPEN, 1))
     other.write_bytes(report(2, PLAIN, 1, period=1))
     intake_size = file.stat().st_size
-    assert ingest(study, [file], now=NOW, piece_bytes=intake_size).accepted == 11
+    assert ingest(study, [file], now=NOW, buffer_bytes=intake_size).accepted == 11
     before, verified_now[0] = verified_now[0], 0
-    again = ingest(study, [other, file], now=NOW, piece_bytes=intake_size)
+    again = ingest(study, [other, file], now=NOW, buffer_bytes=intake_size)
     assert (before, verified_now[0]) == (12, 1)
     assert (again.accepted, again.refused, again.enrolments) == (1, {"replayed": 11}, 1)
 

@@ -67,7 +67,7 @@ def test_concurrent_processes_count_every_report(tmp_path):
 def take_slowly(study: Path, file: Path, pipe: Connection) -> None:
     """In a separate process: send "ready", and ingest in many commits."""
     pipe.send("ready")
-    ingest(Study.open(study), [file], now=NOW, threads=1, chunk_reports=50, piece_bytes=6000)
+    ingest(Study.open(study), [file], now=NOW, threads=1, chunk_reports=50, buffer_bytes=6000)
 
 
 @pytest.mark.parametrize(("moments", "least"), [(3, 0), pytest.param(60, 10, marks=pytest.mark.long)])

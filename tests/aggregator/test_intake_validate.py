@@ -151,6 +151,6 @@ def test_no_more_than_two_chunks_are_in_memory(prepared, tmp_path, monkeypatch):
         return real(study, chunk, *arguments)
 
     monkeypatch.setattr(validate, "begin", begin)
-    assert ingest(study, [file], now=NOW, piece_bytes=150, chunk_reports=1).accepted == 6
+    assert ingest(study, [file], now=NOW, buffer_bytes=150, chunk_reports=1).accepted == 6
     assert len(there) >= 4
     assert max(there) == 1

@@ -67,11 +67,11 @@ def before(prepared):
 # The disturbed work, each in a separate process
 
 
-def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
+def take(path: Path, buffer_bytes: int = 2_000, chunk_reports: int = 20) -> None:
     """Ingest and archive the waiting uploads of the inbox, a few reports a commit."""
     study = Study.open(path)
     files = inbox.waiting(path)
-    result = ingest(study, files, now=NOW, threads=1, piece_bytes=piece_bytes, chunk_reports=chunk_reports)
+    result = ingest(study, files, now=NOW, threads=1, buffer_bytes=buffer_bytes, chunk_reports=chunk_reports)
     inbox.archive(path, files, result.warnings)
 
 

@@ -81,14 +81,14 @@ def test_results_in_a_bucket_equal_those_in_folders(bucket, study, tmp_path):
 
 
 def test_large_objects_are_read_in_pieces(bucket, tmp_path):
-    """An object of many pieces and chunks has the same reports as the same file on a disk."""
+    """An object of many buffers and chunks has the same reports as the same file on a disk."""
     data = b"".join(report(n, PLAIN, n % 16) for n in range(300))
     (bucket / "many.htr").write_bytes(data)
     (tmp_path / "many.htr").write_bytes(data)
     found = []
     for name, file in (("in a bucket", bucket / "many.htr"), ("on a disk", tmp_path / "many.htr")):
         made = fleet.study(tmp_path / name, PLAIN, range(200))
-        done = ingest(made, [file], now=NOW, piece_bytes=1000, chunk_reports=40)
+        done = ingest(made, [file], now=NOW, buffer_bytes=1000, chunk_reports=40)
         found.append((done, rows(made)))
     assert found[0] == found[1]
     assert found[0][0].accepted == 200
@@ -115,7 +115,7 @@ def test_recorded_signatures_are_not_verified_again(bucket, study, monkeypatch):
         monkeypatch.setattr(module, name, value)
     file = bucket / "many.htr"
     file.write_bytes(b"".join(EIGHTEEN))
-    assert ingest(study, [file], now=NOW, piece_bytes=1000, chunk_reports=4).accepted == 18
+    assert ingest(study, [file], now=NOW, buffer_bytes=1000, chunk_reports=4).accepted == 18
     objects = list(below(study.path / verification.NAME))
     assert len(objects) > 1
     assert all(file.size < 100 + 4 * 66 for file in objects)
@@ -125,7 +125,7 @@ def test_recorded_signatures_are_not_verified_again(bucket, study, monkeypatch):
         raise AssertionError("a recorded signature was verified again")
 
     monkeypatch.setattr(signatures, "crypto_sign_open", refused)
-    again = ingest(Study.open(study.path), [file], now=NOW, piece_bytes=1000, chunk_reports=4)
+    again = ingest(Study.open(study.path), [file], now=NOW, buffer_bytes=1000, chunk_reports=4)
     assert again.refused == {"replayed": 18}
 
 

@@ -135,11 +135,11 @@ class Bench:
         return [number for number in range(len(self.everything) // OF_DEVICE) if self.rng.random() < chance]
 
     def ingest(self, batch: list[SealedReport]) -> IngestResult:
-        """Ingest the batch in pieces and chunks of random size; assert that accepted and refused add up to the
+        """Ingest the batch in buffers and chunks of random size; assert that accepted and refused add up to the
         number read."""
         file = self.folder / f"{threading.get_ident()}-{time.monotonic_ns()}.htr"
         file.write_bytes(b"".join(one.data for one in batch))
-        sizes = {"piece_bytes": 4_000 + len(batch) * 40, "chunk_reports": 1 + len(batch) // 2}
+        sizes = {"buffer_bytes": 4_000 + len(batch) * 40, "chunk_reports": 1 + len(batch) // 2}
         result = ingest(Study.open(self.study.path), [file], now=NOW, threads=1, **sizes)
         assert result.read == len(batch) == result.accepted + sum(result.refused.values())
         return result

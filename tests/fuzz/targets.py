@@ -42,7 +42,7 @@ def codec_target(data: bytes) -> None:
 
 
 def batch_target(data: bytes) -> None:
-    """Check that the reader of batches, the scanner of streams, and the scanner of two pieces find the same
+    """Check that the reader of batches, the scanner of streams, and the scanner of two buffers find the same
     envelopes."""
     slow: list[bytes] = []
     malformed_items = 0
