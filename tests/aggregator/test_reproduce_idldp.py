@@ -323,10 +323,10 @@ def test_no_pair_of_sets_exceeds_the_bounds_of_theorem_4():
     assert outcome.findings[0].why == "no difference"
     assert "never below the true level" in outcome.findings[1].ours
     domain, budgets = table.Items(2, 3), [NAT, NAT, 2 * NAT]
-    channel = idue.idue_ps(domain, budgets)
+    asked = Graded.over(idue.item_budgets(domain, budgets))
+    channel = idue.idue(asked, shown_count=domain.item_count)
     for held in ((), (1,), (0, 1, 2)):
         assert sum(table._outputs(channel, domain.dither_counts(held))) == pytest.approx(1)
-    asked = Graded.over(idue.item_budgets(domain, budgets))
     mean = (math.e + math.e**2) / 2
     assert table._budget(domain.dither_counts((0, 2)), asked.budgets, asked) == pytest.approx(math.log(mean))
 

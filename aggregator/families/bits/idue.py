@@ -43,8 +43,8 @@ def idue(notion: Graded, variant: str = "opt0", shown_count: int | None = None) 
     Args:
         variant: the paper's variant, one of ``VARIANTS``.
         shown_count: r; the error of the inputs 0 .. r - 1 is minimised. None for all inputs. For item sets
-            these inputs are the items; the dummies after the items are protected, but their shares are not shown (Gu
-            et al. 2020, sec. VI-B).
+            these inputs are the items; the dummies after the items are protected, but their shares are not shown. With
+            padding and sampling on the device this is IDUE-PS (Gu et al. 2020, sec. VI-B, Algorithm 2).
     Raises:
         ValueError: an unknown variant, or a class without a shown input.
     """
@@ -81,14 +81,6 @@ def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
             f"{domain.item_count} items need {domain.item_count} budgets, one each; {len(budgets)} were given"
         )
     return [*budgets, *[min(budgets)] * domain.padding]
-
-
-def idue_ps(domain: Items, budgets: Sequence[int]) -> Bits:
-    """Return IDUE over the items and dummies of an item set; with padding and sampling on the device it is IDUE-PS.
-
-    Source: Gu et al. 2020, Algorithm 2.
-    """
-    return idue(Graded.over(item_budgets(domain, budgets)), shown_count=domain.item_count)
 
 
 def worst_error(sizes: Sequence[int], a: Floats, b: Floats) -> float:

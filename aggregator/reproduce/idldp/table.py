@@ -175,8 +175,8 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     """Test the guarantee on all pairs of subsets of three items, with the exact probability of every output."""
     domain = Items(2, 3)
     budgets = [exact.level_from(nats) for nats in (1.0, 1.5, 3.0)]
-    channel = idue.idue_ps(domain, budgets)
     graded = Graded.over(idue.item_budgets(domain, budgets))
+    channel = idue.idue(graded, shown_count=domain.item_count)
     sets = [members for size in range(4) for members in itertools.combinations(range(3), size)]
     distributions = {members: domain.dither_counts(members) for members in sets}
     outputs = {members: _outputs(channel, distributions[members]) for members in sets}
