@@ -98,12 +98,15 @@ def reproduce(
 
 
 def _table(document: Document) -> Table:
-    """Return the findings of all experiments as a table, a row for each claim."""
+    """Return the findings of all experiments as a table, a row for each claim, below the remark on several rows."""
     table = Table(title=PAPERS[document.paper], box=box.SIMPLE_HEAD, title_justify="left", show_lines=True)
     table.add_column("experiment", no_wrap=True)
     for name in ("the paper says", "we get", "why they differ"):
         table.add_column(name, ratio=1)
     for run in document.runs:
-        for place, finding in enumerate(run.outcome.findings):
-            table.add_row(*map(Text, (run.name if not place else "", finding.paper, finding.ours, finding.why)))
+        rows = [(finding.paper, finding.ours, finding.why) for finding in run.outcome.findings]
+        if run.outcome.remark:
+            rows.insert(0, ("", "", run.outcome.remark))
+        for place, row in enumerate(rows):
+            table.add_row(*map(Text, (run.name if not place else "", *row)))
     return table

@@ -60,7 +60,7 @@ class Document:
     missing: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; its keys do not change."""
+        """Return the machine-readable form; keys may be added, but are not renamed."""
         return {
             "paper": self.paper,
             "quick": self.quick,

@@ -84,7 +84,8 @@ class Panel:
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the table: the paper's statement, the result here, and the reason for a difference, if any."""
+    """A row of the table: the paper's statement, the result here, and the reason for a difference, if any; "" if the
+    remark above the table states it."""
 
     paper: str
     ours: str
@@ -100,12 +101,14 @@ class ExperimentResult:
         findings: the rows of the table, at least one.
         verdict: sentences with numbers, for a reader who chooses a mechanism.
         data: the label of the data set; None for synthetic data.
+        remark: sentences above the table that apply to several rows; "" for none.
     """
 
     panels: tuple[Panel, ...]
     findings: tuple[Finding, ...]
     verdict: str
     data: str | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,11 +144,11 @@ class Experiment:
 
     Attributes:
         name: a short name, unique within the paper, which is also the name of the figure's file.
-        row: the row of the experiment in the last table of docs/MECHANISMS.md, such as A9; several with commas.
+        row: the row of the experiment in docs/MECHANISMS.md, such as D4 or A9, which stands for the experiments of a
+            paper; several with commas.
         title: the title of the experiment, for a heading.
         run: the function that runs the experiment.
-        repeats, quick_repeats: the numbers of repetitions of random parts in a full run (as in the paper) and in a
-            quick run.
+        repeats, quick_repeats: the numbers of repetitions of random parts in a full and in a quick run.
         needs: the names in ``data.SOURCES`` of the data sets that the experiment needs.
     """
 

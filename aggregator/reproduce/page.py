@@ -46,6 +46,9 @@ def _experiment_section(document: Document, run: ExperimentRun, figures: str) ->
         facts.append(f"random parts repeated {run.repeats:,} times")
     yield "; ".join(facts) + "."
     yield ""
+    if run.outcome.remark:
+        yield run.outcome.remark
+        yield ""
     yield "| the paper says | we get | why they differ |"
     yield "|---|---|---|"
     for finding in run.outcome.findings:

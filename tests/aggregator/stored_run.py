@@ -19,9 +19,8 @@ def document_of(value):
 
 def _outcome(value):
     panels = tuple(Panel(**panel | {"curves": tuple(map(_curve, panel["curves"]))}) for panel in value["panels"])
-    return ExperimentResult(
-        panels, tuple(Finding(**each) for each in value["findings"]), value["verdict"], value["data"]
-    )
+    findings = tuple(Finding(**each) for each in value["findings"])
+    return ExperimentResult(panels, findings, value["verdict"], value["data"], value["remark"])
 
 
 def _curve(value):

@@ -321,9 +321,8 @@ def outcome(setting):
         number = float(setting.generator.random()) + setting.repeats
     curves = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
     panel = Panel("two | bars", "x", "y", (*curves, Curve("ours", (1.0, 2.0), (number, math.nan), "ours", marks=True)))
-    return ExperimentResult(
-        (panel,), (Finding("they | say", f"we get {number:.3f}", "because"),), f"it is {number:.2f}.", None
-    )
+    findings = (Finding("they | say", f"we get {number:.3f}", "because"),)
+    return ExperimentResult((panel,), findings, f"it is {number:.2f}.", None, "This applies to all rows.")
 
 
 def needy(setting):
@@ -399,8 +398,8 @@ def test_a_document_is_unchanged_after_json(made):
 
 
 def test_a_page_is_rewritten_between_its_comments(made):
-    """The part of one paper is replaced and the rest of the page is unchanged; vertical bars in a text do not break
-    the table."""
+    """The part of one paper is replaced and the rest of the page is unchanged; a remark is above its table, and
+    vertical bars in a text do not break the table."""
     found = document.run_experiments("made", DataFolder(None), 1, quick=True)
     frame = "before\n<!-- computed: made -->\nstale\n<!-- end -->\nafter\n<!-- computed: lip -->\nother\n<!-- end -->\n"
     written = page.replace_section(frame, found, "results")
@@ -411,6 +410,7 @@ def test_a_page_is_rewritten_between_its_comments(made):
     assert "![The first](results/made-first.png)" in written
     assert "Row A9; `halftruth reproduce made --only first`" in written
     assert "Rows A9 and B1; `halftruth reproduce made --only second`" in written
+    assert "\n\nThis applies to all rows.\n\n| the paper says |" in written
     assert "Not run: `third`" in written
     assert page.replace_section(written, found, "results") == written
     with pytest.raises(ValueError, match="no place for made"):

@@ -59,6 +59,7 @@ def test_the_stored_numbers_equal_those_of_a_new_run(paper, name):
     (new,) = json.loads(json.dumps(document.as_json()))["experiments"]
     assert new["outcome"]["verdict"] == old["outcome"]["verdict"]
     assert new["outcome"]["findings"] == old["outcome"]["findings"]
+    assert new["outcome"]["remark"] == old["outcome"]["remark"]
     assert len(new["outcome"]["panels"]) == len(old["outcome"]["panels"])
     for panel, was in zip(new["outcome"]["panels"], old["outcome"]["panels"], strict=True):
         for curve, line in zip(panel["curves"], was["curves"], strict=True):

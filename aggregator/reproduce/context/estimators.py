@@ -70,7 +70,7 @@ def estimators(setting: Setting) -> ExperimentResult:
             Finding(
                 f"(estimates are not compared; {shape}, {PEOPLE:,} people, 1 nat)",
                 "; ".join(f"{name}: {row(shape, name)}" for name in channels),
-                "the numbers are total variation distances from the truth; the prior of the posterior mode is uniform",
+                "",
             )
             for shape in everything
         ),
@@ -94,4 +94,5 @@ def estimators(setting: Setting) -> ExperimentResult:
         )
         + "."
     )
-    return ExperimentResult(panels, findings, verdict)
+    remark = "The numbers are total variation distances from the truth. The prior of the posterior mode is uniform."
+    return ExperimentResult(panels, findings, verdict, remark=remark)

@@ -77,7 +77,11 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
         f"response. At 4 nats, Hadamard has {error[*first, 'hadamard', 4.0] / projective[4.0]:.1f} times the error of "
         "projective response."
     )
-    return ExperimentResult(panels, _findings(error, bits, constants), verdict)
+    remark = (
+        "The Hadamard channel is optimal in order for eps = O(1). The projective channel reveals more about the "
+        "sensitive values and less about the others."
+    )
+    return ExperimentResult(panels, _findings(error, bits, constants), verdict, remark=remark)
 
 
 def _findings(
@@ -113,8 +117,7 @@ def _findings(
                 + ratios(case, "hadamard", "projective", 2)
                 + "; plain LDP "
                 + ratios(case, "ldp", "projective", 1),
-                "it is optimal in order for eps = O(1); the projective channel reveals more about the sensitive values "
-                "and less about the others",
+                "",
             )
             for case, title in panels.items()
         ),

@@ -82,7 +82,12 @@ def padding(setting: Setting) -> ExperimentResult:
         + " of the total error of the unbiased estimate."
     )
     label = "; ".join(people.label for people in populations.values())
-    return ExperimentResult(panels, _findings_of_padding(populations, comparison, setting.repeats), verdict, label)
+    remark = (
+        "For the unbiased estimate the planner chooses a small l: the squared error from noise grows with the square "
+        "of l, and with thousands of items it outweighs the squared error from bias."
+    )
+    findings = _findings_of_padding(populations, comparison, setting.repeats)
+    return ExperimentResult(panels, findings, verdict, label, remark)
 
 
 def _padded(
@@ -128,8 +133,7 @@ def _findings_of_padding(
                 f"{part(label, 'IDUE-PS', 'percentile'):.1%} of that with l = {_percentile(people)}, the 90th "
                 f"percentile of the set sizes, and {part(label, 'IDUE-PS', 'OUE-PS'):.0%} of that of OUE-PS with the l "
                 "that the planner chooses for OUE-PS",
-                "the noise grows with the square of l, and with thousands of items it outweighs the bias"
-                + partly(people),
+                partly(people).removeprefix("; "),
             )
             for label, people in populations.items()
         ),
