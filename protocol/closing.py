@@ -92,7 +92,7 @@ def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
     payload = _sealed(data).open(signed.author)
     closing = Closing.decode(payload)
     if closing.campaign_id != signed.id:
-        raise CampaignError(f"the notice closes another campaign: use that of {signed.campaign.title!r}")
+        raise CampaignError(f"the notice closes another campaign: name the notice of {signed.campaign.title!r}")
     closing.require_fit(signed.campaign)
     return closing
 

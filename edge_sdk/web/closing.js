@@ -15,7 +15,7 @@ export async function openClosing(data, campaign) {
   const parts = array(decode(await openEnvelope(sealed, campaign.author)), "a closing notice", CampaignError, 2);
   const id = octets(parts[0], "a campaign id", CampaignError, 16);
   const closes = integer(parts[1], "the time of a closing", CampaignError, 0, 2 ** 40);
-  if (!same(id, campaign.id)) throw new CampaignError(`the notice closes another campaign: use that of "${campaign.title}"`);
+  if (!same(id, campaign.id)) throw new CampaignError(`the notice closes another campaign: name the notice of "${campaign.title}"`);
   if (closes >= campaign.closes) throw new CampaignError(`a notice must take effect before "${campaign.title}" closes: this one does not, so it is not needed`);
   return closes;
 }
