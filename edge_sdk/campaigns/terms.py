@@ -12,7 +12,8 @@ from fractions import Fraction
 from protocol import exact, keys
 from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Dates, Domain, Form, Grid, Line
+from protocol.domain import Dates, Domain, Form, Grid, Items, Line
+from protocol.domain.items import SEPARATOR
 from protocol.notions import (
     Certificate,
     Classes,
@@ -116,7 +117,8 @@ class Terms:
             English; None if all devices are asked for the uncoarsened answer. For a form it is None until consent, so
             that a person cannot refuse because of the assigned questions and thereby reveal something.
         domain: the domain of the answers.
-        values: the labels of the possible answers in order, if there are at most ``MAX_LISTED``; else empty.
+        values: the labels of the possible answers in order, for item sets those of the items and the dummies, if there
+            are at most ``MAX_LISTED``; else empty.
         shown: these labels in the language of the terms.
         questions: all questions of a form; empty if the campaign is not a form.
         classes: the classes of people; the person chooses one at consent. Empty if the campaign has none. Before the
@@ -401,4 +403,10 @@ def _answers(domain: Domain) -> str:
         outside = f" A {noun} outside this range counts as the nearer end." if domain.clamps else ""
         how = ", up or down at random, so that averages over many people stay correct" if domain.rounds_randomly else ""
         return f"A {noun} from {domain.range_text}, rounded to one of {domain.size:,} {noun}s{how}.{outside}"
+    if isinstance(domain, Items):
+        noun, place = ("numbers", "1 to") if isinstance(domain.labels, int) else ("items", "a list of")
+        return (
+            f"A set of {noun} from {place} {domain.item_count:,}; it may be empty. Write {SEPARATOR} between two "
+            f"{noun}. A label such as {domain.label(domain.item_count)} is that of a dummy, which fills up a small set."
+        )
     return f"One of {domain.size:,} values."

@@ -92,6 +92,20 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
     assert [one.label for one in given_answers(device, terms.campaign_id)] == ["40"]
 
 
+@pytest.mark.parametrize(
+    ("items", "start"),
+    [
+        (("tea", "milk"), "A set of items from a list of 2; it may be empty. Write ; between two items."),
+        (5_000, "A set of numbers from 1 to 5,000; it may be empty. Write ; between two numbers."),
+    ],
+)
+def test_the_terms_describe_a_set_of_items(open_device, items, start):
+    """The terms of a campaign on sets of items count the items without the dummies, and say what a dummy is."""
+    assert open_device().join(campaign(domain=Items(2, items))).answers == (
+        f"{start} A label such as (none 1) is that of a dummy, which fills up a small set."
+    )
+
+
 def test_the_text_of_each_cell_is_its_input(open_device):
     """The text of the cell in row r and column c is the answer of input r times the columns plus c."""
     domain = Grid(-10 * MICRO, 10 * MICRO, 0, 40 * MICRO, 2_500_000)
