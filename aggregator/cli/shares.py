@@ -109,8 +109,9 @@ def _print_shares(
     elif output_format == "parquet":
         _write_binary(estimate_parquet(estimate, period))
     else:
-        printing.console().print(estimate_table(estimate, truth) if read is None else summary_table(read, truth))
-    printing.warn(*(estimate.warnings if read is None or output_format != "table" else read.warnings))
+        shown = summary_table(read, truth) if read is not None and read.known else estimate_table(estimate, truth)
+        printing.console().print(shown)
+    printing.warn(*(estimate.warnings if read is None or (read.known and output_format != "table") else read.warnings))
     if plot:
         # The imports are here because matplotlib takes a second to load.
         if read is not None and read.bins:

@@ -16,6 +16,7 @@ from aggregator.estimate.range_statistics import RangeStatistics
 from aggregator.estimate.result import Estimate, unsigned_and_id
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin
+from aggregator.families.decoder import NotInvertible
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Answer
 
@@ -83,21 +84,30 @@ def ordered_statistics(
 
 
 def summary(tally: Tally, estimate: Estimate) -> OrderedStatistics:
-    """Return the mean, if it has an unbiased estimate, and for the wave mechanism also the nine deciles and the shares
-    of bins.
+    """Return the mean, if the values are numbers, and for the wave mechanism also the nine deciles and the shares of
+    bins.
 
     Args:
         tally: the counts from which the estimate was computed.
         estimate: the estimate.
+    Returns:
+        The numbers of a mean without an unbiased estimate are NaN.
     Raises:
         NotOrdered, NotEnough
     """
     campaign = estimate.campaign
-    margins = () if estimate.weighting is None else estimate.weighting.margins
-    mean = query.mean(campaign, tally, confidence=estimate.confidence, margins=margins) if has_mean(campaign) else None
+    mean = _mean(tally, estimate) if has_mean(campaign) else None
     if not is_wave(campaign):
         return OrderedStatistics(estimate, (), (), (), None, None, mean)
     ranges = RangeStatistics(tally, estimate)
     deciles = tuple(ranges.quantile(p) for p in DECILES)
     bins = ranges.bins(bin_starts(campaign.domain, bin_count(estimate.reports)))
     return OrderedStatistics(estimate, deciles, (), bins, None, None, mean)
+
+
+def _mean(tally: Tally, estimate: Estimate) -> query.QueryResult:
+    margins = () if estimate.weighting is None else estimate.weighting.margins
+    try:
+        return query.mean(estimate.campaign, tally, confidence=estimate.confidence, margins=margins)
+    except NotInvertible:
+        return query.unknown_mean(estimate.campaign, estimate.confidence)

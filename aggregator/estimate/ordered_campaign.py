@@ -18,7 +18,8 @@ def has_summary(campaign: Campaign) -> bool:
 
 
 def has_mean(campaign: Campaign) -> bool:
-    """Return whether the mean has an unbiased estimate; with the wave mechanism, only of evenly spaced numbers."""
+    """Return whether the values are numbers or dates, evenly spaced ones for the wave mechanism, so that their mean may
+    have an unbiased estimate."""
     return isinstance(campaign.domain, Line) and (campaign.domain.evenly_spaced or not is_wave(campaign))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +16,7 @@ from aggregator.estimate.query import QueryResult
 from aggregator.estimate.result import Estimate
 from protocol.domain import DITHER_BYTES, Dates, Domain, Line
 from protocol.errors import HalftruthError
+from protocol.views import is_plain
 
 ShownValue = int | float | str
 """A value for readers: a number, a date or a label."""
@@ -119,7 +121,7 @@ class OrderedStatistics:
         bins: the share of people in each bin, in increasing order.
         above: the share of people above a value.
         between: the share of people between two values.
-        mean: the unbiased mean, if the values are numbers.
+        mean: the unbiased mean, if the values are numbers; its numbers are NaN if no unbiased estimate exists.
     """
 
     estimate: Estimate
@@ -135,9 +137,24 @@ class OrderedStatistics:
         return self.estimate.campaign.domain.index(value, bytes(DITHER_BYTES))
 
     @property
+    def known(self) -> bool:
+        """True if at least one statistic is known; otherwise the shares of single values are shown instead."""
+        mean = self.mean is not None and not math.isnan(self.mean.estimate)
+        return mean or any((self.quantiles, self.cdf, self.bins, self.above, self.between))
+
+    @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the estimate, except the warning about single shares without intervals."""
-        return tuple(warning for warning in self.estimate.warnings if not warning.startswith(WITHOUT_INTERVALS))
+        """The warnings of the estimate, and a warning about a mean that is not known.
+
+        The warning about single shares without intervals is left out if a statistic is known.
+        """
+        warnings = self.estimate.warnings
+        if self.known:
+            warnings = tuple(warning for warning in warnings if not warning.startswith(WITHOUT_INTERVALS))
+        if self.mean is None or not math.isnan(self.mean.estimate):
+            return warnings
+        cause = "for this channel" if is_plain(self.estimate.campaign.views) else "from these reports"
+        return (*warnings, f"the mean has no unbiased estimate {cause}")
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; statistics that were not requested are left out."""

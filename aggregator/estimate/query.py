@@ -158,9 +158,13 @@ def weighted(
     except NotInvertible:
         if prior is None:
             raise
-        return QueryResult(query, math.nan, math.nan, math.nan, math.nan, math.nan, confidence, mmse)
+        return _unknown(query, confidence, mmse)
     se, centre = math.sqrt(variance), raw + shift + offset
     return QueryResult(query, centre, centre, se, centre - t * se, centre + t * se, confidence, mmse)
+
+
+def _unknown(query: str, confidence: float, mmse: float | None, unit: str = "") -> QueryResult:
+    return QueryResult(query, math.nan, math.nan, math.nan, math.nan, math.nan, confidence, mmse, unit)
 
 
 def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, confidence: float) -> tuple[float, float, float]:
@@ -254,6 +258,12 @@ def mean(
     """
     average = weighted(campaign, tally, points_of(campaign), confidence=confidence, query="mean", margins=margins)
     return replace(average, unit=DAYS if isinstance(campaign.domain, Dates) else unit_of(campaign.domain))
+
+
+def unknown_mean(campaign: Campaign, confidence: float) -> QueryResult:
+    """Return the result for a mean without an unbiased estimate: its numbers are NaN."""
+    unit = DAYS if isinstance(campaign.domain, Dates) else unit_of(campaign.domain)
+    return _unknown("mean", confidence, None, unit)
 
 
 def total(campaign: Campaign, tally: Tally, *, population: int | None = None, confidence: float = 0.95) -> QueryResult:

@@ -79,7 +79,7 @@ class NotebookEstimate(Estimate):
     def _repr_html_(self) -> str:
         """Return the table of ``halftruth estimate`` and the warnings, for a notebook."""
         read = self._summary
-        shown = estimate_table(self) if read is None else summary_table(read)
+        shown = summary_table(read) if read is not None and read.known else estimate_table(self)
         return notebook_html(shown, (self if read is None else read).warnings)
 
 

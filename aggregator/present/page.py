@@ -76,6 +76,9 @@ def page(
         raise ValueError("estimate, audit and tally differ: expected the same campaign and reports")
     campaign, weighting = estimate.campaign, estimate.weighting
     statistics = ordered or (summary(tally, estimate) if has_summary(campaign) else None)
+    boxes = _warnings(estimate, truth, statistics)
+    if statistics is not None and not statistics.known:
+        statistics = None
     sections = [
         ("results", "Results", results_section(estimate, truth, statistics)),
         ("values", "Numbers", _numbers(estimate, truth, statistics)),
@@ -102,7 +105,7 @@ def page(
         *([f"Only people of the class {estimate.class_name}."] if estimate.class_name is not None else []),
         *([] if weighting is None else [f"The shares are {weighting.description(counted_noun(campaign))}."]),
     ]
-    return html_page(campaign, facts, _warnings(estimate, truth, statistics), sections)
+    return html_page(campaign, facts, boxes, sections)
 
 
 def _numbers(estimate: Estimate, truth: Floats | None, statistics: OrderedStatistics | None) -> list[Html]:

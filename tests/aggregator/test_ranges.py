@@ -16,6 +16,7 @@ from aggregator.estimate import query
 from aggregator.estimate.bins import bin_starts
 from aggregator.estimate.ordered import summary
 from aggregator.estimate.tally import Tally
+from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.present.ordered_plot import histogram_figure, ordered_figure
@@ -54,13 +55,19 @@ def lib(tmp_path_factory):
         9,
         "open",
     )
+    study_with(folder, campaign, now)
+    return folder / "lib"
+
+
+def study_with(folder, campaign, now):
+    """Return a study in ``folder`` with the reports of 400 people, and the signed campaign."""
     signed = open_campaign(seal_campaign(campaign, KEY), [KEY.public])
     study = Study.create(folder / "lib")
     study.import_campaign(signed.data, [KEY.public], "way")
     (sent,) = simulate(campaign, signed.id, Truth((12, 20, 26), (200, 150, 50)), range(1), seed=3)
     (folder / "batch.htr").write_bytes(sent.reports)
     assert ingest(study, [folder / "batch.htr"], now=now).accepted == 400
-    return folder / "lib"
+    return study, signed
 
 
 def run(lib, *words, code=0):
@@ -141,6 +148,32 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     text = (tmp_path / "way.html").read_text(encoding="utf-8")
     assert "Deciles" in text
     assert f"<td>{read.quantiles[4].value}</td><td>{read.quantiles[4].low} to {read.quantiles[4].high}</td>" in text
+
+
+def test_a_mean_without_unbiased_estimate_leaves_the_shares(tmp_path):
+    """If the goal is a mean that the channel does not determine, command, page and notebook have the shares by the
+    likelihood and a sentence on the mean; the numbers of the mean are null in JSON."""
+    now = int(time.time())
+    smooth = discrete_gaussian(60, 8.0, 20 * NANONATS)
+    way = NumberRange.of(0, 59, unit="km")
+    study, signed = study_with(
+        tmp_path, Campaign("Way", "How far?", "", "O", way, Ldp(20 * NANONATS), "discrete-gaussian",
+        plain_views(smooth), now - 50, now + 50_000, 50_050, 1, 9, "open", goal="mean"), now,
+    )  # fmt: skip
+    lib, sentence = tmp_path / "lib", "the mean has no unbiased estimate for this channel"
+    shown = run(lib, "--report", tmp_path / "way.html")
+    assert "value   share" in shown.stdout
+    assert shown.stderr.count(sentence) == 1
+    page = (tmp_path / "way.html").read_text(encoding="utf-8")
+    assert f"T{sentence[1:]}." in page
+    assert "Bar chart of the shares" in page
+    document = json.loads(run(lib, "--json").stdout)
+    assert (document["mean"]["estimate"], len(document["values"])) == (None, 60)
+    found = study.estimate("way")
+    assert found.method == "em"
+    assert sentence in found._repr_html_()
+    assert "share" in found._repr_html_()
+    assert not summary(study.tally(signed), found).known
 
 
 def test_a_value_outside_the_range_is_refused_with_its_option(lib):
