@@ -18,7 +18,6 @@ from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from protocol import exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks, Hadamard, Table
-from protocol.channels.table.channel import TABLE_SCALE
 from protocol.domain import DITHER_BYTES, Buckets, Grid, Values
 from protocol.errors import NotInDomain
 from protocol.keys import public_line
@@ -31,14 +30,13 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaig
 NAT = exact.NANONATS
 K = len(LABELS)
 PRIOR = (50, 20, 10, 10, 5, 5)
-ONE = 1 << TABLE_SCALE
 
 
 @st.composite
-def tables(draw: st.DrawFn, input_count: int = 3) -> Table:
+def tables(draw: st.DrawFn) -> Table:
     outputs = draw(st.integers(2, 3))
     row = st.lists(st.integers(0, 50), min_size=outputs, max_size=outputs).filter(any)
-    weights = [draw(row) for _ in range(input_count)]
+    weights = [draw(row) for _ in range(3)]
     return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 

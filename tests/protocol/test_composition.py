@@ -12,9 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.channels import Table
-from protocol.channels.table.channel import TABLE_SCALE
-
-ONE = 1 << TABLE_SCALE
 
 
 def rows(output_count: int) -> st.SearchStrategy[list[int]]:
@@ -22,9 +19,9 @@ def rows(output_count: int) -> st.SearchStrategy[list[int]]:
 
 
 @st.composite
-def tables(draw: st.DrawFn, input_count: int = 3) -> Table:
+def tables(draw: st.DrawFn) -> Table:
     outputs = draw(st.integers(2, 4))
-    weights = [draw(rows(outputs)) for _ in range(input_count)]
+    weights = [draw(rows(outputs)) for _ in range(3)]
     return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 

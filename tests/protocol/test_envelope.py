@@ -186,8 +186,8 @@ def test_an_altered_envelope_leaves_its_neighbours_valid(at: int, change: int) -
     ids=["large payloads", "no signatures", "large arrays", "beginnings", "arrays of arrays"],
 )
 def test_looking_for_envelopes_is_linear(hostile: bytes) -> None:
-    """For many truncated envelopes that each claim megabytes, the reader copies and searches at most 32 times the
-    length of the batch."""
+    """For a batch of beginnings of envelopes, which may state a long payload or array, the reader copies and searches
+    less than 32 times the length of the batch."""
     data = CountedBytes(hostile * (100_000 // len(hostile)))
     for _ in envelope.read_batch(data):
         pass
@@ -195,7 +195,6 @@ def test_looking_for_envelopes_is_linear(hostile: bytes) -> None:
 
 
 def test_empty_bytes_are_an_empty_batch() -> None:
-    """Empty bytes are an empty batch."""
     assert list(envelope.read_batch(b"")) == []
 
 

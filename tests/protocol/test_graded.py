@@ -1,4 +1,4 @@
-"""Properties of graded notions: MinID-LDP and AvgID-LDP (SPEC 6.6)."""
+"""Properties of graded notions: MinID-LDP and AvgID-LDP (SPEC 6.6); the theorems are those of Gu et al. 2020."""
 
 from __future__ import annotations
 

@@ -45,10 +45,10 @@ MOST = exact.MAX_LEVEL
 
 
 @st.composite
-def tables(draw: st.DrawFn, positive: bool = False, inputs: int | None = None) -> Table:
+def tables(draw: st.DrawFn, positive: bool = False) -> Table:
     """Draw small tables of small weights, with zeros unless ``positive``."""
     width = draw(st.integers(2, 5))
-    height = inputs or draw(st.integers(2, 5))
+    height = draw(st.integers(2, 5))
     row = st.lists(st.integers(1 if positive else 0, 12), min_size=width, max_size=width).filter(any)
     rows = draw(st.lists(row, min_size=height, max_size=height))
     return Table.rounded([[Fraction(weight, sum(row)) for weight in row] for row in rows])
@@ -296,7 +296,6 @@ def test_the_grid_has_every_notion() -> None:
 
 @grid
 def test_the_wire_form_of_a_notion_decodes_to_it(name: str) -> None:
-    """The wire form of a notion decodes to the same notion."""
     notion, _ = GRID[name]
     assert notions.decode(codec.decode(codec.encode(notion.encode()), limit=2**16)) == notion
 

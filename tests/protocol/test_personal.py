@@ -79,7 +79,7 @@ def test_weights_are_declared_in_lowest_terms() -> None:
         personal.canonical_prior((0, 0))
 
 
-def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
+def test_a_campaign_of_declared_priors_has_the_uniform_channel() -> None:
     """A campaign for declared priors is certified with the rule's channel for the uniform prior, and with no other."""
     made = unsigned_campaign()
     assert made.certificate == certify(made.channel, Lip(NAT, (1, 1, 1)))

@@ -81,8 +81,7 @@ def test_supported_points_are_in_the_order_of_their_draws(channel: ProjectiveRes
 
 
 def test_a_row_equals_the_one_computed_by_hand() -> None:
-    """For q = 3, t = 3 and input 5 = (1, 0, 0) + 1 of its free digits, the enumerations equal those of SPEC 5.4,
-    computed by hand."""
+    """For q = 3, t = 3 and input 5, the point (1, 0, 1), the enumerations equal those of SPEC 5.4, computed by hand."""
     channel = geometry(13, 3, 3, NAT)
     assert [channel.geometry.coordinates(point) for point in (0, 1, 3, 4, 5, 12)] == [
         (0, 0, 1), (0, 1, 0), (0, 1, 2), (1, 0, 0), (1, 0, 1), (1, 2, 2)
@@ -164,10 +163,10 @@ def test_the_orders_are_the_primes_and_4_8_and_9() -> None:
     assert next(orders(9)) == 9
 
 
-def test_is_prime_agrees_with_a_sieve() -> None:
-    """is_prime agrees with a sieve up to 2^12."""
-    sieve = [number for number in range(2**12) if number > 1 and all(number % d for d in range(2, number))]
-    assert [number for number in range(2**12) if is_prime(number)] == sieve
+def test_is_prime_agrees_with_trial_division() -> None:
+    """is_prime agrees with trial division below 2^12."""
+    primes = [number for number in range(2, 2**12) if all(number % d for d in range(2, number))]
+    assert [number for number in range(2**12) if is_prime(number)] == primes
 
 
 def test_a_space_of_too_many_points_is_refused() -> None:
