@@ -291,7 +291,7 @@ def test_the_terms_state_the_shares_that_the_promise_assumes(number, tmp_path):
         screen.wait("campaigns:page")
         tap(screen, f"campaign:{title}")
         said = screen.read("assumed", "text")
-        assert said.startswith("Anteile der Antworten, die die Umfrage annimmt: ")
+        assert said.startswith("Die Umfrage nimmt diese Anteile der Antworten an: ")
         assert "%" in said
 
 

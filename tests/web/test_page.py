@@ -108,10 +108,10 @@ def test_the_terms_state_the_shares_that_the_promise_assumes(visitor: Visitor) -
     """The terms state the shares of the answers for which the promise holds, and no shares if it holds for all."""
     visitor.open(document(campaigns.TRANSCRIPT))
     visitor.heading("Town library asks")
-    assert "Shares of the answers that the survey assumes: none 16.7%, primary 16.7%, " in visitor.text
+    assert "The survey assumes these shares of the answers: none 16.7%, primary 16.7%, " in visitor.text
     visitor.open(document(campaigns.EDUCATION))
     visitor.heading("Town library asks")
-    assert "the survey assumes" not in visitor.text
+    assert "The survey assumes" not in visitor.text
 
 
 def test_an_enrolment_is_saved_from_the_place_that_the_terms_name(visitor: Visitor) -> None:
