@@ -139,7 +139,7 @@ class CheckpointWriter:
         """Return facts about the detection of old states and copies of this store, and about its limits, by name.
 
         Raises:
-            StoreError: the key store cannot be read now.
+            StoreError, OSError: the key store cannot be read now.
         """
         key_store, host = self._key_store, self._host
         places = " and ".join(key_store.checkpoints())

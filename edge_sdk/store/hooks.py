@@ -35,5 +35,5 @@ class Hooks(Protocol):
         """Return facts for ``doctor``, by a short description.
 
         Raises:
-            StoreError
+            StoreError, OSError
         """

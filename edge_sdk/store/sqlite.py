@@ -284,6 +284,7 @@ class Store:
 
         Raises:
             StoreDamaged: the database is damaged.
+            StoreError: the database or the key store cannot be read.
         """
         names = ("journal_mode", "synchronous", "secure_delete", "user_version", "page_count")
         journal_mode, synchronous, secure_delete, version, page_count = (
@@ -299,7 +300,8 @@ class Store:
         }
         if self.hooks is not None:
             self.require_whole("integrity_check")
-            facts |= {"integrity": "checked, no damage found"} | self.hooks.describe()
+            with explained(self.folder):
+                facts |= {"integrity": "checked, no damage found"} | self.hooks.describe()
         if folders := sorted(path.name for path in self._quarantined()):
             facts["quarantine"] = f"{', '.join(folders)}: a damaged database, with answers in it; forgetting deletes it"
         return facts

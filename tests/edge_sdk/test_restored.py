@@ -434,6 +434,15 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_dev
         assert "behind" not in device.doctor()["checkpoint"]
 
 
+def test_doctor_raises_a_store_error_if_the_checkpoint_cannot_be_read(open_device, place) -> None:
+    """An unreadable checkpoint is an error of the store, like every other error of the file system."""
+    with open_device(place) as device:
+        (place / CHECKPOINT_FILE).unlink()
+        (place / CHECKPOINT_FILE).mkdir()
+        with pytest.raises(StoreError, match="cannot be used"):
+            device.doctor()
+
+
 def test_a_repeated_answer_changes_no_checkpoint(open_device, clock, place) -> None:
     """The checkpoint changes only with the ledger: a repeated output writes nothing outside the database."""
     with open_device(place) as device:
