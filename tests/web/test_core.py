@@ -18,9 +18,11 @@ from typing import Any
 import pytest
 
 from protocol import channels, codec, domain, exact, notions, personal
-from protocol.channels import Noise, Table, Windows
+from protocol.channels import Blocks, GradedProjective, Noise, Table, Windows
+from protocol.channels.blocks.channel import INNER, largest_weight
 from protocol.channels.windows.arrangement import WindowType
 from protocol.errors import BadData, NotInDomain
+from tests.families import CHANNELS
 from tests.protocol.test_effort import SMALL
 from tests.vectors import generate
 
@@ -119,20 +121,41 @@ def levels_of(certificate: notions.Certificate) -> Case:
     }
 
 
+def certificate_case(notion: notions.Notion, channel: channels.Channel) -> Case:
+    """Return a case with the levels that Python certifies, or the stage at which it refuses the channel."""
+    case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
+    try:
+        return case | levels_of(notions.certify(channel, notion))
+    except BadData as error:
+        return case | {"stage": error.stage}
+
+
 def test_audits_are_those_of_python() -> None:
     """For each family and notion, a channel that is costly to audit has the same levels, steps and stored cells as
     in Python."""
     cases = []
     for notion, channel in SMALL.values():
-        case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
-        case |= {"steps": notion.certificate_steps(channel), "held": channel.numbers_held}
-        try:
-            case |= levels_of(notions.certify(channel, notion))
-        except BadData as error:
-            case["stage"] = error.stage
-        cases.append(case)
+        case = certificate_case(notion, channel)
+        cases.append(case | {"steps": notion.certificate_steps(channel), "held": channel.numbers_held})
     found = run({"certificate": cases})["certificate"]
     assert {name: fault for name, fault in zip(SMALL, found, strict=True) if fault} == {}
+
+
+def test_audits_of_a_covered_block_are_those_of_python() -> None:
+    """For each family that a block may have, high-low LDP with a cover for the open inputs has the same levels as in
+    Python."""
+    cases, families = [], set()
+    for inner in CHANNELS.values():
+        if isinstance(inner, tuple(INNER.values())) and not isinstance(inner, GradedProjective):
+            families.add(type(inner))
+            k = inner.input_count
+            cover = -(-(largest_weight(inner) << exact.EXP_BITS) // exact.exp_lower(2 * exact.NANONATS))
+            notion = notions.HighLow(20 * exact.NANONATS, k + 2, tuple(range(k)))
+            channel = Blocks(cover, ((1, k), (0, 2)), (inner,))
+            cases.append(certificate_case(notion, channel))
+    assert len(families) > 3
+    assert any("stage" not in case for case in cases)
+    assert [fault for fault in run({"certificate": cases})["certificate"] if fault] == []
 
 
 def test_draws_are_those_of_python() -> None:

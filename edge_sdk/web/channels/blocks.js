@@ -52,7 +52,7 @@ function largestWeight(inner, inputs) {
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0);
   if (inner instanceof ProjectiveResponse || inner instanceof Wave) return inner.inside;
   if (inner instanceof GradedProjective) return largest(inputs.map((x) => inner.inside[inner.classOf[x]]));
-  if (inner instanceof RandomizedResponse) return largest([...inner.cover, ...inputCount.map((x) => inner.weight(x, x))]) << 64n;
+  if (inner instanceof RandomizedResponse) return largest([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
   return largest(inputs.flatMap((x) => Array.from({ length: inner.outputCount }, (_, y) => lifted(inner, x, y))));
 }
 
