@@ -86,7 +86,7 @@ def tallies() -> dict[str, tuple[Campaign, Tally]]:
             found[f"{name}-{n}"] = campaign, Tally.of(generator.multinomial(n, distribution))
     priors = np.array([*PRIORS, (1, 1, 1, 1, 1)])
     counts = generator.multinomial(900, np.full(priors.size, 1 / priors.size))
-    levels = (NAT, NAT // 2, NAT, NAT // 3)[: len(priors)]
+    levels = (NAT, NAT // 2, NAT, NAT // 3)
     found["own"] = of_own(), PersonalTally(counts, 900, declared=np.column_stack([levels, priors]))
     return found
 

@@ -426,14 +426,15 @@ def test_a_number_between_edges_is_not_a_value(session, tmp_path):
     run(*study, "estimate", "hours", "--value", "10")
 
 
+def full_disk(_):
+    """Raise the error of a full disk, in place of ``os.fsync``."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
     """If the disk is full when a file is written, the command prints an error, ends with exit code 1 and leaves no
     file."""
-
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full_disk)
     result = run(
         "campaign", session / "education.toml", "--key", session / "analyst.key", "--out", tmp_path / "x", code=1
     )
@@ -475,13 +476,9 @@ def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
             if isinstance(option.type, new_files.NewFile)
         ]
         assert set(of_files) == set(commands.get(name, ((), {}))[1]), f"{name} has an output that is not tested"
-
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     picture = tmp_path / "x.png"
     with monkeypatch.context() as disk:
-        disk.setattr(os, "fsync", full)
+        disk.setattr(os, "fsync", full_disk)
         assert f"{picture}: the disk is full" in run(*study, "estimate", "education", "--plot", picture, code=1).stderr
     assert (drawn.read_bytes(), listed.read_bytes()) == (b"mine", b"mine")
     assert {*tmp_path.iterdir()} == {drawn, listed}

@@ -8,11 +8,9 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.cli.group import halftruth
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
 from aggregator.receive.codes import ALPHABET, CODE_CHARACTERS, CodeCounts, Codes, grouped, normal
@@ -25,6 +23,7 @@ from protocol.keys import fingerprint
 from protocol.link import Link
 from protocol.report import Enrolment
 from tests.aggregator import fleet
+from tests.aggregator.command import printed, run
 from tests.aggregator.fleet import AUTHOR, NOW, campaign, device, enrolment, report
 from tests.aggregator.test_receive import post, served
 
@@ -116,18 +115,13 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
             assert (status, answer["stage"]) == (403, "code")
         # An upload without a code is accepted too.
         assert post(address, enrolment(2, ENROLLED) + report(2, ENROLLED))[0] == 200
-    run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"])
-    assert run.exit_code == 0, run.output
-    assert json.loads(run.stdout)["accepted"] == 1
+    assert json.loads(printed("--study", study.path, "ingest", "--json"))["accepted"] == 1
     study = Study.open(study.path)
     assert study.registry(ENROLLED.id.hex()).public.tobytes() == KEYS[0]
     assert ingest(study, [], now=NOW).accepted == 0
     assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(1, 1)
     # Keys admitted by a code survive a rebuild of the tables.
-    again = CliRunner().invoke(
-        halftruth, ["--study", str(study.path), "rebuild", "--afresh", "--out", str(study.path.with_name("new"))]
-    )
-    assert again.exit_code == 0, again.output
+    run("--study", study.path, "rebuild", "--afresh", "--out", study.path.with_name("new"))
     rebuilt = Study.open(study.path.with_name("new"))
     assert rebuilt.registry(ENROLLED.id.hex()).public.tobytes() == KEYS[0]
     assert Codes(rebuilt.path).counts(ENROLLED.id) == CodeCounts(1, 1)
@@ -154,7 +148,7 @@ def test_a_refused_upload_leaves_its_code_unused(study, code, body, status, stag
 
 
 @pytest.fixture
-def joined(tmp_path, study):
+def joined(tmp_path):
     """A function that opens devices which followed a link with a code; each has a separate store."""
     opened = []
 
@@ -205,10 +199,9 @@ def test_codes_are_written_to_a_file_and_not_stored(study, tmp_path):
     Cards are a PDF. A campaign for all devices needs no codes.
     """
     out = tmp_path / "codes.csv"
-    options = ["--study", str(study.path), "codes", "education"]
+    options = ["--study", study.path, "codes", "education"]
     made = [*options, "--count", "7", "--address", "https://study.example"]
-    run = CliRunner().invoke(halftruth, [*made, "--out", str(out)])
-    assert run.exit_code == 0, run.output
+    run(*made, "--out", out)
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
     links = [Link.parse(row["link"]) for row in rows]
     assert len({link.code for link in links}) == 7
@@ -216,12 +209,10 @@ def test_codes_are_written_to_a_file_and_not_stored(study, tmp_path):
     assert out.stat().st_mode & 0o077 == 0
     stored = (study.path / "codes.sqlite").read_bytes()
     assert not any(link.code.encode() in stored for link in links)
-    assert CliRunner().invoke(halftruth, options).output == "7 codes made, 0 used\n"
+    assert printed(*options) == "7 codes made, 0 used\n"
     assert Codes(study.path).redeem(ENROLLED.id, links[6].code, KEYS[0])
     cards = tmp_path / "cards.pdf"
-    assert CliRunner().invoke(halftruth, [*made, "--out", str(cards)]).exit_code == 0
+    run(*made, "--out", cards)
     assert cards.read_bytes().startswith(b"%PDF")
     for count in ([], ["--count", "1"]):
-        refused = CliRunner().invoke(halftruth, ["--study", str(study.path), "codes", "open", *count])
-        assert refused.exit_code == 1
-        assert "needs no codes" in refused.output
+        assert "needs no codes" in printed("--study", study.path, "codes", "open", *count, code=1)

@@ -11,13 +11,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.draft import campaign_of, read_draft
 from aggregator.author.lint import lint
 from aggregator.author.toml_section import DraftError
-from aggregator.cli.group import halftruth
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.query import expected_variance, mean
 from aggregator.estimate.tally import Tally
@@ -34,6 +32,7 @@ from protocol.domain import NumberRange, Values
 from protocol.errors import DomainError
 from protocol.notions import Ldp, Lip, certify
 from protocol.notions.declared_prior import DeclaredPrior
+from tests.aggregator.command import printed
 from tests.aggregator.test_present_estimate import printed as printed_table
 
 NAT = exact.NANONATS
@@ -283,8 +282,8 @@ def test_the_plan_has_a_row_for_each_class_and_for_all_people(tmp_path) -> None:
 
     The planned numbers of people are sufficient for the wanted error.
     """
-    path, run = numbers(tmp_path), CliRunner()
-    rows = json.loads(run.invoke(halftruth, ["plan", str(path), "--json"]).stdout)
+    path = numbers(tmp_path)
+    rows = json.loads(printed("plan", path, "--json"))
     assert [(one["class"], one["reports"]) for one in rows] == [("town", 2000), ("village", 2000), (None, 4000)]
     made = read_draft(path)
     even = np.full(31, 1 / 31)
@@ -295,12 +294,11 @@ def test_the_plan_has_a_row_for_each_class_and_for_all_people(tmp_path) -> None:
     all_people = mean(made, Tally.of(np.concatenate(counts))).se * np.sqrt(2 * 10**7 / 4000)
     assert rows[2]["errors"]["mean"] == pytest.approx(all_people, rel=1e-3)
     assert rows[0]["errors"]["decile"] > rows[2]["errors"]["decile"] > rows[1]["errors"]["decile"]
-    shown = " ".join(run.invoke(halftruth, ["plan", str(path)]).stdout.split())
+    shown = " ".join(printed("plan", path).split())
     assert all(word in shown for word in ("town", "village", "everybody", "people for a decile"))
     assert "The errors: decile is the mean absolute error of nine deciles, simulated; mean is the standard" in shown
-    of_mean = json.loads(run.invoke(halftruth, ["plan", str(numbers(tmp_path, goal="mean")), "--json"]).stdout)
+    of_mean = json.loads(printed("plan", numbers(tmp_path, goal="mean"), "--json"))
     for one in of_mean:
         ((wanted, people),) = one["people_for"].items()
         assert people == pytest.approx(one["reports"] * (one["errors"]["mean"] / float(wanted)) ** 2, abs=1)
-    refused = run.invoke(halftruth, ["plan", str(path), "--bits", "9"])
-    assert (refused.exit_code, "each class" in refused.output) == (2, True)
+    assert "each class" in printed("plan", path, "--bits", 9, code=2)

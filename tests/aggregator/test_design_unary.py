@@ -29,9 +29,9 @@ LEVELS = [10**6, 10**8 + 1, NANONATS // 2, NANONATS, 3 * NANONATS + 7, 8 * NANON
 LN = {n: level_from(math.log(n)) for n in (2, 4, 6, 8)}
 
 
-def table_1(scale=1):
+def table_1():
     """The toy example of Gu et al. 2020, sec. V-E: one value at ln 4, four at ln 6."""
-    return Graded.over([LN[4]] + [LN[6]] * 4 * scale)
+    return Graded.over([LN[4]] + [LN[6]] * 4)
 
 
 def shares(channel):

@@ -826,7 +826,7 @@ def test_maps_are_geojson(survey_folder, tmp_path):
     assert not (tmp_path / "no.geojson").exists()
 
 
-def test_no_column_of_an_export_identifies_a_device(survey_folder, tmp_path):
+def test_no_column_of_an_export_identifies_a_device(tmp_path):
     """An export contains no key, and the same answers under other keys give the same rows."""
     exports = []
     for shift in (0, 10_000):

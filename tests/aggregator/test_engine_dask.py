@@ -19,13 +19,11 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator import engines
-from aggregator.cli.group import halftruth
 from aggregator.engines import EngineError, connection, engine_of, pieces, steps, tallies, workers
 from aggregator.engines.cluster import Cluster
 from aggregator.engines.steps import StudyVersion
@@ -49,11 +47,13 @@ from protocol.notions.declared_prior import DeclaredPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.views import plain_views
 from tests.aggregator import fleet
+from tests.aggregator.command import printed
 from tests.aggregator.fleet import AUTHOR, NOW, enrolment, report
 from tests.aggregator.forked import dask_processes, kill_at_commit, next_message, start_process
+from tests.aggregator.object_store import prepared
 from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
 from tests.aggregator.test_intake_known import offer
-from tests.aggregator.test_views import filled
+from tests.aggregator.test_views import contents, filled
 
 PATIENCE = 300
 """Maximum seconds that a test waits for an event. A test that waits this long has found a defect."""
@@ -86,10 +86,7 @@ def dask(address):
 @pytest.fixture
 def study(tmp_path):
     """A study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
-    made = fleet.study(tmp_path / "study", PLAIN, range(10))
-    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
-    made.revoke(enrolment(9, PLAIN))
-    return made
+    return prepared(tmp_path / "study")
 
 
 CHANGES = {
@@ -491,20 +488,6 @@ def counted(tmp_path, kind, devices=150):
     return made, signed
 
 
-def contents(tally):
-    """Return all fields of a tally, with groups summed independently of the order of their rows."""
-    fields = {name: getattr(tally, name) for name in ("reports", "version", "lost", "period") if hasattr(tally, name)}
-    fields |= {name: getattr(tally, name).tolist() for name in ("counts", "chains", "priors") if hasattr(tally, name)}
-    fields["refused"] = dict(tally.refused)
-    if tally.groups is not None:
-        groups = tally.groups
-        cells = Counter()
-        for group, feature, count in zip(groups.group, groups.feature, groups.count, strict=True):
-            cells[int(group), int(feature)] += int(count)
-        fields["groups"] = (+cells, groups.reports.tolist(), groups.devices, groups.max_outputs)
-    return type(tally), fields
-
-
 @pytest.mark.parametrize(
     "kind", ["plain", "several", "bits", pytest.param("own", marks=pytest.mark.long), "own, several", "transcript"]
 )
@@ -636,7 +619,7 @@ def ingest_until_killed(address, study, file, when, step, pipe):
 
 
 @pytest.mark.parametrize("die", [pytest.param("before", marks=pytest.mark.long), "after"])
-def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path, die):
+def test_the_work_of_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path, die):
     """If the driver is killed with kill -9 just before or after the second round's commit, a second run counts every
     report once."""
     file = many(study, tmp_path)
@@ -650,7 +633,7 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
     assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 100
 
 
-def test_two_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
+def test_several_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
     """If a Dask driver ingests a file while a local one and a second Dask driver ingest the same file in turn, every
     report is counted once in total."""
     file = many(study, tmp_path)
@@ -775,14 +758,9 @@ def test_the_command_takes_an_engine(address, study, tmp_path):
     are usage errors."""
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in (0, 1, 2, 2, 9)))
-    other, there = copied(study, "other"), address.replace("tcp", "dask")
-
-    def printed(made, *words, code=0):
-        result = CliRunner().invoke(halftruth, ["--study", str(made.path), *map(str, words)], prog_name="halftruth")
-        assert result.exit_code == code, result.output
-        return result.output
-
+    local, other = (("--study", one.path) for one in (study, copied(study, "other")))
+    there = address.replace("tcp", "dask")
     for words in (["ingest", file, "--json"], ["ingest", file], ["estimate", "education", "--json"]):
-        assert printed(study, *words) == printed(other, *words, "--engine", there)
-    assert "dask://HOST:PORT" in printed(study, "ingest", file, "--engine", "spark", code=2)
-    assert "--threads" in printed(study, "ingest", file, "--engine", there, "--threads", 2, code=2)
+        assert printed(*local, *words) == printed(*other, *words, "--engine", there)
+    assert "dask://HOST:PORT" in printed(*local, "ingest", file, "--engine", "spark", code=2)
+    assert "--threads" in printed(*local, "ingest", file, "--engine", there, "--threads", 2, code=2)

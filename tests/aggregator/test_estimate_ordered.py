@@ -31,17 +31,13 @@ from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from tests.aggregator.campaigns import unsigned_campaign
+from tests.aggregator.test_estimate_smoothed import shapes
 
 
-def shapes(k):
-    x = (np.arange(k) + 0.5) / k
-    hill = np.exp(-(((x - 0.4) / 0.15) ** 2))
-    spike = 0.53 * hill / hill.sum()
-    spike[2 * k // 5] += 0.47
-    yield x * (1 - x) ** 4  # the density of Beta(2, 5)
-    yield np.exp(-(((x - 0.25) / 0.08) ** 2)) + 0.6 * np.exp(-(((x - 0.7) / 0.1) ** 2))
-    yield spike
-    yield np.exp(-6 * x)
+def ordered_shapes(k):
+    """Return four distributions of numbers: smooth, bimodal, with a spike, and exponential."""
+    exponential = np.exp(-6 * (np.arange(k) + 0.5) / k)
+    return [*(shapes(k)[name] for name in ("smooth", "bimodal", "spike")), exponential / exponential.sum()]
 
 
 def wasserstein(p, q):
@@ -64,8 +60,7 @@ def test_the_default_of_numbers_has_the_smaller_distance_on_ordered_shapes():
     generator, ratios, k = np.random.default_rng(5), [], 32
     channel = projective(k, NANONATS)
     decoder = decoder_of(channel)
-    for p in shapes(k):
-        p = p / p.sum()
+    for p in ordered_shapes(k):
         tallies = [tally_of(decoder, p, 5000, generator) for _ in range(15)]
         found = [solve(decoder, tally) for tally in tallies]
         ours = np.mean([wasserstein(project(one.raw), p) for one in found])

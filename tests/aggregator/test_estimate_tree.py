@@ -156,7 +156,7 @@ def test_resolutions_that_cross_do_not_form_a_tree():
     assert np.bincount(tree.parents[1]).tolist() == [4, 4, 4, 4, 4, 4]
 
 
-def surveys_of(tree, districts, decoders, people, counts, rng):
+def surveys_of(districts, decoders, people, counts, rng):
     """Return a simulated survey of each resolution by its channel, of ``counts`` people each."""
     made = []
     for each, decoder, n in zip(districts, decoders, counts, strict=True):
@@ -186,7 +186,7 @@ def coverage(samples, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weig
     held, ratio = np.zeros(len(factors)), np.zeros(len(factors))
     for _ in range(samples):
         counts = rng.multinomial(n, weights)
-        for level, found in enumerate(combine(tree, surveys_of(tree, districts, decoders, people, counts, rng))):
+        for level, found in enumerate(combine(tree, surveys_of(districts, decoders, people, counts, rng))):
             off = np.abs(found.raw - truths[level])
             held[level] += (off <= quantile(0.05) * found.se).mean() / samples
             ratio[level] += (off**2).sum() / found.variances.sum() / samples

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from aggregator.author.draft import draft_form
 from aggregator.author.toml_section import read_toml
-from aggregator.cli.group import halftruth
 from aggregator.estimate.form import pooled_question
 from aggregator.estimate.form_table import cross
 from aggregator.estimate.form_view import FormView
@@ -22,6 +20,7 @@ from aggregator.planner.form_plan import MEDIUM, FormPlan, plan_form
 from aggregator.reproduce.simulated_people import drawn_tally
 from protocol.exact import in_nats, nats
 from protocol.views import QuestionsMap
+from tests.aggregator.command import printed
 from tests.aggregator.test_form_section import QUESTION, TAIL, drafted
 
 SIZES = {"a": 4, "b": 6, "c": 3}
@@ -149,15 +148,13 @@ def test_the_command_prints_a_plan_of_a_form(tmp_path: Path) -> None:
     """The command prints the tables, questions and sentences of the plan; --bits, and a form of one question, are
     refused."""
     file = draft(tmp_path, '[analysis]\noutcome = "a"\n')
-    result = CliRunner().invoke(halftruth, ["plan", str(file), "--reports", "5000", "--json"])
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
+    document = json.loads(printed("plan", file, "--reports", 5000, "--json"))
     assert [table["questions"] for table in document["tables"]] == [["a", "c"], ["a", "b"]]
     assert {"question", "values", "reports", "se", "people_for"} == set(document["questions"][0])
     assert [question["reports"] for question in document["questions"]] == [5000, 2500, 2500]
-    result = CliRunner().invoke(halftruth, ["plan", str(file), "--reports", "5000"])
+    text = printed("plan", file, "--reports", 5000).replace("\n", " ")
     for words in (*document["says"], "the easiest to find first"):
-        assert words in result.stdout.replace("\n", " ")
-    assert CliRunner().invoke(halftruth, ["plan", str(file), "--bits", "9"]).exit_code == 2
+        assert words in text
+    printed("plan", file, "--bits", 9, code=2)
     lone = drafted(tmp_path, QUESTION.format("x", "X"))
-    assert "2 to 32 questions" in CliRunner().invoke(halftruth, ["plan", str(lone)]).output
+    assert "2 to 32 questions" in printed("plan", lone, code=65)

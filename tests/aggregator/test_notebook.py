@@ -9,13 +9,12 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 from aggregator import Estimate, Study, ingest
-from aggregator.cli.group import halftruth
 from aggregator.present.shown_shares import decimals, percent
 from aggregator.storage.tables import StudyError
+from tests.aggregator import command
 from tests.aggregator.fleet import NOW, campaign, report, study
 
 SIGNED = campaign(4, title="Education <b>& more</b>")
@@ -32,9 +31,7 @@ def found(tmp_path_factory):
 
 
 def printed(lib, *words):
-    result = CliRunner().invoke(halftruth, ["--study", str(lib), "estimate", "education", *words])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return command.printed("--study", lib, "estimate", "education", *words)
 
 
 def test_the_estimate_of_a_study_equals_that_of_the_command(found):

@@ -281,7 +281,7 @@ def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_p
         Study.open(study.path)
 
 
-def test_workers_must_reach_the_store(bucket, study, stores):
+def test_workers_must_reach_the_store(bucket, study):
     """Workers that cannot reach the bucket are named in an error before any work is done."""
     (bucket / "one.htr").write_bytes(report(0, PLAIN))
     with ExitStack() as stack:

@@ -31,6 +31,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Classes, Ldp
 from protocol.views import plain_views
 from tests.aggregator import command
+from tests.aggregator.test_ranges import run
 
 KEY = SigningKey(bytes([9]) * 32)
 PARTS = (0.25, 0.5, 0.75)
@@ -273,10 +274,6 @@ def test_a_page_of_the_distribution_function_alone_has_its_numbers(lib, tmp_path
         run(lib, *options, "--cdf", "--report", tmp_path / f"{section}.html")
         text = (tmp_path / f"{section}.html").read_text("utf-8").split(f'id="{section}"')[1].split("</section>")[0]
         assert text.count("<tr>") == rows, section
-
-
-def run(lib, *words, code=0):
-    return command.run("--study", lib, "estimate", "way", *words, code=code)
 
 
 @pytest.fixture(scope="module")

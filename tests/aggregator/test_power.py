@@ -106,7 +106,7 @@ def test_an_upload_is_in_the_study_before_it_leaves_the_inbox(tmp_path, disk, le
     assert not [*inbox.inbox_of(study.path).glob("*.htr")]
 
 
-def test_a_commit_of_another_process_is_on_the_disk_before_archiving(tmp_path, disk, left, monkeypatch):
+def test_a_commit_of_another_process_is_on_the_disk_before_archiving(tmp_path, left, monkeypatch):
     """A replayed report is archived only after the commit of the first copy is on the disk, even if another process
     made it without a sync."""
     study = made(tmp_path / "lib")

@@ -5,9 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from aggregator.cli.group import halftruth
 from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.precision_pooling import PoolingRefused, PrecisionDecoder, expected_errors
@@ -22,6 +20,7 @@ from protocol.notions import Ldp
 from protocol.notions.classes import Classes
 from protocol.views import plain_views
 from tests.aggregator.campaigns import unsigned_campaign
+from tests.aggregator.command import printed
 
 K, LEVELS = 6, (NANONATS // 2, 2 * NANONATS)
 CHANNELS = tuple(randomized_response(K, level) for level in LEVELS)
@@ -124,8 +123,8 @@ name = "randomized-response"
 opens = 2030-01-01
 closes = 2030-02-01
 """)
-    words = ["plan", str(draft), "--reports", "2000000"]
-    row = json.loads(CliRunner().invoke(halftruth, [*words, "--json"]).stdout)[-1]
+    words = ["plan", draft, "--reports", 2_000_000]
+    row = json.loads(printed(*words, "--json"))[-1]
     counts = np.concatenate([np.rint(10**6 * one.forward(EVEN)) for one in DECODERS]).astype(np.int64)
     for pool, name in (("equal", "se"), ("precision", "se_precision")):
         se = estimate(CAMPAIGN, Tally.of(counts), method="linear", pool=pool).se
@@ -134,4 +133,4 @@ closes = 2030-02-01
     assert expected_errors(DECODERS)[0] == pytest.approx(
         np.sqrt(ClassesDecoder(DECODERS, np.array([0.5, 0.5]), None).variances(counts / counts.sum()).mean()), rel=1e-3
     )
-    assert "--pool precision" in " ".join(CliRunner().invoke(halftruth, words).stdout.split())
+    assert "--pool precision" in " ".join(printed(*words).split())

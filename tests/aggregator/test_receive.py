@@ -23,10 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from aggregator.cli.group import halftruth
-from aggregator.cli.receive import receive
 from aggregator.estimate.estimator import estimate
 from aggregator.families.bits import recipe as unary
 from aggregator.intake.compact import compact
@@ -62,6 +59,7 @@ from protocol.notions import Ldp
 from protocol.report import Report, pack
 from protocol.views import plain_views
 from tests.aggregator import fleet
+from tests.aggregator.command import printed, run
 from tests.aggregator.fault_proxy import PATIENCE, Fault, fault_proxy
 from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
 from tests.aggregator.simulated import population
@@ -170,9 +168,7 @@ def test_uploaded_reports_count_in_the_estimate_and_are_confirmed(study):
                 {"digest": hashlib.sha256(body).hexdigest(), "envelopes": 2, "refused": []},
             )
         assert set(json.loads(ask(address, "POST", "/v1/counted", uploads[0])[2])["counted"]) == {False}
-        run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
-        assert run.exit_code == 0, run.output
-        found = json.loads(run.stdout)
+        found = json.loads(printed("--study", study.path, "ingest", "--json"))
         assert (found["read"], found["accepted"], found["files"], found["rejected"]) == (40, 40, 40, {})
         assert post(address, b"".join(uploads), "/v1/counted") == (200, {"counted": [True] * 40})
     shares = estimate(OPEN, study.tally(OPEN))
@@ -218,10 +214,9 @@ def test_a_file_that_was_not_read_to_its_end_is_not_archived(study):
 
 def test_an_empty_inbox_is_not_an_error(study):
     """ingest without paths and without uploads counts nothing, names the inbox and ends with exit code 0."""
-    run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
-    assert run.exit_code == 0
-    assert json.loads(run.stdout)["read"] == 0
-    assert "no uploads in" in run.stderr
+    done = run("--study", study.path, "ingest", "--json")
+    assert json.loads(done.stdout)["read"] == 0
+    assert "no uploads in" in done.stderr
 
 
 def test_each_upload_counts_once_through_every_fault(study):
@@ -835,20 +830,16 @@ def test_the_command_refuses_invalid_options(study, tmp_path):
     """
     pem = tmp_path / "x.pem"
     pem.write_text("")
-    lib = ["--study", str(study.path)]
+    lib = ["--study", study.path]
     for words, fault in (
         ([], "no study is named"),
-        ([*lib, "--tls-cert", str(pem)], "only one of --tls-cert and --tls-key is given"),
-        ([*lib, "--tls-key", str(pem)], "only one of --tls-cert and --tls-key is given"),
+        ([*lib, "--tls-cert", pem], "only one of --tls-cert and --tls-key is given"),
+        ([*lib, "--tls-key", pem], "only one of --tls-cert and --tls-key is given"),
         ([*lib, "--forwarded-for", "*"], "--forwarded-for '*' is not an IP address"),
         ([*lib, "--max-bytes", "1"], "must be a whole number from 1,024 to 67,108,864, not '1'"),
     ):
-        refused = CliRunner().invoke(receive, words)
-        assert (refused.exit_code, fault in refused.output) == (2, True), refused.output
+        assert fault in printed("receive", *words, code=2)
     good = self_signed(tmp_path).certificate
     for certificate, fault in ((pem, "--tls-cert has no certificate"), (good, "--tls-key has no key")):
-        words = [*lib, "receive", "--tls-cert", str(certificate), "--tls-key", str(pem)]
-        broken = CliRunner().invoke(halftruth, words)
-        assert (broken.exit_code, fault in broken.output) == (65, True)
-    missing = CliRunner().invoke(halftruth, ["--study", str(tmp_path), "receive"])
-    assert (missing.exit_code, "is not a study" in missing.output) == (1, True)
+        assert fault in printed(*lib, "receive", "--tls-cert", certificate, "--tls-key", pem, code=65)
+    assert "is not a study" in printed("--study", tmp_path, "receive", code=1)

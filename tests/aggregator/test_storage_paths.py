@@ -184,7 +184,7 @@ def test_a_store_that_overwrites_objects_is_refused(stores, bucket):
         assert not (bucket / "study").exists()
 
 
-def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatch):
+def test_a_store_that_does_not_answer_is_named_as_such(study, monkeypatch):
     """A store that does not answer, a missing bucket, missing credentials and a missing program are errors with the
     reason."""
     silence = pytest.raises(StudyError, match=r"the object store does not answer; .* set AWS_ENDPOINT_URL")

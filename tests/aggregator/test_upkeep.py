@@ -37,6 +37,7 @@ from protocol.views import plain_views
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, campaign, device, enrolment, report
 from tests.aggregator.forked import PROCESSES, next_message, start_process
+from tests.aggregator.test_killed import files_of
 from tests.aggregator.test_views import filled
 
 PLAIN = campaign()
@@ -95,11 +96,6 @@ def contents(study):
 def before(prepared):
     """The status and the tallies of the study before a test changes it."""
     return contents(Study.open(prepared))
-
-
-def content(folder):
-    """Return the bytes of every file below a folder."""
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def live(study, name):
@@ -260,9 +256,9 @@ def test_the_age_of_a_file_is_measured_with_the_clock_that_dated_it(study, monke
     """A compaction on a computer whose clock is a month ahead keeps a file that an ingest is about to commit."""
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + 30 * DAY)
-    before = content(study.path)
+    before = files_of(study.path)
     assert abs(compaction.clock_of(study) - real()) < HOUR
-    assert content(study.path) == before
+    assert files_of(study.path) == before
     waiting = next(iter(live(study, "reports"))).parent / "part-0-waiting.parquet"
     waiting.write_bytes(b"written, and not committed yet")
     assert run(study.path, "compact").exit_code == 0
@@ -413,7 +409,7 @@ def test_damage_is_one_line_that_names_rebuild(study, name, damage):
     """After any damage to a table, commands end with exit code 1 and a one-line error that names the table and the
     remedy."""
     damage(study.path / name)
-    left = content(study.path)
+    left = files_of(study.path)
     with pytest.raises(Damaged, match=f"table {name} .*rebuild --out NEW"):
         Study.open(study.path)
     with pytest.raises(Damaged, match=f"table {name} .*rebuild --out NEW"):
@@ -422,7 +418,7 @@ def test_damage_is_one_line_that_names_rebuild(study, name, damage):
         done = run(study.path, *command)
         assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
         assert f"the study {study.path} is damaged: its table {name} " in done.stderr
-    assert content(study.path) == left
+    assert files_of(study.path) == left
 
 
 def test_a_file_that_cannot_be_decoded_is_damage_too(study):
@@ -466,10 +462,10 @@ def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, d
     that a batch contained twice is in the archive only once.
     """
     damage(study.path / name)
-    left = content(study.path)
+    left = files_of(study.path)
     done = rebuild(study.path, tmp_path / "new", all_of(sources), now=NOW)
     assert done.incomplete == (name,)
-    assert content(study.path) == left
+    assert files_of(study.path) == left
     made = Study.open(done.path)
     if name != "rejects":
         assert contents(made) == before
@@ -536,7 +532,7 @@ def test_a_study_without_tables_is_rebuilt_from_its_batches(study, sources, tmp_
         assert [path.name for path in inbox.waiting(new)] == [waiting.name]
 
 
-def test_a_rebuild_counts_reports_of_revoked_keys_only_on_request(study, sources, tmp_path):
+def test_a_rebuild_counts_reports_of_revoked_keys_only_on_request(study, tmp_path):
     """Copied rows stay counted; from batches alone, reports of revoked keys count only with count_revoked."""
     study.revoke(enrolment(0, PLAIN))
     expected = contents(study)

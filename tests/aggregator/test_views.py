@@ -163,14 +163,17 @@ def test_tallies_of_the_workers_add_up_to_the_tally_of_each_view(tmp_path, answe
 
 
 def contents(tally):
-    """Return the contents of a tally, with its groups as sums."""
-    cells = Counter()
+    """Return all fields of a tally, with groups summed independently of the order of their rows."""
+    fields = {name: getattr(tally, name) for name in ("reports", "version", "lost", "period") if hasattr(tally, name)}
+    fields |= {name: getattr(tally, name).tolist() for name in ("counts", "chains", "priors") if hasattr(tally, name)}
+    fields["refused"] = dict(tally.refused)
     if tally.groups is not None:
         groups = tally.groups
+        cells = Counter()
         for group, feature, count in zip(groups.group, groups.feature, groups.count, strict=True):
             cells[int(group), int(feature)] += int(count)
-        cells = (+cells, groups.reports.tolist(), groups.devices, groups.max_outputs)
-    return tally.counts.tolist(), tally.reports, cells
+        fields["groups"] = (+cells, groups.reports.tolist(), groups.devices, groups.max_outputs)
+    return type(tally), fields
 
 
 def test_an_output_of_another_view_is_refused(tmp_path):

@@ -10,17 +10,16 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from aggregator.author.audit import audit, levels_request
 from aggregator.author.draft import campaign_of
 from aggregator.author.lint import lint
-from aggregator.cli.group import halftruth
 from aggregator.present.listing import audit_table
 from protocol.campaign import decode_campaign, encode_campaign
 from protocol.errors import BadData
 from protocol.views import Coarse, Identity
+from tests.aggregator.command import printed
 from tests.aggregator.test_districts_file import box, feature, written
 
 DRAFT = """
@@ -178,8 +177,7 @@ def test_the_plan_lists_the_views(tmp_path):
     """``plan`` lists each view of a draft with its share and errors."""
     draft = tmp_path / "map.toml"
     draft.write_text(DRAFT + "[views]\nresolutions = [[5, 0.25], [1, 0.75]]\n")
-    result = CliRunner().invoke(halftruth, ["plan", str(draft), "--json"])
-    views = json.loads(result.stdout)[0]["views"]
+    views = json.loads(printed("plan", draft, "--json"))[0]["views"]
     assert [view["share"] for view in views] == [0.25, 0.75]
     assert [view["values"] for view in views] == [24, 600]
     assert all(view["se"] > 0 and view["people_per_report"] > 1 for view in views)
@@ -192,9 +190,9 @@ def test_the_plan_of_classes_with_views_names_no_option_that_estimate_refuses(tm
         DRAFT.replace("epsilon = 1.0\n", "")
         + "[views]\nresolutions = [[5, 0.25], [1, 0.75]]\n[classes.a]\nepsilon = 1.0\n[classes.b]\nepsilon = 2.0\n"
     )
-    result = CliRunner().invoke(halftruth, ["plan", str(draft), "--json"])
-    assert [row["se_precision"] for row in json.loads(result.stdout)] == [None, None, None]
-    assert json.loads(result.stdout)[-1]["views"]
+    rows = json.loads(printed("plan", draft, "--json"))
+    assert [row["se_precision"] for row in rows] == [None, None, None]
+    assert rows[-1]["views"]
 
 
 def test_the_plan_chooses_shares_for_the_given_reports(tmp_path):
@@ -204,9 +202,7 @@ def test_the_plan_chooses_shares_for_the_given_reports(tmp_path):
 
     def planned(section, *words):
         draft.write_text(f'{DRAFT}[views]\nresolutions = "auto"\n{section}')
-        result = CliRunner().invoke(halftruth, ["plan", str(draft), *words])
-        assert result.exit_code == 0, result.output
-        return result.stdout
+        return printed("plan", draft, *words)
 
     def shares(section):
         return [view["share"] for view in json.loads(planned(section, "--reports", "1000", "--json"))[0]["views"]]
