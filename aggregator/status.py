@@ -126,7 +126,7 @@ def _views(table: DeltaTable, signed: SignedCampaign) -> tuple[tuple[ViewStatus,
     from aggregator.estimate.view_balance import find_view_imbalance  # a status of plain campaigns needs no estimators
 
     devices = devices_by_view(table, signed)
-    warning = find_view_imbalance([view.weight for view in campaign.views], devices)
+    warning = find_view_imbalance(campaign.domain, campaign.views, devices)
     total = sum(view.weight for view in campaign.views)
     named = zip(campaign.views, devices.tolist(), strict=True)
     views = tuple(ViewStatus(view_name(campaign.domain, view), view.weight / total, count) for view, count in named)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aggregator.campaign_facts import view_name
 from aggregator.estimate.classes import even_decoder
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
@@ -128,8 +129,8 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
         finest = max(range(len(errors)), key=lambda place: campaign.views[place].map.input_count(campaign.domain))
         if unknown := [place for place, view_error in enumerate(errors) if math.isnan(view_error.mse)]:
             raise NotInvertible(
-                f"view {unknown[0]} has no unbiased estimate, so the campaign has no expected error: leave the view "
-                "out, or choose another mechanism"
+                f"the view of {view_name(campaign.domain, campaign.views[unknown[0]])} has no unbiased estimate, so "
+                "the campaign has no expected error: leave the view out, or choose another mechanism"
             )
         return errors[finest].mse, max(view_error.people_per_report for view_error in errors)
     shown_inputs = ShownInputs.of(campaign.domain)

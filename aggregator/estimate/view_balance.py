@@ -12,38 +12,42 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from aggregator.campaign_facts import view_name
 from aggregator.estimate.forgeries import FALSE_ALARM
 from aggregator.families.decoder import Integers
+from protocol.domain import Domain
+from protocol.views import View
 
 
-def find_view_imbalance(weights: Sequence[int], devices: Integers) -> str | None:
+def find_view_imbalance(domain: Domain, views: Sequence[View], devices: Integers) -> str | None:
     """Return the problem found in the numbers of devices by view, as a sentence; None without a problem.
 
     The number of devices with one view is binomial, so the test is exact. It uses both tails for each view, with the
     significance level ``FALSE_ALARM`` for all views together.
 
     Args:
-        weights: the weights of the views.
+        domain, views: the domain and the views of the campaign.
         devices: (J,) the number of devices with each view that have answered.
     """
     total = int(devices.sum())
-    if len(weights) == 1 or not total:
+    if len(views) == 1 or not total:
         return None
-    part = np.array(weights, dtype=np.float64) / sum(weights)
+    weights = np.array([view.weight for view in views], dtype=np.float64)
+    part = weights / weights.sum()
     # The tails of the binomial are P(N >= n) = I(part; n, total - n + 1) and P(N <= n) = 1 - P(N >= n + 1).
     upper = np.where(devices > 0, special.betainc(np.maximum(devices, 1), total - devices + 1, part), 1.0)
     lower = np.where(devices < total, special.betaincc(devices + 1, np.maximum(total - devices, 1), part), 1.0)
     tail = np.minimum(upper, lower)
-    view = int(np.argmin(tail))
-    if tail[view] >= FALSE_ALARM / (2 * len(weights)):
+    place = int(np.argmin(tail))
+    if tail[place] >= FALSE_ALARM / (2 * len(views)):
         return None
-    expected = part[view] * total
+    expected = part[place] * total
     return (
-        f"view {view} has {int(devices[view]):,} of {total:,} devices, where its weight predicts "
-        f"{expected:,.0f}: "
+        f"the view of {view_name(domain, views[place])} has {int(devices[place]):,} of {total:,} devices, where its "
+        f"weight predicts {expected:,.0f}: "
         + (
             "keys look as if they were chosen for their view"
-            if devices[view] > expected
+            if devices[place] > expected
             else "devices with this view are missing, or keys were chosen for other views"
         )
     )

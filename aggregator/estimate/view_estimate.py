@@ -54,7 +54,7 @@ def estimate_views(
     # For a class whose devices have several reports each, only a lower bound on their number is known.
     known = not any(part.correlated is not None and part.correlated.is_partial for part in tally.by_view)
     devices = np.array([devices_of(part) for part in tally.by_view])
-    if known and (chosen := find_view_imbalance([view.weight for view in campaign.views], devices)) is not None:
+    if known and (chosen := find_view_imbalance(campaign.domain, campaign.views, devices)) is not None:
         warnings.append(chosen)
     weight = max(
         counted_view.decoder.people_per_report * tally.reports / counted_view.tally.reports

@@ -118,7 +118,7 @@ def _views(campaign: Campaign) -> list[tuple[str, str]]:
             f"{view['share']:.1%} of the devices: {view['view']}, family {view['family']}, audited "
             + exact.in_nats(round(view["audited"] * exact.NANONATS)),
         )
-        for place, view in enumerate(view_facts(campaign))
+        for place, view in enumerate(view_facts(campaign), 1)
     ]
 
 

@@ -18,20 +18,22 @@ from scipy import stats
 from aggregator.anonymity import anonymity_of_views
 from aggregator.engines import tallies
 from aggregator.engines.steps import StudyVersion
-from aggregator.estimate.error import view_errors
+from aggregator.estimate.error import campaign_error, view_errors
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.forgeries import FALSE_ALARM
 from aggregator.estimate.minimum import NotEnough, devices_of, require_enough
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.view_balance import find_view_imbalance
 from aggregator.families.bits import recipe as unary
+from aggregator.families.decoder import NotInvertible
 from aggregator.families.hadamard.recipe import hadamard
+from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.response.recipe import randomized_response
 from aggregator.intake import columns
 from aggregator.intake.compact import compact
 from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import verifier
-from aggregator.present.listing import status_table
+from aggregator.present.listing import certificate_table, status_table
 from aggregator.present.tallies import tallies_table
 from aggregator.receive.acknowledgements import CountedQuery
 from aggregator.receive.snapshot import StudySnapshot
@@ -242,7 +244,7 @@ def test_simulated_devices_answer_as_their_view():
         Report.decode(one.unverified).outputs(signed.campaign, view)
         views[view] += 1
     assert len({len(one.encode()) for one in envelopes}) == 1
-    assert find_view_imbalance(WEIGHTS, np.array([views[view] for view in range(3)])) is None
+    assert find_view_imbalance(GRID, signed.campaign.views, np.array([views[view] for view in range(3)])) is None
 
 
 def test_the_study_confirms_only_counted_outputs_of_the_view(tmp_path):
@@ -310,8 +312,25 @@ def test_the_test_of_views_is_exact(weights, data):
     ]
     limit = FALSE_ALARM / (2 * len(weights))
     if abs(min(tails) / limit - 1) > 1e-6:
-        found = find_view_imbalance(weights, np.array(devices))
+        views = [View(weight, Identity(), randomized_response(36, exact.NANONATS)) for weight in weights]
+        found = find_view_imbalance(GRID, views, np.array(devices))
         assert (found is not None) == (total > 0 and min(tails) < limit)
+
+
+def test_the_table_of_a_campaign_numbers_its_views_from_1():
+    """The table of ``inspect`` has a row for each view, numbered from 1, with its part of the devices."""
+    console = Console(file=io.StringIO(), width=120)
+    console.print(certificate_table(campaign().campaign))
+    rows = [line.split()[:3] for line in console.file.getvalue().splitlines() if line.strip().startswith("view ")]
+    assert rows == [["view", "1", "20.0%"], ["view", "2", "30.0%"], ["view", "3", "50.0%"]]
+
+
+def test_a_view_without_unbiased_estimate_is_named():
+    """The error that a campaign has no expected error names the view without an unbiased estimate as texts name it."""
+    plain = campaign().campaign
+    smooth = View(WEIGHTS[2], Identity(), discrete_gaussian(36, 60.0, exact.NANONATS))
+    with pytest.raises(NotInvertible, match="the view of the answer itself has no unbiased estimate"):
+        campaign_error(replace(plain, views=(*plain.views[:2], smooth)))
 
 
 def test_keys_chosen_for_a_view_cause_a_warning(tmp_path):
@@ -330,7 +349,7 @@ def test_keys_chosen_for_a_view_cause_a_warning(tmp_path):
         ingest(study, [file], now=NOW)
         (status,) = study.status(NOW)
         assert bool(status.warnings) == seen
-    assert status.warnings[0].startswith("view 0 has ")
+    assert status.warnings[0].startswith("the view of 4 squares of 3 x 3 cells has ")
     assert status.warnings[0] in estimate(signed, study.tally(signed)).warnings
     assert "chosen for their view" in status.warnings[0]
     assert status.as_json()["views"][2]["view"] == "the answer itself"
