@@ -158,8 +158,8 @@ def _findings(places: CheckIns, errors: _GridErrors) -> tuple[Finding, ...]:
             else f"the data have fewer check-ins; with {WHOLE:,}, drawn from our distribution: {ratios(drawn)}",
         ),
         Finding(
-            f"with {WHOLE:,} check-ins",
-            ("" if places.complete else "distances with as many drawn from our distribution: ") + by_grid(drawn),
+            f"the number of check-ins is {WHOLE:,}",
+            f"distances with as many drawn from our distribution: {by_grid(drawn)}",
             f"our distribution has people in {used:,} cells; the distance grows with the number of cells in use",
         ),
         Finding(
@@ -167,8 +167,7 @@ def _findings(places: CheckIns, errors: _GridErrors) -> tuple[Finding, ...]:
             f"distances of the channel of `auto`, projected: {by_grid(curve('auto', 'projection'))}. Its exact squared "
             "error as a percentage of Hadamard's: "
             + ", ".join(f"{error[grid, 'auto'] / error[grid, 'hadamard']:.0%} ({_named(grid)})" for grid in GRIDS),
-            "`auto` takes projective response for LDP, and in each block the best of three channels: projective, "
-            "Hadamard and randomised response",
+            "`auto` takes projective response here, under LDP and in every block",
         ),
         Finding(
             "(the paper does not state how the estimates become a distribution)",

@@ -1,8 +1,8 @@
 """The padding of sets: figs. 7 and 8 of Gu et al. 2020.
 
-Padding to l multiplies the noise by l and reduces the bias. The error of every l is computed exactly for every level
-from the true sets, so the best l is found without simulated surveys. The paper leaves the choice of l open; its two
-rules of thumb are compared with the best l.
+Padding to l multiplies the standard error of a count by about l and reduces the bias. The error of every l is computed
+exactly for every level from the true sets, so the best l is found without simulated surveys. The paper leaves the
+choice of l open; its two rules of thumb are compared with the best l.
 """
 
 from __future__ import annotations
@@ -186,7 +186,8 @@ def _findings_by_length(data_set: ItemSetData, people: ItemHolders, comparison: 
             "minimises the expected total error of the unbiased estimate, for this channel and number of people. "
             "(For a campaign it minimises that of the default estimate, whose best l is larger.) The chosen l is "
             + ("the exact optimum" if plan["IDUE"] == comparison.best_total else "not the exact optimum")
-            + ". It is small, because the counts of the many rare items are mostly noise, which grows with l^2",
+            + ". It is small, because the counts of the many rare items are mostly noise, whose variance grows with "
+            "l^2",
         ),
         Finding(
             "with a small l (5 for Kosarak), RE hardly falls with eps",

@@ -205,8 +205,8 @@ def theorem_4(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the budget of a set is an arithmetic mean (eq. 15)",
-            f"the certificate uses the harmonic mean for the other set. Its level is up to {max(less):.0%} below the "
-            f"theorem's budget, and {sum(less) / len(less):.0%} below it on average, but "
+            "for the second set of a pair, the certificate uses the harmonic mean. Its level is up to "
+            f"{max(less):.0%} below the theorem's budget, and {sum(less) / len(less):.0%} below it on average, but "
             + ("never below the true level" if sharper < ROUNDING else f"below the true level by {sharper:.3g} nats"),
             "the harmonic mean follows from the proof of Theorem 4; the theorem states less than its proof shows",
         ),

@@ -16,6 +16,7 @@ from aggregator.reproduce.data import DISTRICTS
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Setting, series
 from aggregator.reproduce.lip.own_priors import UNIT, own_errors
 from aggregator.reproduce.lip.published import (
+    BEST_LDP,
     CONDITION,
     SPARSE,
     compared,
@@ -167,7 +168,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         f"best LDP channel at 2 nats, and {math.sqrt(best[place[4.0]] / ldp[place[4.0]]):.0%} at 4 nats, with the same "
         "prior in the estimate."
     )
-    return ExperimentResult((panel,), findings, verdict, places.label)
+    return ExperimentResult((panel,), findings, verdict, places.label, BEST_LDP)
 
 
 def population_error(channel: Channel, prior: Sequence[int], truth: Floats) -> float:

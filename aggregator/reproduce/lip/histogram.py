@@ -17,6 +17,7 @@ from aggregator.families.response.recipe import published_lip_response, randomiz
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
+    BEST_LDP,
     CONDITION,
     FULL,
     SPARSE,
@@ -78,7 +79,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
         f"Valid LIP has {ratio[1.0]:.0%} of the error of the best LDP channel at 1 nat, {ratio[2.0]:.0%} at 2 nats and "
         f"{ratio[4.0]:.0%} at 4 nats, if both estimates use the same prior (histogram of {SIZE} values, Zipf prior)."
     )
-    return ExperimentResult(panels, _findings(levels, errors, _distances(setting)), verdict)
+    return ExperimentResult(panels, _findings(levels, errors, _distances(setting)), verdict, remark=BEST_LDP)
 
 
 def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]]) -> Panel:

@@ -33,6 +33,9 @@ SPARSE = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 
 CONDITION = "every share of the prior has to be at least 1/(e^eps + 1)"
 
+BEST_LDP = "The best LDP channel is the best of the channels for plain LDP whose outputs are not sets."
+"""The remark on results of ``ldp_channels``."""
+
 
 def true_level(channel: Channel, prior: Sequence[int]) -> float:
     """Return the LIP level that a channel's integers satisfy under ``prior``, in nats."""
@@ -78,8 +81,8 @@ def warner(eps: float) -> Channel:
 
 
 def ldp_channels(size: int, eps: float) -> list[Channel]:
-    """Return the channels of all mechanisms for plain LDP at ``eps`` nats over ``size`` values, without bit vectors:
-    posteriors are computed from outputs, not from bits."""
+    """Return the channels of the mechanisms for plain LDP at ``eps`` nats over ``size`` values, except those whose
+    outputs are sets: their reports are counted bit by bit, and a posterior needs the whole output."""
     question = PlannedQuestion(simulated_people.values(size), Ldp(level(eps)))
     return [
         candidate.channel
