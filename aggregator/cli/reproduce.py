@@ -46,7 +46,7 @@ def reproduce(
 
     \b
     PAPER is one of:
-      lip      localized information privacy (Jiang, Li, Tandon 2018, 2019)
+      lip      localized information privacy (Jiang, Li, Tandon 2018, 2020)
       idldp    input-discriminative protection (Gu, Li, Xiong, Cao 2020)
       context  context-aware local differential privacy (Acharya et al. 2020)
       sok      privacy definitions in the local setting (Wang, Qin, Qiu 2023)

@@ -4,7 +4,7 @@ A report states the class in plain text, so the coefficients are known. The sum 
 means, one for each class, decoded by the channel of the class. A value that only the device has cannot be a
 coefficient, because the study would learn it.
 
-Source: Jiang, Li, Tandon 2018, weighted summation; their examples are employers and employees, adults and children.
+Source: Jiang, Li, Tandon 2020, weighted summation; their examples are employers and employees, adults and children.
 """
 
 from __future__ import annotations

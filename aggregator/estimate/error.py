@@ -175,7 +175,7 @@ def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
         prior: two positive integers.
     Returns:
         None if the channel does not have two inputs and two outputs.
-    Source: Jiang, Li, Tandon 2018, eq. 22.
+    Source: Jiang, Li, Tandon 2020, eq. 22.
     """
     if channel.unary or (channel.input_count, channel.output_count) != (2, 2):
         return None

@@ -37,7 +37,7 @@ from importlib import import_module
 from aggregator.reproduce.experiment import Experiment
 
 PAPERS = {
-    "lip": "Jiang, Li, Tandon 2018 and 2019: context-aware data aggregation with localized information privacy",
+    "lip": "Jiang, Li, Tandon 2018 and 2020: context-aware data aggregation with localized information privacy",
     "idldp": "Gu, Li, Xiong, Cao 2020: providing input-discriminative protection for local differential privacy",
     "context": "Acharya, Bonawitz, Kairouz, Ramage, Sun 2020: context-aware local differential privacy",
     "sok": "Wang, Qin, Qiu 2023: privacy definitions and classical mechanisms in the local setting",

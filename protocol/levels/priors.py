@@ -19,7 +19,7 @@ from protocol.levels.level import Delta, Level
 
 
 def lip(structure: Structure, prior: Sequence[int]) -> Level:
-    """Return the LIP level: max over x and y of |ln P(x|y) - ln P(x)|   (Jiang, Li, Tandon 2020, Def. 1).
+    """Return the LIP level: max over x and y of |ln P(x|y) - ln P(x)|   (Jiang, Li, Tandon 2020, Def. 3).
 
     Args:
         prior: ``input_count`` positive integers.

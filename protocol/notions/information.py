@@ -1,4 +1,4 @@
-"""Local information privacy: |ln P(x|y) - ln P(x)| <= eps, under a prior (Jiang, Li, Tandon 2020, Def. 1).
+"""Local information privacy: |ln P(x|y) - ln P(x)| <= eps, under a prior (Jiang, Li, Tandon 2020, Def. 3).
 
 The notion bounds how much a report changes an observer's probability of a value, for an observer with this prior. A
 prior is a guess, so a campaign may also declare a radius: the channel then satisfies the level for every observer whose

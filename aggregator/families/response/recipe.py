@@ -53,7 +53,7 @@ def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
 
     Unlike the paper's channel with two error rates, it satisfies the level under ``prior``, whatever this prior is.
 
-    Source: Jiang, Li, Tandon 2020, Prop. 4.
+    Source: Jiang, Li, Tandon 2018, Prop. 4.
 
     Args:
         prior: two positive integers.
@@ -139,7 +139,7 @@ MECHANISMS = (
     Mechanism(
         "lip-symmetric",
         "two values with equal error probabilities",
-        "Jiang, Li, Tandon 2020, Prop. 4",
+        "Jiang, Li, Tandon 2018, Prop. 4",
         COUNT,
         for_prior(symmetric_lip, 2),
     ),

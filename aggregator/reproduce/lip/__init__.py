@@ -1,11 +1,12 @@
-"""Experiments on localized information privacy: Jiang, Li, Tandon 2018 (CNS) and 2019 (the long version).
+"""Experiments on localized information privacy: Jiang, Li, Tandon 2018 (CNS) and 2020 (the long version).
 
 The published channel is plotted as published; where it violates the paper's definition, the name of the curve says so.
 It is compared with the best channel that satisfies the definition, and with plain LDP and an estimate that uses the
 prior.
 
-Figures are numbered as in the long version; "cns" marks figures of the first version. Unless a figure states a
-different error, errors are square roots of the mean squared error of one person, as in the papers' plots.
+Figures and propositions are numbered as in the long version; "cns" marks figures of the first version. Equation 22 is
+of the long version, equations 16, 19 and 25 are of the first. Unless a figure states a different error, errors are
+square roots of the mean squared error of one person, as in the papers' plots.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class SumCoordinates(Coordinates):
 
 
 def sum_mse(channel: Channel, prior: Sequence[int], values: Sequence[float]) -> float:
-    """Return the expected squared error E[(f(X) - E[f(X)|Y])^2] of one person under the prior (Jiang, Li, Tandon 2019,
+    """Return the expected squared error E[(f(X) - E[f(X)|Y])^2] of one person under the prior (Jiang, Li, Tandon 2020,
     eq. 14).
 
     Args:

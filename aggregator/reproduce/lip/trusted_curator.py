@@ -5,7 +5,7 @@ one person's bit by more than the factor e^eps. ``curator_error`` applies to one
 closed form; ``curator_error_of`` applies to individual priors and solves a linear program; ``curator_sum_error`` bounds
 the optimum for many people. All are for comparison with local mechanisms; no campaign uses them.
 
-Source: Jiang, Li, Tandon (long version), sec. IV-D, Def. 4, Theorem 6 and Prop. 5.
+Source: Jiang, Li, Tandon 2020, sec. IV-D, Def. 4, Theorem 6 and Prop. 5.
 """
 
 from __future__ import annotations
