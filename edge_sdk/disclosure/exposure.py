@@ -6,9 +6,9 @@ So the matrices of levels of all draws sum to one matrix for the person:
     E[x][x'] = sum over draws of max over y of ln Q(y|x) - ln Q(y|x')
 
 (Acharya et al. 2020, Prop. 2 and 3; for budgets of single values, Gu et al. 2020, Theorem 2). Levels under a prior do
-not add in this way. So a LIP campaign counts with the LDP loss of its channel, and a campaign with transcripts with the
-LDP losses of the channels that were used. The matrix is never stored. The level of a pair, the maximum of a row and the
-worst pair are computed from the channels, exactly if that is cheap, and otherwise as an upper bound.
+not add in this way. So a LIP campaign counts with the LDP level of its channel, and a campaign with transcripts with
+the LDP levels of the channels that were used. The matrix is never stored. The level of a pair, the maximum of a row and
+the worst pair are computed from the channels, exactly if that is cheap, and otherwise as an upper bound.
 
 A pair (x, x') compares a person who always answers x with a person who always answers x'. If a person changes answers
 and campaigns protect different values, the bound is larger: the sum of the worst pairs of the draws (MATH 10.2). The

@@ -1,7 +1,7 @@
 """The disclosure by a person's reports, and by one more report.
 
-A person should be able to compute the same disclosure as an observer. Everything is computed on the device, for the
-person only, from the drawn outputs and the person's history. Nothing is drawn, charged or stored.
+Everything is computed on the device, for the person only, from the drawn outputs and the person's history. Nothing is
+drawn, charged or stored.
 
 The module posterior computes the posterior after one report, and exposure the sum of the levels of many draws.
 """

@@ -96,7 +96,7 @@ class AndroidKeyStore(FileKeyStore):
         """Create a key, write the file, then delete the old keys. So after a crash, the file and its key both exist.
 
         Raises:
-            StoreError: the Keystore refuses; the file is unchanged.
+            StoreError: the Keystore refuses.
             OSError
         """
         stem, number = sha256(b"halftruth/1/wrapping-key" + secret).digest()[:8], self._number()

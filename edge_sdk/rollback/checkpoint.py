@@ -3,7 +3,8 @@
 An old copy of a database is a valid database, so nothing inside it shows that it is old. Therefore a record outside the
 database, which only advances, is compared with it whenever the store is opened.
 
-    sequence     number of changes so far: rows added, campaigns folded, caps lowered; it never decreases
+    sequence     number of changes so far: rows added, campaigns whose rows were replaced, changes of the caps, and
+                 adoptions; it never decreases
     head         head[i] = SHA-256(head[i-1] || row[i]) over the current rows, beginning with 32 zero bytes
     committed, spent, caps      the sums and the caps, which must survive the loss of the database
 

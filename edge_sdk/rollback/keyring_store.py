@@ -29,7 +29,7 @@ class KeyringKeyStore(KeyStore):
     """A key store in two entries of the service "halftruth" in the person's keyring: NAME for the secret, and
     NAME.checkpoint.
 
-    The entries outlast a deleted folder; ``keyring del halftruth NAME`` and NAME.checkpoint remove them.
+    The entries outlast a deleted folder; ``keyring del halftruth NAME`` removes an entry.
     """
 
     name = "keyring"

@@ -270,7 +270,7 @@ def _configuration(file: Path, top: _ConfigTable, checking: bool) -> Configurati
     if not consent and not checking:
         raise top.wrong("consent", "must be true: read the terms (--check) and agree; a unit cannot ask a person")
     every = schedule.whole_number(
-        "every", 1, MAX_SECONDS, "must be a whole number of seconds between two readings, at least 1"
+        "every", 1, MAX_SECONDS, f"must be a whole number of seconds between two readings, from 1 to {MAX_SECONDS}"
     )
     schedule.close("every")
     url, export, send_every = _send(send)
@@ -294,7 +294,7 @@ def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
     url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
     export = table.text("export", "must be the folder that files for the study are written to, a path")
     every = table.whole_number(
-        "every", 1, MAX_SECONDS, "must be a whole number of seconds between two uploads, at least 1"
+        "every", 1, MAX_SECONDS, f"must be a whole number of seconds between two uploads, from 1 to {MAX_SECONDS}"
     )
     table.close("url, export, every")
     if url is not None and export is not None:

@@ -120,7 +120,7 @@ export class BudgetRefused extends HalftruthError {}
 /** The person has not agreed to this campaign, or agrees without the class or prior that it asks for. */
 export class ConsentMissing extends HalftruthError {}
 
-/** The given slot of the period, or each slot of it, was filled or skipped before, unless the answer repeats its value. */
+/** The given slot of the period was filled with another value or skipped, or no slot of the period is left. */
 export class QuotaReached extends HalftruthError {}
 
 /** The campaign is not joined. */
