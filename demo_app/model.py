@@ -200,6 +200,7 @@ class Model:
             url: the address from which the campaign was fetched; its reports go there if the campaign names no address.
         Raises:
             NotTrusted: the person does not trust the author who signed it.
+            AddressRefused: its reports go to another address.
             BudgetRefused, OutsideSchedule
             BadData: at the stage that fails.
         """
@@ -223,7 +224,7 @@ class Model:
 
         Raises:
             LinkRefused, NoResponse
-            InvitationRefused: the study did not send the campaign that the link names.
+            KeyRefused, InvitationRefused: the study did not send the campaign that the link names.
         """
         from edge_sdk.presentation import read_link
         from edge_sdk.transport import download
@@ -234,7 +235,7 @@ class Model:
         """Join the campaign of a link, trust its author for this campaign only, and return its terms.
 
         Raises:
-            BudgetRefused, OutsideSchedule, InvitationRefused
+            InvitationRefused, AddressRefused, BudgetRefused, OutsideSchedule, OutboxFull
             BadData: at the stage that fails.
         """
         return self.terms(self._device.accept(invitation).campaign_id)
@@ -256,7 +257,8 @@ class Model:
         """Return the statement that these weights and a personal level would declare, with its posteriors and cost.
 
         Raises:
-            CampaignError, ReportError
+            NotJoined
+            BadData: the statement or the level is not allowed.
         """
         return Statement.of(self._device, campaign_id, prior, level)
 
@@ -275,7 +277,8 @@ class Model:
                 declared before.
             level: a personal level in nats, declared with the prior; None for the campaign's level.
         Raises:
-            ConsentMissing, CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
+            NotJoined, ConsentMissing, BudgetRefused, OutboxFull, OutsideSchedule
+            BadData: the class, the statement or the level is not allowed.
         """
         self._device.consent(campaign_id, as_class=as_class, prior=prior, level=level)
         return self.question(campaign_id)
@@ -287,7 +290,8 @@ class Model:
         Args:
             level: nats that the choice may reveal.
         Raises:
-            CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
+            NotJoined, BudgetRefused, OutboxFull, OutsideSchedule
+            BadData: the level is not allowed, or nothing can be chosen in this campaign.
         """
         if self._device.terms(campaign_id).declares_prior:
             self._device.choose_prior(campaign_id, level)
