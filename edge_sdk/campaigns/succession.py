@@ -87,7 +87,8 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
         now: UTC seconds.
         opener: makes the connection; None for ``exchange.connect``, which verifies the certificate.
     Returns:
-        The id of the next campaign; None if the study has no campaign that the permission covers.
+        The id of the next campaign; None if the study has no campaign that the permission covers, or if the
+            campaign has no address.
     Raises:
         NoResponse: no address offers a suitable campaign, and one of them gave no valid response.
         CampaignError: the study sent other bytes than the campaign in its list.

@@ -152,7 +152,7 @@ def follow(options: argparse.Namespace) -> Printed:
     """``follow ID``: join and agree to the study's next campaign; return its id.
 
     Raises:
-        Incomplete: the study has no suitable campaign (yet).
+        Incomplete: the study has no suitable campaign (yet), or the campaign has no address.
     """
     from edge_sdk.campaigns import succession
 
@@ -161,6 +161,13 @@ def follow(options: argparse.Namespace) -> Printed:
         author = device.records.campaigns.find(campaign_id).signed.author
     with Device.open(options.store, [author]) as device:
         next_id = succession.follow(device, campaign_id, time.time())
+        if next_id is None and not device.addresses(campaign_id):
+            raise Incomplete(
+                "the campaign has no address, so no study was asked for its next campaign: set one with the command "
+                "'address ID URL'",
+                {},
+                NOT_YET,
+            )
         if next_id is None:
             raise Incomplete(
                 "the study has no next campaign that the permission covers (see follow --help): read the terms of any "

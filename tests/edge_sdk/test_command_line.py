@@ -193,6 +193,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (2, "--campaign is only for export and send", ("outbox", "bundle", "--campaign", ident)),
         (65, "asks for no prior: leave out the prior and the level", ("consent", ident, "--level", "0.5")),
         (1, "no address", ("outbox", "send")),
+        (75, "no address, so no study was asked for its next campaign: set one", ("follow", ident)),
         (1, "use https", ("address", ident, "http://study.example")),
         (1, "use https", ("outbox", "send", "http://study.example")),
         (1, "not overwritten", ("outbox", "export", "c.campaign")),
