@@ -73,6 +73,7 @@ class Device(Membership, Disclosures):
             The open device; use it in a ``with`` statement, or close it.
         Raises:
             KeyRefused: one of the keys must not be trusted.
+            ValueError: there would be more caps than a device can store.
             StoreRestored: the store is an old state or a copy, or a part of it is missing, so it may lack later
                 spending. ``adopt`` continues with the store.
             StoreDamaged: the database is damaged, or database and checkpoint are missing and the secret is left. If a
@@ -117,7 +118,8 @@ class Device(Membership, Disclosures):
         Returns:
             The open device.
         Raises:
-            StoreError: neither the database nor the checkpoint records the spending.
+            KeyRefused, ValueError: as for ``open``.
+            StoreError: neither the database nor the checkpoint records the spending, or the store cannot be opened.
         """
         opened = partial(cls.open, folder, trust, budget, key_store=key_store, clock=clock, urandom=urandom)
         try:
@@ -165,8 +167,8 @@ class Device(Membership, Disclosures):
         """Draw, charge, sign and queue one answer, in one transaction.
 
         The same value in the same slot returns the same bytes; nothing is charged or queued. In another slot or period,
-        the same value gives a new report of the same output, at no cost. In a campaign with transcripts
-        every answer draws a fresh output, at full cost.
+        the same value gives a new report of the same output, at no cost. In a campaign with transcripts, every report
+        has a fresh output, at full cost.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -185,8 +187,8 @@ class Device(Membership, Disclosures):
                 closed it), or the clock shows a time before the consent or before the latest report of a transcript.
             NotJoined: this device has not joined it.
             ConsentMissing: the person has not agreed to the campaign.
-            QuotaReached: all slots of the period are used; or this slot was skipped, was filled with another value, or
-                waits to be bundled.
+            QuotaReached: all slots of the period are used; or this slot was skipped, waits to be bundled, or was filled
+                with another value or before the campaign was forgotten.
             BudgetRefused: the owner lowered a cap below the sum of the amounts spent and reserved; this does not
                 depend on the value.
             OutboxFull: the outbox is full; this does not depend on the value.
@@ -301,6 +303,8 @@ class Device(Membership, Disclosures):
 
         Returns:
             Values by a short description. The wording is for people and may change.
+        Raises:
+            StoreDamaged: the database is damaged.
         """
         # Imported here, because few processes call this method.
         from edge_sdk.doctor import facts

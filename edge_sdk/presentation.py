@@ -99,7 +99,8 @@ class GivenAnswer:
     """A value that the person answered. It must stay secret, so its repr shows neither the value nor the report.
 
     Attributes:
-        label: the value, coarsened by this device's view; empty for an answer without an item.
+        label: the value, coarsened by this device's view; for a set of items, the chosen item, or "" if a dummy was
+            chosen.
         times: number of answers with this value.
         period, slot: the period and the slot of the latest report.
         report: the latest report, sealed in an envelope of its own.

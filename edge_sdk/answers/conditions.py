@@ -1,7 +1,7 @@
 """The conditions of an answer: the campaign is joined and open, the person has agreed, and no cap is exceeded.
 
-They depend on stored values that no answer changes. So they are read once, and again only after another transaction of
-this device or of another process (``Store.cache``).
+They depend on stored values that no answer changes. So they are read once, and again only after a transaction of this
+device that is not an answer, or after any transaction of another process (``Store.cache``).
 
 The module answering writes the rows of an answer.
 """

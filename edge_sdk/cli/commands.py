@@ -62,7 +62,7 @@ def consent(options: argparse.Namespace) -> Printed:
         if chosen is not None:
             printed["prior"] = [f"{label}: {weight}" for label, weight in chosen.items()]
         if terms.enrolment == "enrolled" and not terms.has_code:
-            printed["next"] = "hand the organisation this device's enrolment: enrolment ID FILE"
+            printed["next"] = "write this device's enrolment with 'enrolment ID FILE', and give it to the organisation"
         return printed
 
 

@@ -29,7 +29,7 @@ LABELS = {
     "fits_other": "reports that fit the answer although another answer is true, at least",
     "fits_true": "reports that fit the answer if the answer is true",
     "forgotten": "forgotten campaigns",
-    "forgotten_nats": "at most spent in forgotten campaigns",
+    "forgotten_nats": "spent in forgotten campaigns, at most",
     "has_code": "code that waits to be redeemed",
     "largest_after": "largest probability of an answer after one report, at most",
     "largest_before": "largest probability of an answer, to an observer with this prior",

@@ -103,7 +103,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     trusted = command(
         "trust",
         joining.trust,
-        "show the trusted authors, or add or remove one; to join a campaign file of another author, give --trust",
+        "show the trusted authors, or add or remove one; join --trust trusts an author for one campaign file only",
     )
     trusted.add_argument(
         "verb",
