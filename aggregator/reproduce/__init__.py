@@ -3,7 +3,8 @@
 An experiment is a function from a ``Setting`` to an ``ExperimentResult``. It plots and prints nothing: curves and
 findings are data, which ``document`` stores as JSON, ``draw`` plots and ``page`` writes as a table.
 
-To add a paper, write a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIMENTS``, and add a line to ``PAPERS``.
+To add a paper, write a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIMENTS``, and add a line to ``PAPERS``
+and the comments of its part to docs/RESULTS.md.
 
     EXPERIMENTS = (
         Experiment("fig5", "A9", "Fig. 5: with and without a prior", _figure_5, repeats=10_000, quick_repeats=300),

@@ -150,6 +150,9 @@ class LastCheckIns:
 class DataFolder:
     """The folder that contains the data sets.
 
+    A method that reads a data set raises ``MissingData`` if the folder does not have it, and ``UnreadableData`` if its
+    file has another content.
+
     Attributes:
         path: the folder; None if none was given.
     """

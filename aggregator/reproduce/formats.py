@@ -1,6 +1,7 @@
 """The file formats of the data sets: original files, which may be compressed with gzip, and compact forms.
 
-``data`` assembles the data sets from these files.
+``data`` assembles the data sets from these files. Every function raises ``UnreadableData`` if a file has another
+content.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def compact_arrays(path: Path, *names: str) -> dict[str, NDArray[Any]]:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in names}
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise UnreadableData(f"{path.name} is not a compact form with {', '.join(names)}: {error}") from None
+        raise UnreadableData(
+            f"{path.name} is not a compact form with {', '.join(names)} ({error}): make the file again, or use the "
+            "original file"
+        ) from None
 
 
 @contextmanager
@@ -51,7 +55,10 @@ def _text(path: Path) -> Iterator[IO[str]]:
         try:
             yield file
         except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise UnreadableData(f"{path.name} cannot be read: {error}") from None
+            raise UnreadableData(
+                f"{path.name} cannot be read ({error}): expected text in UTF-8, which may be compressed with gzip; "
+                "copy the file again"
+            ) from None
 
 
 def lists(path: Path) -> tuple[Integers, Integers]:

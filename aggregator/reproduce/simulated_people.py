@@ -37,7 +37,7 @@ def level(eps: float) -> int:
 
 
 def values(size: int) -> Values:
-    """Return a domain of ``size`` values without names."""
+    """Return a domain of ``size`` values with the names v0, v1 and so on."""
     return Values(tuple(f"v{x}" for x in range(size)))
 
 
@@ -60,6 +60,8 @@ def tally(channel: Channel, population: Sequence[int] | Integers, generator: np.
     Args:
         population: (k,) the number of people who have each value.
         generator: the random generator of the experiment; devices use the operating system's random source.
+    Raises:
+        ValueError: ``population`` has another shape, or a negative number.
     """
     people = np.asarray(population, dtype=np.int64)
     if people.shape != (channel.input_count,):

@@ -4,7 +4,8 @@ The gain of a channel is computed exactly from its integers. The gain of an esti
 answers and is simulated. The paper plots both as one curve; here they are separate.
 
 A report reveals the block and protects the value inside the block, or it protects the sensitive values only. The
-channels are those of halftruth: Hadamard response, as published, and the channel that `auto` chooses.
+channels are those of halftruth: Hadamard response, as published, and for comparison the channel that `auto` chooses or,
+for sensitive values, projective response and a unary encoding.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The best LIP channel for the sum of one number per person, for comparison with channels for histograms.
 
 The linear program is that of ``aggregator.families.table.column_generation``: a mixture of posteriors whose mean is the
-prior. But the worth of a posterior is the squared mean of the centred number, (sum over x of P[x] f[x] lift[x])^2. This
-worth is convex along one direction only. So for given dual prices of the values, the best posterior is found by trying
-slopes of a tangent of the square; for one slope, a greedy rule as for a knapsack gives the posterior.
+prior. But the worth of a posterior is the squared mean of the centred number, (sum over x of P[x] f[x] lift[x])^2. It
+is the largest of the tangents of the square, and a tangent is linear in the lifts. So for given dual prices of the
+values, the best posterior is found by trying slopes of a tangent; for one slope, a greedy rule as for a knapsack gives
+the posterior.
 
 The channels of campaigns are chosen for distributions, by ``aggregator.planner.choice``.
 """

@@ -70,6 +70,8 @@ def curator_error(people: int, share: float, level: int) -> CuratorError:
         people: n, the number of people, at least 1.
         share: p, the probability of a one, in (0, 1).
         level: the level in nanonats.
+    Raises:
+        ValueError: ``people`` or ``share`` is outside its range.
     """
     if people < 1:
         raise ValueError(f"the number of people must be at least 1, not {people}")
@@ -130,6 +132,8 @@ def curator_error_of(shares: Sequence[float], level: int) -> float:
     Args:
         shares: the probability of a one of each person, in (0, 1); at most ``MAX_PEOPLE`` people.
         level: the level in nanonats.
+    Raises:
+        ValueError: ``shares`` is empty or too long, or has a number outside its range.
     """
     p = np.asarray(shares, dtype=np.float64)
     if not 1 <= len(p) <= MAX_PEOPLE:
