@@ -1,4 +1,4 @@
-"""Read a sensor a number of times, as a unit does every hour, and write the readings under one signature.
+"""Read a sensor several times, as a unit does in a day, and write the readings under one signature.
 
     python sensor_unit.py town/load.campaign town/gateways.pub unit 24
 
@@ -8,6 +8,7 @@ A unit that only reads a file needs no program: `python -m edge_sdk run unit.tom
 
 import os
 import sys
+import time
 from pathlib import Path
 
 from edge_sdk import BudgetPolicy, Device
@@ -34,4 +35,6 @@ with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=8.0)) as d
             break  # all slots of this period are filled; the next period has new ones
     print(f"readings: {device.collected(terms.campaign_id)}, at a cost in nats of {device.budget.spent - spent:g}")
     print(f"reports: {device.bundle(terms.campaign_id)}")
-    print(f"envelopes in {Path(store) / 'day.htr'}: {device.outbox.export(Path(store) / 'day.htr')}")
+    if len(device.outbox):
+        upload = Path(store) / f"{time.time():.0f}.htr"  # a new file for each run
+        print(f"envelopes in {upload}: {device.outbox.export(upload)}")

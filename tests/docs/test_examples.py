@@ -98,6 +98,24 @@ def test_the_devices_upload_an_enrolment_and_a_report(printed):
         assert kinds == ["ENROLMENT", "REPORT"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ask_one_question.py town/commute.campaign town/author.pub phone bicycle",
+        "sensor_unit.py town/load.campaign town/gateways.pub unit 24",
+    ],
+)
+def test_a_second_run_of_a_device_writes_no_upload(printed, command, monkeypatch, capsys):
+    """In a period that is already answered, a program for devices succeeds, and writes no further file."""
+    words = command.split()
+    store = Path(printed[words[3]])
+    monkeypatch.chdir(store.parent)
+    monkeypatch.setattr(sys, "argv", words)
+    runpy.run_path(words[0], run_name="__main__")
+    assert capsys.readouterr().out
+    assert len(list(store.glob("*.htr"))) == 1
+
+
 def test_the_form_is_in_two_languages():
     """Every text, label and unit of the form has a German translation of its own."""
     campaign = read_draft(EXAMPLES / "journey.toml")
