@@ -1623,7 +1623,7 @@ def report_cases() -> Iterator[Case]:
         device = SigningKey(bytes([number_] * 32))
         devices.setdefault(views.view_of(device.public), device)
     for view, outputs in ((0, [15]), (1, [3]), (2, [2, 0])):
-        name = f"{len(outputs)} outputs of the view of {views.campaign.views[view].channel.input_count} inputs"
+        name = f"a report of the view of {views.campaign.views[view].channel.input_count} inputs"
         yield sent(name, coarse, devices[view], Report.of(views.id, views.campaign, 0, 0, outputs, view), outputs)
     for view, output in ((1, 4), (2, 3)):
         name = f"an output of a wider view than that of {views.campaign.views[view].channel.input_count} inputs"
@@ -1634,7 +1634,7 @@ def report_cases() -> Iterator[Case]:
         (1, [1, 0, 1]), (3, [1, 2, 3, 4, 5]), (8, [255, 0]), (16, [43_749]), (21, [2**20, 1, 2]), (50, [2**49 + 1, 3]),
     ):  # fmt: skip
         yield {
-            "name": f"{len(outputs)} outputs of {bits} bits packed",
+            "name": f"{bits}-bit outputs, packed",
             "bits": bits,
             "outputs": outputs,
             "packed": pack(outputs, bits).hex(),
