@@ -24,6 +24,8 @@ from protocol.domain import Values
 from protocol.notions import Certificate, Notion, Promise
 from protocol.notions.sentences import MARKS, SENTENCES
 from protocol.views import plain_views
+from tests.edge_sdk.conftest import response
+from tests.families.hadamard import truth_of
 
 K = 4
 PRIOR = (4, 3, 2, 1)
@@ -36,11 +38,6 @@ WIDE = Context(prec=80)
 BOUND = re.compile(r"(?:at most|up to|höchstens|bis zu) ([0-9][0-9.,^]*[0-9]|[0-9])(?![0-9]|[.,][0-9]| (?:of|von) 100)")
 
 
-def response(level: int) -> RandomizedResponse:
-    numerator, one = exact.exp_lower(level), 1 << exact.EXP_BITS
-    return RandomizedResponse(K, (-(-(one << 64) // (numerator + (K - 1) * one)),))
-
-
 def one_sided(level: int) -> RandomizedResponse:
     """Return a channel in which value 0 satisfies the level against every other value, and the others exceed it by far
     against value 0."""
@@ -51,18 +48,17 @@ def one_sided(level: int) -> RandomizedResponse:
 
 
 def two_blocks(level: int) -> Blocks:
-    odds = exact.exp_lower(level)
-    inner = Hadamard((odds << 64) // (odds + (1 << exact.EXP_BITS)), 2)
+    inner = Hadamard(truth_of(level), 2)
     return Blocks(0, ((1, 2), (2, 2)), (inner, inner))
 
 
 def made(kind: str, level: int) -> tuple[Notion, Channel]:
     """Return a notion of this kind at a level, and a channel that satisfies it."""
     half = max(exact.MIN_LEVEL, level // 2)
-    few = response(half)
+    few = response(K, half)
     rows = tuple(tuple(0 if x == y else half if x + y == 1 else level for y in range(K)) for x in range(K))
     if kind == "ldp":
-        return notions.Ldp(level), response(level)
+        return notions.Ldp(level), response(K, level)
     if kind == "high-low":
         return notions.HighLow(level, K, (0,)), one_sided(level)
     if kind == "block":
@@ -80,9 +76,9 @@ def made(kind: str, level: int) -> tuple[Notion, Channel]:
     if kind == "transcript-lip":
         return (start := notions.TranscriptPrior(level, PRIOR)), start.channel_of(PRIOR)
     if kind == "mutual-information":
-        return notions.MutualInformation(level, PRIOR), response(level)
+        return notions.MutualInformation(level, PRIOR), response(K, level)
     return notions.Classes.of((notions.Ldp(level), notions.Ldp(half))), Blocks(
-        0, ((1, K), (2, K)), (response(level), few)
+        0, ((1, K), (2, K)), (response(K, level), few)
     )
 
 
@@ -127,7 +123,7 @@ def test_every_stated_bound_is_the_exact_one_rounded_up(kind: str) -> None:
     as the exact factor, rounded up by less than a unit of its last digit, at each of ``LEVELS`` that the notion can
     have."""
     for level in LEVELS:
-        if (kind in ("minid", "avgid", "pairwise") and level < 2 * exact.MIN_LEVEL) or level + 1 > exact.MAX_LEVEL:
+        if kind in ("minid", "avgid", "pairwise") and not 2 * exact.MIN_LEVEL <= level < exact.MAX_LEVEL:
             continue
         notion, channel = made(kind, level)
         names = ("first", "second") if kind == "classes" else ()

@@ -11,12 +11,13 @@ import pytest
 from edge_sdk import __main__ as command_line
 from edge_sdk.campaigns.audit import audit
 from edge_sdk.disclosure.posterior import posterior_of
-from protocol import exact, levels
+from protocol import levels
 from protocol.campaign import campaign_id, unverified_campaign
 from protocol.channels import Hadamard
 from protocol.domain import Buckets, Grid
 from protocol.keys import public_line
 from tests.edge_sdk.conftest import AUTHOR, LABELS, campaign
+from tests.families.hadamard import truth_of
 
 
 def test_without_a_history_the_prior_is_uniform():
@@ -57,8 +58,7 @@ def test_domains_with_distances_have_a_geo_level():
 def test_the_posterior_of_a_large_channel_is_below_the_bound_of_its_level():
     """For 43,750 values, the posterior after a Hadamard report is less than the level alone allows, and at least
     the posterior after each of eight outputs."""
-    odds = exact.exp_lower(10**9)
-    channel = Hadamard((odds << 64) // (odds + (1 << 96)), 43_750)
+    channel = Hadamard(truth_of(10**9), 43_750)
     counts = {5: 40_000, 77: 100}
     found = posterior_of(channel, 10**9, counts)
     before = 40_001 / (43_750 + 40_100)

@@ -26,6 +26,7 @@ from protocol.notions.classes import Classes
 from protocol.notions.transcript import TranscriptPrior
 from protocol.views import Coarse, Identity, plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign, response
+from tests.families.hadamard import truth_of
 
 NAT = exact.NANONATS
 K = len(LABELS)
@@ -198,8 +199,7 @@ def test_43750_values_are_bounded_without_comparing_all_pairs() -> None:
     """For 43,750 values, the bound of the worst case is the charged level up to 100 nanonats, and names no pair; it is
     at least the bound of a value, which is at least that of a pair with this value."""
     domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
-    numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
-    hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
+    hadamard = Hadamard(truth_of(NAT), domain.size)
     drawn = ({ViewChannel(Identity(), hadamard): 2}, {ViewChannel(Identity(), response(domain.size, NAT)): 1})
     campaigns = tuple(CampaignExposure(bytes([n]), "t", domain, draws) for n, draws in enumerate(drawn))
     found = Exposure(domain, bytes(DITHER_BYTES), campaigns, 0)

@@ -11,7 +11,6 @@ import pytest
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.disclosure import posterior
 from edge_sdk.disclosure.posterior import fits, posterior_of
-from protocol import exact
 from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, SubsetSelection, Triples
 from protocol.domain import Values
@@ -20,6 +19,8 @@ from protocol.notions import HighLow, Ldp
 from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, OPENS, agreed, response
 from tests.families.blocks import high_low
+from tests.families.hadamard import truth_of
+from tests.families.subset import subset
 
 
 def test_posterior_is_bayes_rule():
@@ -34,8 +35,7 @@ def test_the_bound_is_never_below_the_exact_posterior(seed, monkeypatch):
     """If a channel has too many outputs to enumerate, the bound shown instead is at least the exact posterior."""
     dice = random.Random(seed)
     counts = {dice.randrange(6): dice.randrange(9) for _ in range(3)}
-    half = exact.exp_lower(10**9)
-    for channel in (response(6, 10**9), Hadamard((half << 64) // (half + (1 << 96)), 6)):
+    for channel in (response(6), Hadamard(truth_of(NANONATS), 6)):
         for x in (None, 0, 5):
             walked = posterior_of(channel, 10**9, counts, x)
             with monkeypatch.context() as patch:
@@ -71,7 +71,6 @@ def test_the_figures_without_an_answer_are_those_of_one_answer(counts, open_devi
 
 
 def test_an_infinite_level_bounds_the_posterior_by_certainty():
-    """For a channel with an infinite level, the bound on the posterior is certainty."""
     channel = Blocks(1 << 125, ((1, 2), (0, 1)), (Hadamard(3 << 62, 2),))
     assert posterior_of(channel, None, {}, 2).after == 1.0
 
@@ -92,7 +91,7 @@ def test_a_preview_enumerates_no_outputs(name):
     after a report is between the prior and 1."""
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.input_count)))
-    notion = Ldp(20 * exact.NANONATS)
+    notion = Ldp(20 * NANONATS)
     campaign = Campaign(
         "t", "q", "p", "o", domain, notion, "by hand", plain_views(channel), OPENS, OPENS + 9, 9, 1, 1, "open"
     )
@@ -148,9 +147,9 @@ def test_the_preview_allows_certainty_only_for_open_values():
 @pytest.mark.parametrize(
     ("channel", "percent"),
     [
-        (response(6, 10**9), (36, 12)),
-        (SubsetSelection(6, 2, -(-(1 << 224) // (5 * exact.exp_lower(10**9) + (10 << 96)))), (58, 28)),
-        (Hadamard((exact.exp_lower(10**9) << 64) // (exact.exp_lower(10**9) + (1 << 96)), 6), (74, 50)),
+        (response(6), (36, 12)),
+        (subset(6, 2, NANONATS), (58, 28)),
+        (Hadamard(truth_of(NANONATS), 6), (74, 50)),
     ],
     ids=["response", "subset", "hadamard"],
 )

@@ -28,9 +28,6 @@ def _refused() -> dict[str, Any]:
         return ["graded", 2, 3, [weight.to_bytes(16, "big") for weight in outside], [0, 3, 1, 3]]
 
     first, second, _ = GRADED.outside
-    # This is the smallest outside weight that is not below the inside weight if the row sums to one.
-    flat = WIDE // 7 + 1
-    flat += (WIDE - flat) % 3
     return {
         "graded with a field missing": ["graded", 2, 3, weights],
         "graded with a field too many": ["graded", 2, 3, weights, runs, 0],
@@ -52,7 +49,7 @@ def _refused() -> dict[str, Any]:
         "graded of one coordinate": ["graded", 7, 1, weights[:2], [0, 1, 1, 1]],
         "graded of two classes with equal weights": of(first, first),
         "graded with an outside weight of zero": of(first, 0),
-        "graded with an outside weight above the inside one": of(first, flat),
+        "graded with an outside weight above the inside one": of(first, projective.FLAT),
         "graded with weights that leave a remainder": of(first, second + 1),
         "blocks with a graded channel and a cover": [
             "blocks", (2**100).to_bytes(16, "big"), [0, 2, 1, 6], [GRADED.encode()], [0],

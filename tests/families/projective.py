@@ -90,8 +90,8 @@ LINE_OF_SIX = projective(4, 5, 2, 2 * NAT)
 _SEVEN = ["projective", 7, 2, 3]
 _WEIGHT = FANO.outside.to_bytes(16, "big")
 # This is the smallest outside weight that is not below the inside weight if the row sums to one.
-_FLAT = WIDE // 7 + 1
-_FLAT += (WIDE - _FLAT) % 3
+FLAT = WIDE // 7 + 1
+FLAT += (WIDE - FLAT) % 3
 
 
 def _lengths(channel: ProjectiveResponse, _: int) -> list[int]:
@@ -150,7 +150,7 @@ SHAPES = Shapes(
         ],
         "projective with an outside weight of zero": _plane(0),
         "projective with weights that leave a remainder": _plane(FANO.outside + 1),
-        "projective with an outside weight above the inside one": _plane(_FLAT),
+        "projective with an outside weight above the inside one": _plane(FLAT),
         "projective with a row above 2^128": [*_SEVEN, b"\xff" * 16],
     },
     more={
