@@ -99,7 +99,7 @@ HISTORIES: tuple[dict[str, int] | None, ...] = (
     None,
     None,
     {},
-    {"doctoral": 9, "none": 1},
+    {"doctorate": 9, "none": 1},
     {"none": -1},
     {"nowhere": 1},
 )
