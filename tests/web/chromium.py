@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -167,12 +167,12 @@ class Chromium:
 
 
 @contextmanager
-def chromium(profile: Path, args: Sequence[str] = ALONE) -> Iterator[Chromium]:
+def chromium(profile: Path) -> Iterator[Chromium]:
     """Context manager that yields a browser with its data in a folder."""
     assert CHROMIUM is not None
     handler = type("Served", (Files,), {"study": ReceivedUploads()})
     with served(partial(handler, directory=str(ROOT))) as origin, sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(profile, executable_path=CHROMIUM, args=args)
+        context = playwright.chromium.launch_persistent_context(profile, executable_path=CHROMIUM, args=ALONE)
         try:
             yield Chromium(context, origin, handler.study)
         finally:

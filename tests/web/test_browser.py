@@ -314,7 +314,8 @@ def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, peop
     """With the same random bytes, devices in the browser send the same reports as simulated people, and the study
     accepts all of them.
 
-    The study's simultaneous 95% intervals contain the truth; with other seeds, at most one in twenty would fail.
+    n: 200 people, and 10,000 in the long test; alpha = 5%. The study's simultaneous 95% intervals contain the truth;
+    with other seeds, at most one test in twenty would fail.
     """
     data = campaign()
     signed = open_campaign(data, [AUTHOR.public])

@@ -14,7 +14,7 @@ from protocol.personal import lip_response
 from tests.aggregator.test_present_page import unsigned_campaign, written
 from tests.web.chromium import CHROMIUM, Chromium
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser here")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 VALUES = Values(("HS-grad", "Some-college", "Assoc-voc", "Bachelors", "Doctorate"))
 PRIOR = (30, 25, 20, 15, 10)

@@ -152,7 +152,7 @@ def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Inte
 
 
 def test_a_page_opened_as_a_file_uploads_to_the_signed_address(
-    browser: Chromium, service: InterruptibleService, page: Page, tmp_path: Path
+    service: InterruptibleService, page: Page, tmp_path: Path
 ) -> None:
     """A page opened from the disk, without an origin, uploads to the address that its author signed."""
     signed = campaign_open_now(addresses=(service.origin,))
@@ -168,9 +168,7 @@ def test_a_page_opened_as_a_file_uploads_to_the_signed_address(
     assert service.counted() == (1, {})
 
 
-def test_a_changed_script_or_style_is_refused(
-    browser: Chromium, service: InterruptibleService, page: Page, tmp_path: Path
-) -> None:
+def test_a_changed_script_or_style_is_refused(service: InterruptibleService, page: Page, tmp_path: Path) -> None:
     """If one byte of the script or the style is changed in transit, or of the script in a file, the browser refuses the
     changed part. A page without its script has no button, and as a file says that it did not load completely."""
     signed = campaign_open_now(addresses=(service.origin,))
@@ -205,7 +203,7 @@ def test_a_changed_script_or_style_is_refused(
     assert "did not load completely" in page.inner_text("main")
 
 
-def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: InterruptibleService, page: Page) -> None:
+def test_an_undelivered_report_waits_unchanged(service: InterruptibleService, page: Page) -> None:
     """Without a network, or while the service fails, the report waits, and the same bytes arrive later."""
     signed = campaign_open_now()
     page.clock.install()
