@@ -18,7 +18,7 @@ from edge_sdk import BudgetPolicy, Device
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.keys import public_line
 from tests.demo_app.screen import PHONE, ROOT, Screen, display, surroundings
-from tests.demo_app.test_session import settle, tap
+from tests.demo_app.test_session import tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 
 STARTS = 5
@@ -82,7 +82,7 @@ def frames(number: str, store: Path) -> dict[str, tuple[float, float]]:
                 choose()
                 tap(screen, "next")
                 tap(screen, "make")
-                settle(screen)
+                screen.idle()
                 frame_seconds[title] = screen.longest_frame(), screen.busiest_frame()
     return frame_seconds
 

@@ -36,7 +36,7 @@ from tests.demo_app.pace import Pace
 Play = Generator[None, None, Any]
 KEYS = {
     "escape": 27, "enter": 13, "tab": 9, "backspace": 8, "up": 273, "down": 274, "right": 275, "left": 276,
-    "spacebar": 32, "home": 278, "end": 279, "pageup": 280, "pagedown": 281,
+    "spacebar": 32,
 }  # fmt: skip
 SETTLED = 3.0
 """Seconds after which an animation is no longer waited for."""
@@ -202,16 +202,6 @@ class Driver:
             raise NotDone(f"{what!r} is not visible at the touched place")
         if not any(above is widget for above in there[-1].walk_reverse()) and there[-1] not in list(widget.walk()):
             raise NotDone(f"{what!r} is covered by {there[-1]!r}")
-
-    def hold(self, what: str, seconds: float) -> Play:
-        widget = yield from self._reach(what)
-        finger = Finger(*_at(widget, [0.5, 0.5]))
-        finger.down()
-        until = Clock.get_time() + seconds
-        while Clock.get_time() < until:
-            yield
-        finger.up()
-        yield from self._arrived(widget)
 
     def drag(self, what: str, start: list[float], end: list[float], held: bool) -> Play:
         widget = yield from self._reach(what)
@@ -379,12 +369,6 @@ class Driver:
 
     def draw(self, each: bool) -> Play:
         self._pace.drawn = each
-        yield from self._settle()
-
-    def resize(self, width: int, height: int) -> Play:
-        density = Metrics.density
-        EventLoop.window.size = (round(width * density), round(height * density))
-        yield from self._settle()
         yield from self._settle()
 
     def shot(self, path: str) -> Play:

@@ -49,7 +49,7 @@ class Pace:
         self._hurried.set()
 
     def rest(self) -> None:
-        """Wait in real time for the next request after an answer."""
+        """Wait in real time for the next request after a response."""
         self._hurried.clear()
 
     @contextmanager

@@ -106,7 +106,6 @@ class Screen:
         density: pixels per dp.
         font_scale: the person's magnification of texts.
         shots: the folder of pictures.
-        environment: added to the program's environment.
     """
 
     def __init__(
@@ -118,7 +117,6 @@ class Screen:
         density: float = 1.0,
         font_scale: float = 1.0,
         shots: Path | None = None,
-        environment: dict[str, str] | None = None,
     ) -> None:
         self.shots = shots or SHOTS
         self._home = tempfile.TemporaryDirectory(prefix="screen-")
@@ -128,7 +126,7 @@ class Screen:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.demo_app.driver", *pixels, program, *map(str, arguments)],
             cwd=ROOT,
-            env=surroundings(number, self._home.name, density, font_scale) | (environment or {}),
+            env=surroundings(number, self._home.name, density, font_scale),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -178,10 +176,6 @@ class Screen:
             ScreenError: the widget does not exist, or another widget covers the place.
         """
         self._ask("tap", what=what, at=list(at))
-
-    def hold(self, what: str, seconds: float = 1.0) -> None:
-        """Touch a widget and release after a while."""
-        self._ask("hold", what=what, seconds=seconds)
 
     def drag(self, what: str, start: Sequence[float], end: Sequence[float], *, held: bool = False) -> None:
         """Touch a widget at one place, move to another place within 10 frames, and release; places are shares of the
@@ -277,10 +271,6 @@ class Screen:
         """Return the processor seconds of the window's thread in its busiest frame since the last call; load of other
         processes does not count."""
         return float(self._ask("busiest_frame"))
-
-    def resize(self, width: int, height: int) -> None:
-        """Change the size of the window, in dp."""
-        self._ask("resize", width=width, height=height)
 
     def shot(self, name: str) -> Path:
         """Save a picture of the window as ``name``.png."""

@@ -160,7 +160,7 @@ def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
     assert message_of(refused.value).key == "schedule"
 
 
-def test_the_terms_of_a_campaign_that_closes_early_end_at_the_closing(model, study):
+def test_the_terms_of_a_campaign_that_closes_early_end_at_the_closing(model):
     """The terms that a person agrees to have the time of the early closing, and count the answers until then."""
     terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
     assert (terms.terms.ends, terms.answers) == (terms.terms.closes, 10)

@@ -19,7 +19,7 @@ from protocol.domain import Buckets, Grid, Items, Values
 from protocol.keys import public_line
 from protocol.views import Coarse
 from tests.demo_app.screen import DESKTOP, PATIENCE, PHONE, SHOTS, Screen, ScreenError, display
-from tests.demo_app.test_session import settle, tap
+from tests.demo_app.test_session import tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 from tests.edge_sdk.test_forms import FORM, form_campaign, in_german
 from tests.edge_sdk.test_roles import NAMES, of_classes, of_own
@@ -112,7 +112,7 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
             screen.shot(name)
 
         screen.wait("campaigns:page")
-        settle(screen)
+        screen.idle()
         seen("campaigns")
         tap(screen, "campaign:Not yet")
         seen("terms")
@@ -196,10 +196,10 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
 
         def back() -> None:
             screen.key("escape")
-            settle(screen)
+            screen.idle()
 
         screen.wait("campaigns:page")
-        settle(screen)
+        screen.idle()
         assert "3" in screen.read("campaign:Highest education", "below")
         tap(screen, "campaign:Highest education")
         assert [screen.read(f"question:{one.name}", "text") for one in FORM.questions] == [
@@ -321,7 +321,7 @@ def test_an_offer_names_its_first_and_last_day(number, folder):
         screen.wait("campaigns:page")
         tap(screen, "add")
         screen.call(f"app.root.ids.screens.current_screen._offer('https://study.example', ({offer},))")
-        settle(screen)
+        screen.idle()
         first, last = texts.day(opens), texts.day(ends - 1)
         assert screen.read("offer:Soon", "below") == f"From {first} to {last}. Touch to read the terms."
 
@@ -416,7 +416,7 @@ def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path
         fits(screen)
         for typed, taken in (("100", False), ("viel", False), ("0", False), ("70", True)):
             screen.fill("share:none", typed)
-            settle(screen)
+            screen.idle()
             assert screen.read("use", "disabled") != taken
         tap(screen, "strict:1")
         fits(screen)
@@ -442,17 +442,17 @@ def test_escape_leads_to_the_first_screen_and_then_ends_the_app(number, folder):
         tap(screen, "items:tea")
         tap(screen, "next")
         screen.key("escape")
-        settle(screen)
+        screen.idle()
         assert screen.call("app.root.ids.screens.current") == "question"
         tap(screen, "next")
         assert screen.read("answer", "text") == "tea"
         for expected in ("question", "campaigns"):
             screen.key("escape")
-            settle(screen)
+            screen.idle()
             assert screen.call("app.root.ids.screens.current") == expected
         tap(screen, "place:budget")
         screen.key("escape")
-        settle(screen)
+        screen.idle()
         assert screen.call("app.root.ids.screens.current") == "campaigns"
         with pytest.raises(ScreenError, match="the program stopped responding"):
             screen.key("escape")
@@ -509,7 +509,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
         for _ in range(2):
             for way in ways:
                 screen.call(way)
-                settle(screen)
+                screen.idle()
             screen.call(f"{dialogs}.ask('Sure?', 'It is for good.', 'Yes', lambda: None)")
             screen.key("escape")
             screen.gone("agree")
@@ -644,7 +644,7 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
         screen.call(f"setattr({app}, '_paused_at', -1000.0)")
         screen.call(f"{app}.on_resume()")
         screen.wait("unlock")
-        settle(screen)
+        screen.idle()
         fits(screen)
         screen.shot("locked")
         assert not any("Education" in text or "calendar" in text for text in screen.texts())
@@ -656,7 +656,7 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
         screen.wait("terms:page")
         tap(screen, "remind")
         tap(screen, "agree")
-        settle(screen)
+        screen.idle()
         [file] = Path(screen.call("str(__import__('pathlib').Path.home())")).glob("*.ics")
         assert "Education" not in file.read_text(encoding="utf-8")
         file.unlink()
@@ -711,7 +711,7 @@ def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
         path.write_bytes(b"not a database" * 1000)
     with Screen(number, "demo_app", "--store", folder, "--language", "en", shots=SHOTS) as screen:
         screen.wait("trouble:damaged")
-        settle(screen)
+        screen.idle()
         assert screen.small() == []
         # The names of the screens cannot be touched, but must be readable: they have the app's muted colour and not
         # Kivy's pale grey.
@@ -723,7 +723,7 @@ def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
         # A thread opens the store again, and the screen is built again.
         while screen.read("loading", "active"):
             time.sleep(0.02)
-        settle(screen)
+        screen.idle()
         assert screen.seen("trouble:damaged")
         # As on a phone, a touch is lost while the screen is replaced.
         for _ in range(10):
@@ -732,6 +732,6 @@ def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
                 break
         tap(screen, "agree")
         screen.wait("campaigns:page")
-        settle(screen)
+        screen.idle()
         assert screen.seen("add")
         assert not screen.seen("campaign:Education")

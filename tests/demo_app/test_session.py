@@ -79,16 +79,11 @@ def author_folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def settle(screen: Screen) -> None:
-    """Wait until no task runs and the screen is complete."""
-    screen.idle()
-
-
 def tap(screen: Screen, name: str) -> None:
     """Touch a widget once the screen is complete, and wait for the result."""
-    settle(screen)
+    screen.idle()
     screen.tap(name)
-    settle(screen)
+    screen.idle()
 
 
 def test_a_session_ends_in_an_estimate_that_counts_the_person(author_folder):

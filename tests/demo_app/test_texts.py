@@ -104,7 +104,6 @@ def test_every_sentence_is_translated(language: str) -> None:
 
 
 def test_every_used_text_exists() -> None:
-    """Every text that the code uses exists."""
     named, _ = named_keys()
     assert named <= set(texts_in("en"))
     assert len(named) > 20

@@ -342,7 +342,7 @@ def test_a_small_probability_is_shown_as_fewer_than_one(gallery: Screen) -> None
         assert gallery.read("chances:truth", "text").startswith(f"Of 100 people with this answer, {words}")
 
 
-def test_a_question_is_answered(gallery: Screen) -> None:
+def test_a_dialog_is_answered(gallery: Screen) -> None:
     """A dialog reports only agreement; Esc and its other button decline; the widgets below cannot be touched."""
     show(gallery, "actions")
     gallery.call("app.ask()")
