@@ -11,6 +11,6 @@ from protocol.views import plain_views
 
 
 def unsigned_campaign(domain: Domain, channel: Channel, level: int = NANONATS) -> Campaign:
-    """Return a campaign of one day and one answer, with LDP and open enrolment, that needs one report."""
+    """Return a campaign of one day and one answer, with LDP, open enrolment and a minimum of one device."""
     views = plain_views(channel)
     return Campaign("T", "Q?", "", "O", domain, Ldp(level), "any", views, 0, 86_400, 86_400, 1, 1, "open")

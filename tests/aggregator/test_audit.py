@@ -406,8 +406,8 @@ def counted_anonymity(known, sensitive=None):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("known", [("zip",), ("age",), ("zip", "age"), ("illness",)])
 def test_anonymity_is_counted(tmp_path, form, known):
-    """k is the size of the smallest class and l the fewest sensitive values in any class, for CSV and Parquet; an empty
-    cell is a value."""
+    """k is the size of the smallest equivalence class and l the fewest sensitive values in any of them, for CSV and
+    Parquet; an empty cell is a value."""
     path = tmp_path / f"rows.{form}"
     if form == "csv":
         path.write_text(ROWS, encoding="utf-8")
@@ -511,7 +511,7 @@ def test_each_refusal_of_anonymity_names_what_to_do(tmp_path, words, code, messa
 
 
 def test_the_anonymity_of_some_reports_cannot_be_computed():
-    """Sets of bits, and channels with too many pairs of values and outputs, are refused with the reason."""
+    """Bit vectors, and channels with too many pairs of values and outputs, are refused with the reason."""
     with pytest.raises(ReleaseError, match=r"bit vectors .* only for a mechanism whose reports are not bit vectors"):
         anonymity_of_reports(oue(4, NAT), Tally.of(np.ones(4, dtype=np.int64)))
     wide = Blocks.over(0, [x // 2 for x in range(3000)], hadamard)

@@ -74,7 +74,7 @@ def of_own() -> Campaign:
 
 
 def tallies() -> dict[str, tuple[Campaign, Tally]]:
-    """Return campaigns with tallies: LIP classes and classes of mixed families, with few and many reports, and personal
+    """Return campaigns with tallies: LIP classes and classes of mixed families, with few and many reports, and declared
     priors."""
     generator = np.random.default_rng(5)
     blocks = Blocks(0, ((1, K), (2, K)), (hadamard(K, NAT), randomized_response(K, 2 * NAT)))
@@ -95,7 +95,7 @@ TALLIES = tallies()
 each = pytest.mark.parametrize("name", TALLIES)
 
 
-def dense(campaign: Campaign, tally: Tally) -> list[np.ndarray]:
+def matrices_of(campaign: Campaign, tally: Tally) -> list[np.ndarray]:
     """Return Q of each class, from the integer weights."""
     if isinstance(tally, PersonalTally):
         rows = tally.declared.tolist()
@@ -112,7 +112,7 @@ def dense(campaign: Campaign, tally: Tally) -> list[np.ndarray]:
 def left_inverses(campaign: Campaign, tally: Tally) -> list[np.ndarray]:
     """Return the unbiased decoding matrix, (m, k), of each class."""
     if isinstance(tally, PersonalTally):
-        return [np.linalg.inv(distribution) for distribution in dense(campaign, tally)]
+        return [np.linalg.inv(distribution) for distribution in matrices_of(campaign, tally)]
     return [np.array([decoder_of(one).adjoint(unit) for unit in np.eye(K)]).T for one in campaign.channel.channels]
 
 
@@ -121,7 +121,7 @@ def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
     """forward and backward multiply with the mixture of the classes' channels, weighted by the classes' shares of the
     reports."""
     campaign, tally = TALLIES[name]
-    decoder, distributions = pooled(campaign, tally), dense(campaign, tally)
+    decoder, distributions = pooled(campaign, tally), matrices_of(campaign, tally)
     mixture = np.hstack(
         [share * distribution for share, distribution in zip(decoder.members, distributions, strict=True)]
     )
@@ -140,7 +140,7 @@ def test_the_estimate_is_unbiased_for_any_values_of_each_class(name: str) -> Non
     """The decoder maps the expected features of any shares of class and value to the sum of these shares over the
     classes."""
     campaign, tally = TALLIES[name]
-    decoder, distributions = pooled(campaign, tally), dense(campaign, tally)
+    decoder, distributions = pooled(campaign, tally), matrices_of(campaign, tally)
     joint = np.random.default_rng(3).dirichlet(np.ones(len(distributions) * K)).reshape(len(distributions), K)
     share = np.concatenate([row @ distribution for row, distribution in zip(joint, distributions, strict=True)])
     np.testing.assert_allclose(decoder.invert(share), joint.sum(axis=0), atol=1e-12)
@@ -194,7 +194,7 @@ def test_posterior_means_use_the_prior_and_channel_of_each_class(name: str) -> N
             estimate(campaign, tally, method="mmse")
         return
     expected, at = np.zeros(K), 0
-    for prior, distribution in zip(decoder.priors, dense(campaign, tally), strict=True):
+    for prior, distribution in zip(decoder.priors, matrices_of(campaign, tally), strict=True):
         for y in range(distribution.shape[1]):
             posterior = prior * distribution[:, y]
             expected += tally.counts[at] / tally.reports * posterior / posterior.sum()
@@ -231,7 +231,7 @@ def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() 
     """
     campaign = of_classes()
     truth = np.array([[0.02, 0.1, 0.2, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0, 0.03], [0.05, 0.05, 0.05, 0.1, 0.1]])
-    distributions = dense(campaign, Tally.of(np.zeros(15, dtype=np.int64)))
+    distributions = matrices_of(campaign, Tally.of(np.zeros(15, dtype=np.int64)))
     share = np.concatenate([row @ distribution for row, distribution in zip(truth, distributions, strict=True)])
     tally = Tally.of(np.round(share * 10**6).astype(np.int64))
     shares = {method: estimate(campaign, tally, method=method).share for method in ("mmse", "map", "projection")}
@@ -241,14 +241,14 @@ def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() 
 
 
 def test_intervals_have_their_coverage() -> None:
-    """In 400 studies of 600 people in classes with different distributions, at most 7.5% of the 95% intervals miss.
+    """In 400 surveys of 600 people in classes with different distributions, at most 7.5% of the 95% intervals miss.
 
     There are k * 400 = 2,000 intervals. If each missed a value's share independently with probability 5%, more than 150
     misses would have a probability below 10^-6. A failure means that the standard errors of classes are too small.
     """
     campaign, generator = of_classes(), np.random.default_rng(11)
     truth = np.array([[0.3, 0.1, 0.1, 0.0, 0.0], [0.0, 0.0, 0.05, 0.1, 0.15], [0.1, 0.05, 0.02, 0.02, 0.01]])
-    distributions = dense(campaign, Tally.of(np.zeros(15, dtype=np.int64)))
+    distributions = matrices_of(campaign, Tally.of(np.zeros(15, dtype=np.int64)))
     distribution = np.concatenate([row @ one for row, one in zip(truth, distributions, strict=True)])
     missed = 0
     for _ in range(400):
@@ -260,7 +260,7 @@ def test_intervals_have_their_coverage() -> None:
     assert missed <= 150
 
 
-def test_the_float_decoder_of_personal_priors_agrees_with_the_integers() -> None:
+def test_the_float_decoder_of_declared_priors_agrees_with_the_integers() -> None:
     """Cover and truth of the vectorised decoder equal those of the integer channels to 10^-12.
 
     The priors are 40 random ones, the uniform one, and one that gives almost all the mass to a single value.
@@ -346,7 +346,7 @@ def test_a_file_of_classes_is_read_strictly(tmp_path, row: str, message: str) ->
         read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
 
 
-def test_personal_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> None:
+def test_declared_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> None:
     """Priors are declared at enrolment, reports are counted by prior, and the estimate uses each person's prior."""
     made, signed = study_of(of_own())
     priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))

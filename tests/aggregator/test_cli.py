@@ -72,7 +72,7 @@ def test_every_command_and_option_has_a_help_text():
 
 
 def test_a_misspelt_name_gets_the_nearest_one(session):
-    """For a misspelt command, option or value the error has the nearest name; without a near value, the first ones."""
+    """For a misspelt command, option or value the error has the nearest name; if no value is near, the first values."""
     assert "no such command 'estimat'; did you mean 'estimate'?" in run("estimat", code=2).stderr
     assert "no such command 'zz'; halftruth --help lists" in run("zz", code=2).stderr
     words = "--study", session / "lib", "estimate", "education"
@@ -214,8 +214,8 @@ def test_anonymity_of_too_few_reports_names_the_remedy(session, tmp_path):
 def test_keys_are_revoked_from_a_period(session, tmp_path):
     """revoke --from-period prints, as text and as JSON, what it revoked and the reports already counted.
 
-    status shows the revocation and a rebuilt study applies it. Periods that are later than an earlier revocation or
-    outside the campaign are refused.
+    status shows the revocation and a rebuilt study applies it. A period after an earlier
+    revocation, or outside the campaign, is refused.
     """
     study, keys, batch = ("--study", tmp_path / "lib"), tmp_path / "devices.pub", tmp_path / "batch.htr"
     signed, draft = tmp_path / "weekly.campaign", tmp_path / "weekly.toml"

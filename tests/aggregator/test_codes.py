@@ -87,7 +87,7 @@ def test_one_of_sixteen_simultaneous_keys_is_enrolled(study, code):
 
 
 def test_the_study_keeps_no_pair_of_code_and_key(study, code):
-    """After a redeemed upload no file of the study contains the code, and only the stored upload contains the key."""
+    """After an upload with a code no file of the study contains the code, and only the stored upload has the key."""
     with served(study) as address:
         status, _ = post(
             address, enrolment(0, ENROLLED) + report(0, ENROLLED), headers={"halftruth-code": grouped(code)}

@@ -280,13 +280,8 @@ def test_pairwise_levels_are_read_from_a_file(tmp_path):
         read_draft(tmp_path / "d.toml")
 
 
-NUMBERS = changed(
-    'kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]',
-    'kind = "buckets"\nedges = [0, 1, 2, 4, 8]',
-)
-
-
 VALUES = 'kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]'
+NUMBERS = changed(VALUES, 'kind = "buckets"\nedges = [0, 1, 2, 4, 8]')
 
 
 def test_numbers_dates_and_orders_are_drafted():
@@ -387,8 +382,8 @@ def test_pufferfish_scenarios_become_noise_for_the_largest_effect_of_a_secret(tm
 
 
 def test_a_prior_is_read_from_a_csv_file_or_an_earlier_estimate(tmp_path):
-    """Prior counts are read from a CSV file, or from the estimate of an earlier round, in which shares below
-    their standard error are raised to it."""
+    """Prior counts are read from a CSV file, or from an earlier estimate, in which shares below their standard error
+    are raised to it."""
     labels = ["none", "primary", "secondary", "bachelor"]
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{x},{n}\n" for n, x in enumerate(labels, 5)))
     rows = [{"value": x, "estimate": share, "se": 0.01} for x, share in zip(labels, (0, 0.2, 0.3, 0.5), strict=True)]

@@ -195,7 +195,8 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
 
 @pytest.mark.parametrize("size", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_auto_designs_for_the_ball(size):
-    """The mechanism that auto takes satisfies the level over the ball, and has at most 1.01 times the least error.
+    """The mechanism that auto takes satisfies the level over the ball, and has at most 1.01 times the least error of
+    five others.
 
     Its error is less than those of the scaled optimum for the centre, of the response and of the projective space.
     """

@@ -71,7 +71,7 @@ def test_the_least_error_equals_the_program_over_all_corners():
     assert 0 < met < 40
 
 
-def test_the_server_error_falls_with_the_level_and_is_symmetric():
+def test_the_least_error_falls_with_the_level_and_is_symmetric():
     """The least error falls as the level grows, is the same if zeros and ones are exchanged, and is never above the
     error without an output. A number of people of 0, and shares of 0 and 1, are refused."""
     for people, share in ((2, 0.05), (50, 0.3), (100, 0.1)):
@@ -86,10 +86,11 @@ def test_the_server_error_falls_with_the_level_and_is_symmetric():
             curator_error(people, share, NAT)
 
 
-def test_the_optimum_for_personal_priors_is_at_most_the_error_of_every_rule():
+def test_the_optimum_for_declared_priors_is_at_most_the_error_of_every_rule():
     """If all people have one prior, the optimum is the closed form.
 
-    With declared priors it is at most the error of devices (Theorem 6) and at most that of the rule for many people.
+    With declared priors it is at most the error of devices (Jiang, Li, Tandon 2019, Theorem 6) and at most that of
+    the rule for many people.
     For a single person it is the local optimum. A number of people of 0 or above the limit, and a share of 1, are
     refused.
     """

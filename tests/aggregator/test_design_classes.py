@@ -1,4 +1,4 @@
-"""Drafts of campaigns with classes, with declared priors, and of a second round."""
+"""Drafts of campaigns with classes, with declared priors, and with a prior from an earlier estimate."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_draft_with_classes_becomes_a_campaign(tmp_path) -> None:
         drafted(more=more + '\n[prior]\nkind = "campaign"', folder=tmp_path)
 
 
-def test_a_draft_for_personal_priors_becomes_a_campaign(tmp_path) -> None:
+def test_a_draft_for_declared_priors_becomes_a_campaign(tmp_path) -> None:
     """A draft with [prior] kind = "own" becomes a campaign whose channels are made from the priors that devices
     declare. An unsuited mechanism and an unknown kind are refused."""
     made = drafted(more='[prior]\nkind = "own"', folder=tmp_path)
@@ -162,10 +162,10 @@ def test_a_draft_for_personal_priors_becomes_a_campaign(tmp_path) -> None:
         drafted(more='[prior]\nkind = "diary"', folder=tmp_path)
 
 
-def test_the_estimate_of_the_first_round_is_the_prior_of_the_second(tmp_path) -> None:
-    """The estimate of a first round is the prior of a second round, and is within 0.05 of the truth.
+def test_the_estimate_of_a_campaign_is_the_prior_of_the_next(tmp_path) -> None:
+    """The estimate of a first campaign is the prior of a second one, and is within 0.05 of the truth.
 
-    A report of the second round has less error than a guess from the true shares, and so has a report of a campaign
+    A report of the second campaign has less error than a guess from the true shares, and so has a report of a campaign
     with a uniform prior.
     """
     first = drafted("ldp", folder=tmp_path)
@@ -180,7 +180,7 @@ def test_the_estimate_of_the_first_round_is_the_prior_of_the_second(tmp_path) ->
     (tmp_path / "second.toml").write_text(text)
     second = read_draft(tmp_path / "second.toml")
     prior = np.array(second.notion.prior) / sum(second.notion.prior)
-    # The first round has a standard error below 0.01 in each value, so 0.05 is 5 of them.
+    # The first estimate has a standard error below 0.01 in each value, so 0.05 is 5 of them.
     assert np.abs(prior - truth).max() < 0.05
     assert second.certificate.audited_level <= NAT
     even = drafted(more="[prior]\ncounts = [1, 1, 1, 1]", folder=tmp_path)

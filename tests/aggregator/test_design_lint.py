@@ -11,12 +11,12 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from protocol.campaign import Campaign
-from protocol.channels import Table
 from protocol.domain import NumberRange, Values
 from protocol.exact import NANONATS
 from protocol.notions import HighLow, Ldp, Lip
 from protocol.texts import Texts
 from protocol.views import plain_views
+from tests.aggregator.test_estimate_result import ALIKE
 from tests.vectors.generate import in_german, of_classes, of_hours
 
 
@@ -62,9 +62,7 @@ def test_a_share_of_less_than_a_hundredth_of_a_percent_is_not_printed_as_zero():
 
 def test_a_lip_channel_without_an_unbiased_estimate_is_a_warning():
     """If two values have the same distribution of outputs, the author is warned that the estimate has no intervals."""
-    quarter = 2**60
-    alike = Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter)))
-    (found,) = lint(unsigned_campaign(alike, Lip(2 * NANONATS, (1, 1, 1))))
+    (found,) = lint(unsigned_campaign(ALIKE, Lip(2 * NANONATS, (1, 1, 1))))
     assert "no unbiased estimate" in found
 
 

@@ -221,7 +221,6 @@ def test_the_best_table_has_at_most_the_error_of_a_random_search():
 
 
 def test_a_matrix_with_zero_levels_or_too_many_values_is_refused():
-    """A matrix of levels with too many values, or with levels of zero, is refused."""
     with pytest.raises(NotionError, match="at most 12 values"):
         best_table(matrix_of(13, lambda x, y: NAT))
     with pytest.raises(NotionError, match="a level of zero"):

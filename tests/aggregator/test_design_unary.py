@@ -144,8 +144,9 @@ def test_oue_under_a_prior_has_the_least_error():
     assert (b * (1 - b) / (a - b) ** 2).sum() == pytest.approx(best, rel=1e-5)
 
 
-def test_many_priors_are_designed_for_in_classes():
-    """With more different priors than classes the channel satisfies its level, and uses more than 0.9 of it."""
+def test_a_prior_of_many_weights_is_designed_for_in_classes():
+    """For a prior with more different weights than the channel has classes, the channel satisfies its level, and uses
+    more than 0.9 of it."""
     prior = tuple(10**6 // (x + 3) for x in range(400))
     channel = unary.oue_lip(prior, NANONATS)
     assert len(channel.own_weights) <= unary.PRIOR_CLASSES
@@ -331,7 +332,7 @@ def shopping(draw, people, items):
 def test_the_expected_error_of_a_padding_is_that_of_simulated_sets(family):
     """The error of simulated sets, padded by the domain itself, equals the expected error.
 
-    n = 400 people, 40 rounds, a tolerance of 4 standard errors (alpha about 3e-4). A failure means a wrong variance or
+    n = 400 people, 40 surveys, a tolerance of 4 standard errors (alpha about 3e-4). A failure means a wrong variance or
     bias.
     """
     draw, items, people, length = np.random.default_rng(20260101), 12, 400, 3
@@ -386,8 +387,8 @@ def test_the_best_padding_grows_with_the_number_of_people(unbiased):
 
 
 def test_the_padding_is_the_best_for_the_default_estimate():
-    """The default estimate of reports counted bit by bit has the expected error within 15%, for 200 items and 3,000
-    people's sets at 2 nats.
+    """The default estimate has the expected error within 15%, for OUE at 2 nats and the sets of 3,000 people over 200
+    items.
 
     With the best padding for the unbiased estimate its error is at least 1.2 times as large. 6 surveys for each of two
     paddings; the error of one survey varies by less than 5%.

@@ -68,14 +68,12 @@ def test_the_design_is_near_the_bound_and_satisfies_its_level(prior, eps, share)
 
 
 def test_designs_for_the_lowest_and_highest_level_are_certified():
-    """Designs for the lowest and the highest level are certified."""
     for eps in (0.001, 20):
         prior, level = zipf(14, 1), round(eps * NANONATS)
         certify(windows(prior, level), Lip(level, tuple(prior)))
 
 
 def test_a_design_is_the_same_at_every_call():
-    """Two designs for the same prior and level are equal."""
     assert windows(zipf(14, 1), NANONATS) == windows(zipf(14, 1), NANONATS)
 
 
@@ -88,7 +86,6 @@ def test_an_output_has_few_bits_and_orders_fit_the_arcs():
 
 
 def test_a_prior_with_a_weight_of_zero_is_refused():
-    """A prior with a weight of 0 is refused."""
     with pytest.raises(NotionError):
         windows([1, 0, 2], NANONATS)
 

@@ -1010,7 +1010,7 @@ def test_every_command_except_two_has_an_option_for_json():
 
 
 def test_short_commands_print_their_facts_as_json(tmp_path):
-    """keygen, campaign, import, simulate and revoke print as JSON the files, sizes and numbers that they made."""
+    """With --json keygen, campaign, import, simulate and revoke print the names, sizes and numbers of their results."""
     draft = tmp_path / "it.toml"
     draft.write_text(
         'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "values"\nvalues = ["a", "b"]\n[privacy]\n'

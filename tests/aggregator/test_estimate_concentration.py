@@ -27,7 +27,7 @@ def children(raw, variances, parent, above):
     return Children(raw, variances, parent, above, project_inside(raw, variances, parent, above), even)
 
 
-def dense(one):
+def slow_part(one):
     """Return the projection's part in the mixture and its standard error, from the projection's numerical derivative:
     the slow reference."""
     numerator = size = variance = 0.0
@@ -55,7 +55,7 @@ def dense(one):
 def test_the_closed_forms_of_the_part_equal_dense_matrices(seed):
     """The closed forms of divergence and trace equal those of the derivative of the projection times the covariance."""
     one, _ = random_children(np.random.default_rng(seed))
-    assert one.part() == pytest.approx(dense(one), rel=1e-4, abs=1e-4)
+    assert one.part() == pytest.approx(slow_part(one), rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.5, 50.0])

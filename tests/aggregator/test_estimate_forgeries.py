@@ -16,9 +16,9 @@ from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection, triples
-from protocol.channels import Table
 from protocol.exact import NANONATS
 from protocol.personal import lip_response
+from tests.aggregator.test_estimate_result import ALIKE
 
 CHANNELS = {
     "randomised response": randomized_response(16, NANONATS),
@@ -167,8 +167,7 @@ def test_words_forged_with_the_usual_number_of_ones_are_not_detected():
 
 def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
     """If shares have no unbiased estimate, the ceilings still detect an output that is too frequent."""
-    quarter = 2**60
-    decoder = decoder_of(Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter))))
+    decoder = decoder_of(ALIKE)
     assert not find_forgeries(decoder, np.array([700, 300]), 1000)
     (finding,) = find_forgeries(decoder, np.array([100, 900]), 1000)
     assert "output 1 occurs 900 times, but honest devices are expected to send it at most 750 times" in finding

@@ -340,7 +340,6 @@ def test_cells_omit_skipped_answers() -> None:
 
 
 def test_the_test_of_association_is_deterministic() -> None:
-    """The test of association is deterministic."""
     one, other = (cross(survey(related(), 900, np.random.default_rng(15), channels_of()), 0, 2) for _ in range(2))
     assert one.association == other.association
 

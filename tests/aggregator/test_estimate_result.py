@@ -42,10 +42,10 @@ def tally(rng, channel, p, n, refused=None, version=None):
 
 LDP = unsigned_campaign(randomized_response(4, NANONATS))
 LIP = unsigned_campaign(lip_response(PRIOR, NANONATS), Lip(NANONATS, PRIOR))
-half = 2**61
-SINGULAR = unsigned_campaign(
-    Table(((2**62 - half - 1, half + 1), (half, 2**62 - half), (half, 2**62 - half))), Lip(NANONATS, (1, 1, 1))
-)
+HALF, QUARTER = 2**61, 2**60
+SINGULAR = unsigned_campaign(Table(((HALF - 1, HALF + 1), (HALF, HALF), (HALF, HALF))), Lip(NANONATS, (1, 1, 1)))
+ALIKE = Table(((3 * QUARTER, QUARTER), (QUARTER, 3 * QUARTER), (QUARTER, 3 * QUARTER)))
+"""A channel whose second and third value have the same outputs."""
 
 
 def test_a_standard_error_above_one_half_causes_a_warning(rng):
@@ -140,7 +140,7 @@ def test_an_estimate_is_consistent_with_its_raw_shares_and_intervals(rng):
     assert found.method == "projection"
 
 
-def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk(rng):
+def test_simultaneous_intervals_are_those_of_a_kth_of_alpha(rng):
     """The simultaneous intervals of all k values are the single intervals at alpha / k (Bonferroni)."""
     counted = tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
     together, alone = estimate(LDP, counted, confidence=0.96), estimate(LDP, counted, confidence=0.99)
@@ -257,9 +257,7 @@ def test_only_identified_values_have_intervals():
 
     The influence is computed from its estimate.
     """
-    third = 2**60
-    alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))
-    asked = unsigned_campaign(alike, Lip(2 * NANONATS, (1, 1, 1)))
+    asked = unsigned_campaign(ALIKE, Lip(2 * NANONATS, (1, 1, 1)))
     found = estimate(asked, Tally.of(np.array([450, 550])))
     assert "without intervals at 2 of 3 values" in found.warnings[0]
     assert found.raw[0] == pytest.approx(2 * (0.45 - 0.25))
@@ -272,8 +270,7 @@ def test_only_identified_values_have_intervals():
 
 def test_without_inverse_and_prior_em_is_the_default():
     """The default method of a campaign without a prior, whose channel has no inverse, is em; others are refused."""
-    third = 2**60
-    asked = unsigned_campaign(Table(((3 * third, third), (third, 3 * third), (third, 3 * third))), Ldp(2 * NANONATS))
+    asked = unsigned_campaign(ALIKE, Ldp(2 * NANONATS))
     counted = Tally.of(np.array([450, 550]))
     found = estimate(asked, counted)
     assert found.method == "em"

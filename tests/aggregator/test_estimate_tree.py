@@ -55,7 +55,7 @@ def random_surveys(rng, tree, missing=False):
     return made
 
 
-def dense(districts, surveys):
+def slow_combine(districts, surveys):
     """Return, for each resolution, the weighted least squares estimates and their variances: the slow reference.
 
     It minimises sum (raw - A x)^2 / v over the finest districts x with 1'x = 1, as one linear system.
@@ -85,7 +85,7 @@ def test_two_passes_are_weighted_least_squares(seed, levels, missing):
     rng = np.random.default_rng(seed)
     tree, districts = random_tree(rng, levels)
     surveys = random_surveys(rng, tree, missing)
-    for found, (raw, variances) in zip(combine(tree, surveys), dense(districts, surveys), strict=True):
+    for found, (raw, variances) in zip(combine(tree, surveys), slow_combine(districts, surveys), strict=True):
         assert np.allclose(found.raw, raw, atol=1e-9)
         assert np.allclose(found.variances, variances, rtol=1e-7, atol=1e-9)
 

@@ -43,7 +43,7 @@ from tests.aggregator.test_estimate_groups import counted as sent_once
 GRID = Grid(0, 7_000_000, 0, 11_000_000, 1_000_000)
 NUMBERS = Buckets.of(list(range(0, 121, 2)))
 CROSSING = Districts(runs_of([x % 11 // 4 for x in range(77)]), ("west", "middle", "east"))
-"""Three stripes of four columns. They cross no square of 2 x 2 cells and every square of 3 x 3 cells."""
+"""Stripes of 4, 4 and 3 columns. Their borders cross no square of 2 x 2 cells, and several squares of 3 x 3 cells."""
 
 
 def unsigned_campaign(domain, *maps, weights=None, minimum=1):

@@ -123,8 +123,8 @@ def test_the_mean_is_unbiased_and_has_the_stated_error() -> None:
     assert abs(means.mean() - truth) < 4 * means.std() / 20
 
 
-def test_a_wave_is_chosen_by_its_name_only() -> None:
-    """A wave is used only if the draft names it: ``auto`` takes a channel with an unbiased estimate.
+def test_without_a_goal_a_wave_of_edges_is_chosen_by_its_name_only() -> None:
+    """For edges without a goal, ``auto`` takes a channel with an unbiased estimate, and not a wave.
 
     Labels, and values with a prior, are refused with the reason.
     """

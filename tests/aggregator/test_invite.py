@@ -218,7 +218,6 @@ def test_a_poster_is_vector_graphics_without_a_date(posters):
 
 
 def test_markup_in_a_title_is_shown_as_text():
-    """Markup in a title is shown as text."""
     signed = signed_campaign(title="<script>alert(1)</script> & $x^2$", translations=())
     drawn = draw_poster(PosterContent.of(signed, invite(signed, NOW)), "html").decode()
     assert "<script" not in drawn
@@ -226,7 +225,7 @@ def test_markup_in_a_title_is_shown_as_text():
 
 
 def test_letters_that_cannot_be_drawn_are_named():
-    """Chinese letters, which the font lacks, and Hebrew, which is written from the right, are listed as letters not
+    """Chinese characters, which the font lacks, and Hebrew, which is written from the right, are listed as letters not
     drawn."""
     signed = signed_campaign(title="Age 年齢 גיל", translations=())
     assert set("年齢גיל") == set(undrawn(PosterContent.of(signed, invite(signed, NOW))))

@@ -75,8 +75,7 @@ def test_every_resolution_gets_a_weight():
         best_weights((80, 10), VARIANCES[:2], 1000)
 
 
-def test_the_weight_of_the_finest_cells_grows_with_the_people():
-    """The weight of the finest cells grows with the number of people."""
+def test_the_weight_of_the_finest_cells_grows_with_the_number_of_people():
     parts = [best_weights(SIZES, VARIANCES, n)[-1] for n in (1_000, 30_000, 10**7)]
     assert parts == sorted(parts)
     assert parts[0] < parts[-1]

@@ -58,7 +58,7 @@ def printed(table, width=120):
 
 COLOURS = Values(("red", "green", "blue"))
 MANY = Values(tuple(f"item {x}" for x in range(200)))
-TITLE_AND_LABELS_WITH_MARKUP = Values(("[bold]yes[/bold]", "[/] no $x_1$", "€ 10 to $20", "日本"))
+LABELS_WITH_MARKUP = Values(("[bold]yes[/bold]", "[/] no $x_1$", "€ 10 to $20", "日本"))
 
 
 def test_the_table_shows_percentages_intervals_and_refusals():
@@ -158,7 +158,7 @@ def test_shares_of_items_are_labelled_as_shares_of_people(tmp_path):
 
 def test_texts_are_never_read_as_markup():
     """Brackets and dollar signs in a label or title are shown as text, in tables and in pictures."""
-    shown = found(TITLE_AND_LABELS_WITH_MARKUP, title="[red]$T$[/red]")
+    shown = found(LABELS_WITH_MARKUP, title="[red]$T$[/red]")
     text = printed(estimate_table(shown))
     assert "[bold]yes[/bold]" in text
     assert "[red]$T$[/red]" in text
@@ -166,7 +166,7 @@ def test_texts_are_never_read_as_markup():
     # Matplotlib shows an escaped dollar sign, and reads the text between two others as a formula.
     assert not any(re.search(r"(?<!\\)\$", words) for words in drawn)
     words = "\n".join(drawn).replace("\\$", "$")
-    assert all(label in words for label in (*TITLE_AND_LABELS_WITH_MARKUP.labels, "[red]$T$[/red]"))
+    assert all(label in words for label in (*LABELS_WITH_MARKUP.labels, "[red]$T$[/red]"))
 
 
 def test_the_table_has_a_truth_column_if_the_truth_is_given():

@@ -409,8 +409,11 @@ def test_a_full_disk_is_507_and_leaves_no_file(study, monkeypatch, full):
 
 
 def test_slow_clients_are_disconnected_and_delay_no_other(study, monkeypatch):
-    """The server closes 40 connections whose clients have sent nothing, half a request head or half a body, long before
-    the time limit of a connection; half a body gets 408. It accepts another client's upload while they are open."""
+    """The server closes 40 connections whose clients have sent nothing, a part of a request head, or a head without the
+    whole body, long before the time limit of a connection; the response to a head without its body is 408.
+
+    It accepts another client's upload while they are open.
+    """
     # Short for the test, and long enough that each client has sent its bytes on a busy machine.
     monkeypatch.setattr(Deadlines, "head_seconds", 1)
     monkeypatch.setattr(Deadlines, "connection_seconds", 10 * PATIENCE)
@@ -620,7 +623,7 @@ def test_campaigns_are_fetched_as_they_were_signed(study):
 
 
 def test_a_query_for_too_many_reports_is_refused(study):
-    """A query for more reports than the limit is refused."""
+    """A query for more reports than the limit is refused, and one for as many as the limit is answered."""
     with served(study) as address:
         status, answer = post(address, report(1, OPEN) * (MAX_QUERY_REPORTS + 1), "/v1/counted")
         assert (status, answer["stage"]) == (413, "size")

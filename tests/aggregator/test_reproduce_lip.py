@@ -178,10 +178,10 @@ def partitions(n):
 
 
 @pytest.mark.parametrize("n", [3, 4, 6])
-def test_the_trusted_server_keeps_the_level_of_every_person(n):
+def test_the_trusted_curator_keeps_the_level_of_every_person(n):
     """The error is that of no report, or of merged sums which change no person's posterior by more than the level.
 
-    The posteriors are computed from all 2^n answers. At least one of 30 servers sends a report.
+    The posteriors are computed from all 2^n answers. At least one of 30 curators publishes a sum.
     """
     generator = np.random.default_rng(n)
     bits = np.array(list(itertools.product((0, 1), repeat=n)))
@@ -218,7 +218,7 @@ def test_the_sum_of_many_people_is_reported_nearly_exactly():
     assert trusted_curator.curator_sum_error(p, 1.0) < 1e-6 * (p * (1 - p)).sum()
 
 
-def test_errors_of_personal_priors_use_the_channels_of_the_devices():
+def test_errors_of_declared_priors_use_the_channels_of_the_devices():
     """Each person's error is that of the channel that a device derives from their declared prior."""
     yes = np.array([1.0, 2000.0, 500_000.0, 900_000.0, UNIT - 1])
     errors = best_errors(yes, 1.5)

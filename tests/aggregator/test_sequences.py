@@ -104,7 +104,7 @@ class ExpectedStudy:
 
 
 class SimulatedCrash(Exception):
-    """A simulated crash."""
+    """Raised at a write of the study."""
 
 
 @dataclass
@@ -135,8 +135,7 @@ class Bench:
         return [number for number in range(len(self.everything) // OF_DEVICE) if self.rng.random() < chance]
 
     def ingest(self, batch: list[SealedReport]) -> IngestResult:
-        """Ingest the batch in buffers and chunks of random size; assert that accepted and refused add up to the
-        number read."""
+        """Ingest the batch in buffers and chunks; assert that accepted and refused add up to the number read."""
         file = self.folder / f"{threading.get_ident()}-{time.monotonic_ns()}.htr"
         file.write_bytes(b"".join(one.data for one in batch))
         sizes = {"buffer_bytes": 4_000 + len(batch) * 40, "chunk_reports": 1 + len(batch) // 2}

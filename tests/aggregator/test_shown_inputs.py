@@ -168,7 +168,8 @@ def test_the_error_of_a_person_is_computed_over_the_items():
 
 
 def distributions():
-    """Yield baskets whose raw shares leave 0 .. 1: all people have the first items, and no person has the last."""
+    """Yield distributions of inputs whose raw shares leave 0 .. 1: all people have the first items, and no person the
+    last."""
     for held in (1, PADDING - 1, PADDING):
         p = np.zeros(DOMAIN.size)
         p[:held] = 1 / PADDING

@@ -29,10 +29,10 @@ from tests.aggregator.test_intake_ingest import PLAIN
 ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
 
 
-# Places
+# Paths
 
 
-def test_a_place_in_a_bucket_behaves_like_a_path(bucket, tmp_path):
+def test_a_path_in_a_bucket_behaves_like_one_on_a_disk(bucket, tmp_path):
     """The same tree on a disk and in a bucket has the same names, sizes, bytes and kinds.
 
     A missing object, an object that must be new, and writing through ``open`` are errors.
@@ -84,7 +84,7 @@ def test_malformed_bucket_addresses_are_refused(name):
         storage_path(name)
 
 
-def test_a_whole_bucket_is_a_place():
+def test_a_whole_bucket_is_a_path():
     """A whole bucket is a path, and a trailing slash changes nothing; "s3" alone is a folder."""
     assert storage_path("s3://b") == storage_path("s3://b/") == Remote("b")
     assert storage_path("S3://b/C") == Remote("b", "C")

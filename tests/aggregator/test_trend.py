@@ -85,7 +85,7 @@ def test_simultaneous_intervals_of_all_steps_cover_the_truth():
     """Simultaneous 95% intervals of three steps and four values all contain the truth in 25 or more of 30 panels of 400
     devices.
 
-    With correct intervals, one in 300 such tests fails. A failure means that the risk is not divided among steps and
+    With correct intervals, one in 300 such tests fails. A failure means that alpha is not divided among steps and
     values.
     """
     rng, held = np.random.default_rng(31), 0
@@ -99,7 +99,7 @@ def test_simultaneous_intervals_of_all_steps_cover_the_truth():
 
 
 def test_steps_and_ends_are_differences():
-    """A step is the difference of its two periods; its simultaneous intervals use a twelfth of the risk, for four
+    """A step is the difference of its two periods; its simultaneous intervals use a twelfth of alpha, for four
     values and three steps.
 
     The change is between the named periods, and for one value its simultaneous interval is its single one. Unknown

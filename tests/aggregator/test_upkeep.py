@@ -747,7 +747,7 @@ def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
 
 
 def test_the_lost_prior_of_a_revoked_key_stops_a_rebuild(own, tmp_path):
-    """A revocation that is left does not stand for the enrolment that declared the prior."""
+    """A rebuild fails if the enrolment that declared a revoked key's prior is lost: the revocation does not have it."""
     study, _, named = own
     (enrolling,) = live(study, "keys")
     study.revoke(named)
