@@ -29,7 +29,7 @@ LABELS = {"minimum_reports": "minimum devices"}
     "--trust",
     type=arguments.existing,
     multiple=True,
-    help="The author's public key, NAME.pub; may be repeated.",
+    help="The author's public key, NAME.pub, for a campaign's file; may be repeated.",
 )
 @arguments.as_json
 def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
@@ -45,6 +45,12 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
         content = read_content(data)
     except BadData as error:
         raise Failure(f"{file}: {error}", BAD_DATA) from None
+    if trust and not isinstance(content, CampaignFile):
+        kind, command = ("closing notice", "import") if isinstance(content, ClosingFile) else ("batch", "ingest")
+        raise click.UsageError(
+            f"--trust verifies a campaign, and {file} is a {kind}: leave out --trust to see its content unverified; "
+            f"`halftruth {command}` verifies it"
+        )
     if isinstance(content, CampaignFile):
         campaign = content.campaign
         claims = {

@@ -189,6 +189,13 @@ def test_status_counts_reports_and_inspect_recognises_files(session):
     assert "  minimum devices  " in run("inspect", session / "education.campaign").stdout
 
 
+def test_inspect_refuses_to_verify_a_batch(session):
+    """inspect refuses --trust for a batch, of which it verifies nothing, and names the command that does."""
+    refused = run("inspect", session / "batch.htr", "--trust", session / "analyst.pub", code=2)
+    assert "batch.htr is a batch: leave out --trust" in " ".join(refused.stderr.split())
+    assert "`halftruth ingest` verifies it" in " ".join(refused.stderr.split())
+
+
 def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
     """After revoke, new reports under those keys are refused as revoked."""
     study = ("--study", tmp_path / "lib")

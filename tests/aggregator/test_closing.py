@@ -196,6 +196,9 @@ def test_commands_close_a_campaign_early(study, tmp_path):
     assert (made["id"], made["closes"]) == (PLAIN.id.hex(), OPENS + WEEK)
     assert json.loads(run("inspect", tmp_path / "c.closing", "--json").stdout)["campaign"] == PLAIN.id.hex()
     assert run("inspect", tmp_path / "c.closing").stdout.strip()
+    (tmp_path / "a.pub").write_text(public_line(AUTHOR.public))
+    refused = run("inspect", tmp_path / "c.closing", "--trust", tmp_path / "a.pub", code=2)
+    assert "c.closing is a closing notice: leave out --trust" in " ".join(refused.stderr.split())
     of = ("--study", study.path)
     assert "early closing" in run(*of, "import", tmp_path / "c.closing").stdout
     assert json.loads(run(*of, "status", "--json").stdout)[0]["closed_early"] == OPENS + WEEK
