@@ -186,7 +186,7 @@ def ingest(
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")
     with engine_of(engine_name, threads) as engine, printing.progress("verifying", total_bytes(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
-    others = no_batches(files) if result.refused.get("malformed") else []
+    others = no_batches(files, "`halftruth import`") if result.refused.get("malformed") else []
     if uploads:
         inbox.archive(study.path, uploads, result.warnings)
     printing.warn(*result.warnings, *others)
@@ -197,8 +197,12 @@ def ingest(
     return result
 
 
-def no_batches(files: list[StoragePath]) -> list[str]:
-    """Return a warning for files that are campaigns or notices, and a warning for files without any envelope."""
+def no_batches(files: list[StoragePath], adding: str) -> list[str]:
+    """Return a warning for files that are campaigns or notices, and a warning for files without any envelope.
+
+    Args:
+        adding: the command or option that takes campaigns and notices.
+    """
 
     def holds(file: StoragePath, *kinds: Kind) -> bool:
         return any(may_hold(file, HEADS[kind], intake.READ_BYTES) for kind in kinds)
@@ -208,7 +212,7 @@ def no_batches(files: list[StoragePath]) -> list[str]:
     empty = [file for file in others if file not in signed]
     warnings = []
     if signed:
-        warnings.append(f"{named(signed)}: no reports, but a signed campaign or notice; add it with `halftruth import`")
+        warnings.append(f"{named(signed)}: no reports, but a signed campaign or notice; add it with {adding}")
     if empty:
         warnings.append(f"no envelope in {named(empty)}: name only files of reports or enrolments")
     return warnings

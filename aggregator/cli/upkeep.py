@@ -140,7 +140,7 @@ def rebuild(
             threads=threads,
             progress=advance,
         )
-    printing.warn(*rebuilt.warnings, *no_batches([*batch_files(batches), *enrolments]))
+    printing.warn(*rebuilt.warnings, *no_batches([*batch_files(batches), *enrolments], "--campaign"))
     if as_json:
         printing.print_json(rebuilt.as_json())
     else:

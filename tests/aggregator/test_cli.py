@@ -362,12 +362,16 @@ def test_files_that_are_not_batches_are_named(session, tmp_path):
     assert "no envelope" not in run("--study", session / "lib", "ingest", session / "batch.htr").stderr
 
 
-def test_a_campaign_among_the_batches_is_named(session):
-    """ingest refuses a campaign's file as one malformed item, and a warning names the command that imports it."""
+def test_a_campaign_among_the_batches_is_named(session, tmp_path):
+    """ingest refuses a campaign's file as one malformed item, and a warning names the command that imports it; the
+    warning of rebuild names the option that takes it."""
     name = next(session.glob("*.campaign"))
     done = run("--study", session / "lib", "ingest", "--json", name)
     assert json.loads(done.stdout)["rejected"] == {"malformed": 1}
-    assert f"{name}: no reports, but a signed campaign or notice; add it with `halftruth import`" in done.stderr
+    warning = f"{name}: no reports, but a signed campaign or notice; add it with"
+    assert f"{warning} `halftruth import`" in done.stderr
+    rebuilt = run("--study", session / "lib", "rebuild", "--from", name, "--out", tmp_path / "new")
+    assert f"{warning} --campaign" in rebuilt.stderr
     assert "no envelope" not in done.stderr
 
 
