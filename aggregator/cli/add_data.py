@@ -54,6 +54,8 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     """
     data = file.read_bytes()
     if is_closing(data):
+        if name is not None:
+            raise click.UsageError(f"--name names a campaign, and {file} is a closing notice: leave out --name")
         with author_files.verifying(file):
             closed = Study.open(arguments.study_folder(ctx)).close_early(data)
         if as_json:
@@ -70,11 +72,13 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     authors = [author_files.public_key(path) for path in trust]
     with author_files.verifying(file):
         signed = study.import_campaign(data, authors, name or file.stem)
-    name = next(listed.name for listed in study.listed() if listed.id == signed.id.hex())
+    listed_name = next(listed.name for listed in study.listed() if listed.id == signed.id.hex())
+    if name not in (None, listed_name):
+        printing.warn(f"the campaign is already in the study under the name {listed_name!r}, and keeps this name")
     if as_json:
-        printing.print_json({"name": name, "title": signed.campaign.title, "id": signed.id.hex()})
+        printing.print_json({"name": listed_name, "title": signed.campaign.title, "id": signed.id.hex()})
     else:
-        printing.say(f"{name}  {signed.campaign.title!r}, id {signed.id.hex()}")
+        printing.say(f"{listed_name}  {signed.campaign.title!r}, id {signed.id.hex()}")
 
 
 @halftruth.command()

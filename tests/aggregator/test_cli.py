@@ -375,6 +375,18 @@ def test_a_campaign_among_the_batches_is_named(session, tmp_path):
     assert "no envelope" not in done.stderr
 
 
+def test_another_name_for_an_imported_campaign_is_not_ignored_silently(session, tmp_path):
+    """import with --name states that a campaign of the study keeps its name; without --name, or with the same name, it
+    prints no warning."""
+    study = ("--study", tmp_path / "lib")
+    command = (*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
+    assert run(*command, "--name", "first").stderr == ""
+    again = run(*command, "--name", "second")
+    assert again.stdout.startswith("first  ")
+    assert "already in the study under the name 'first', and keeps this name" in again.stderr
+    assert run(*command, "--name", "first").stderr == run(*command).stderr == ""
+
+
 def test_empty_input_causes_a_warning(session, tmp_path):
     """An empty enrolment file and an empty folder cause a warning that names them, and no error."""
     study = ("--study", session / "lib")

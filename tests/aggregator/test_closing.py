@@ -200,6 +200,8 @@ def test_commands_close_a_campaign_early(study, tmp_path):
     refused = run("inspect", tmp_path / "c.closing", "--trust", tmp_path / "a.pub", code=2)
     assert "c.closing is a closing notice: leave out --trust" in " ".join(refused.stderr.split())
     of = ("--study", study.path)
+    named = run(*of, "import", tmp_path / "c.closing", "--name", "library", code=2)
+    assert "c.closing is a closing notice: leave out --name" in " ".join(named.stderr.split())
     assert "early closing" in run(*of, "import", tmp_path / "c.closing").stdout
     assert json.loads(run(*of, "status", "--json").stdout)[0]["closed_early"] == OPENS + WEEK
     assert "early closing" in run(*of, "status").stdout
