@@ -93,7 +93,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     for file in files:
         data = file.read_bytes()
         if not data:
-            printing.warn(f"{file} is empty")
+            printing.warn(f"{file} is empty: copy it again")
         result = study.enrol(data)
         added, known = added + result.added, known + result.known
         refused.update(result.refused)
@@ -105,7 +105,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
         )
         for reason, count in refused.items():
             printing.say(f"  {count:,}  {reason}")
-    if refused and not added and not known:
+    if not added and not known:
         raise Failure(
             "no key was registered: name files of enrolments, as `simulate --keys` or a device writes them",
             BAD_DATA,

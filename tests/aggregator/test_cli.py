@@ -388,11 +388,14 @@ def test_another_name_for_an_imported_campaign_is_not_ignored_silently(session, 
 
 
 def test_empty_input_causes_a_warning(session, tmp_path):
-    """An empty enrolment file and an empty folder cause a warning that names them, and no error."""
+    """An empty enrolment file and an empty folder cause a warning that names them; enrol fails if it registers no
+    key."""
     study = ("--study", session / "lib")
     (tmp_path / "empty").write_bytes(b"")
-    enrolled = run(*study, "enrol", tmp_path / "empty", "--json")
+    enrolled = run(*study, "enrol", tmp_path / "empty", "--json", code=65)
     assert (f"{tmp_path / 'empty'} is empty" in enrolled.stderr, json.loads(enrolled.stdout)["rejected"]) == (True, {})
+    assert "no key was registered: name files of enrolments" in enrolled.stderr
+    assert "is empty" in run(*study, "enrol", tmp_path / "empty", session / "devices.pub").stderr
     assert f"{tmp_path} has no files" not in run(*study, "ingest", tmp_path).stderr
     (tmp_path / "empty").unlink()
     assert f"{tmp_path} has no files" in run(*study, "ingest", tmp_path).stderr
