@@ -39,6 +39,7 @@ LABELS = {
     "next_attempt": "next attempt not before",
     "probability_after": "its probability after one report, at most",
     "probability_before": "probability of the answer, to an observer who knows only your earlier answers",
+    "shown": "translated",
     "times_lowered": "campaigns whose recorded time was lowered",
     "together": "same answer everywhere",
 }
@@ -87,12 +88,14 @@ def readable_terms(terms: Printed) -> Printed:
     ``answers`` describes both cases.
     """
     hidden = {"promise_numbers"} | {name for name in ("values", "shown") if not terms.get(name)}
-    if terms.get("shown") == terms.get("values"):
+    # A class has its name in place of values.
+    if terms.get("shown") in (terms.get("values"), terms.get("name")):
         hidden.add("shown")
     readable = {name: value for name, value in terms.items() if name not in hidden}
-    questions = terms.get("questions")
-    if isinstance(questions, list):
-        readable["questions"] = [readable_terms(question) for question in questions]
+    for name in ("questions", "classes"):
+        rows = terms.get(name)
+        if isinstance(rows, list):
+            readable[name] = [readable_terms(row) for row in rows]
     return readable
 
 

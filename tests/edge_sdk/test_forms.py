@@ -180,7 +180,7 @@ def test_people_see_each_list_of_labels_once(open_device):
         assert "promise numbers" not in text
         assert "values 17; 18; 19  skippable yes" in text
     assert "values no; yes  skippable" in english
-    assert "values no; yes  shown nein; ja  skippable" in german
+    assert "values no; yes  translated nein; ja  skippable" in german
 
 
 def test_questions_are_shown_in_the_language_of_the_reader(open_device):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -12,6 +13,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.joined import Joined
 from edge_sdk.campaigns.terms import share_text
+from edge_sdk.cli.output import lines, readable_terms
 from edge_sdk.errors import BudgetRefused, ConsentMissing
 from protocol import envelope, exact, keys, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -152,6 +154,18 @@ def test_the_terms_list_every_class_before_consent(open_device) -> None:
     assert terms.worst_case == max(one.worst_case for one in terms.classes)
     assert "shows openly" in terms.promise.text()
     assert open_device().join(campaign()).classes == ()
+
+
+def test_people_see_the_name_of_each_class_once(open_device) -> None:
+    """For people, the terms contain a class's translated name only if it differs from the name."""
+    terms = open_device().join(of_classes())
+    german = replace(terms, classes=(replace(terms.classes[0], shown="Arbeiter"), *terms.classes[1:]))
+    rows = [row for row in lines(readable_terms(german.as_json())) if row.startswith("  name ")]
+    assert [row.split("  ")[1:3] for row in rows] == [
+        ["name workers", "translated Arbeiter"],
+        ["name students", "level 2 nats"],
+        ["name others", "level 0.5 nats"],
+    ]
 
 
 def test_a_class_cannot_change_until_the_campaign_is_forgotten(open_device, place) -> None:
