@@ -157,8 +157,8 @@ def bit_errors(setting: Setting) -> ExperimentResult:
             "the gap between LIP and LDP grows as the prior gets skewed",
             f"at 1 nat the valid optimum has {gains['0.5']:.1%} of LDP's error with P1 = 0.5 and {gains['0.99']:.1%} "
             "with P1 = 0.99",
-            "the gain of a valid channel falls if the prior is more skewed: a report must not make a rare yes likely, "
-            "and the error is small even without a report",
+            "the gain of a valid channel falls if the prior is more skewed: a report must not make a rare answer "
+            "likely, and the error is small even without a report",
         ),
         Finding(
             "LDP without a prior is worst throughout",
