@@ -27,8 +27,11 @@ def main() -> None:
     """Write the parts of the page for the papers named on the command line after the data folder, or for all papers."""
     if not any(sys.argv[1:2]) or not Path(sys.argv[1]).is_dir():
         sys.exit("no folder of data sets was named, or it does not exist: run `make results DATA=DIR`")
+    papers = sys.argv[2:] or list(PAPERS)
+    if unknown := [paper for paper in papers if paper not in PAPERS]:
+        sys.exit(f"there is no paper {unknown[0]!r}: expected one of {', '.join(PAPERS)}")
     figures, page = DOCS / "results", DOCS / "RESULTS.md"
-    papers, data, start = sys.argv[2:] or list(PAPERS), DataFolder(Path(sys.argv[1])), time.monotonic()
+    data, start = DataFolder(Path(sys.argv[1])), time.monotonic()
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         running = [pool.submit(run_experiments, paper, data, SEED, quick=True) for paper in papers]
         for paper, document in ((paper, future.result()) for paper, future in zip(papers, running, strict=True)):
