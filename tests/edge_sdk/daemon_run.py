@@ -1,4 +1,4 @@
-"""Kill a unit repeatedly at random moments, and compare its readings with the study's reports.
+"""Kill a unit repeatedly at random moments, and compare its readings with its exported reports.
 
 A child process runs the unit under a clock that jumps from one due moment to the next. Half of the children are killed
 by a signal from outside after a random delay, and half kill themselves just before a random SQL statement; then another

@@ -168,7 +168,6 @@ def test_sending_does_not_depend_on_the_answers(open_device):
 
 
 def test_a_repeated_answer_draws_as_many_bytes_as_a_new_one(open_device, clock):
-    """A repeated answer draws as many bytes from the operating system as a new one."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, campaign())

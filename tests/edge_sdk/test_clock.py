@@ -80,7 +80,7 @@ def test_a_consent_of_a_clock_that_ran_ahead_is_taken_back_to_now(open_device, c
 
 
 def test_the_command_shows_and_sets_the_clock(place, capsys):
-    """``clock`` shows the latest time that the device has seen; ``clock --set`` resets it to the current time."""
+    """``clock`` shows the latest recorded time of a campaign; ``clock --set`` resets it to the current time."""
     with Device.open(place, [AUTHOR.public], clock=lambda: 2**36) as device:
         joined = agreed(device, campaign(opens=0, periods=1, period_seconds=2**38))
     assert main(["--store", str(place), "clock"]) == 0

@@ -44,7 +44,7 @@ def folder(tmp_path):
 
 
 def checked_output(code, out, err):
-    """Check that a command ended without a traceback; return its output."""
+    """Check that a command printed no traceback, and one line of error unless it is about usage; return the output."""
     assert "Traceback" not in err
     assert code in (0, 2) or err.count("\n") == 1, "the error must be one line"
     return code, out, err

@@ -130,7 +130,6 @@ def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -
 
 
 def test_a_second_quarantine_does_not_overwrite_the_first(place, clock) -> None:
-    """Adoption does not overwrite an earlier quarantine."""
     answered(place, clock)
     for number in (1, 2):
         headless(place)
@@ -164,7 +163,6 @@ def test_a_store_whose_spending_is_unknown_is_not_adopted(place, clock, damage) 
 
 
 def test_a_lost_checkpoint_is_computed_from_the_database(place, clock) -> None:
-    """A lost checkpoint is computed again from the database."""
     answered(place, clock)
     (place / CHECKPOINT_FILE).unlink()
     with Device.adopt(place, clock=clock) as device:

@@ -43,7 +43,7 @@ def channels(channel) -> bytes:
         (of_own(), {"prior": EVEN}),
         (of_transcripts(), {}),
     ],
-    ids=["open", "enrolled", "classes", "own prior", "transcript"],
+    ids=["open", "enrolled", "classes", "declared prior", "transcript"],
 )
 def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, data, role):
     """The shown bytes of a campaign, including the enrolment, equal the exported file, and so do their parts. A preview
@@ -155,7 +155,7 @@ def test_the_parts_of_a_report_are_shown_in_order(open_device, clock):
         (channels(Hadamard(3 << 62, 11)), {}),
         (channels(Bits.over([(1 << 31, 1 << 30)] * 9)), {}),
     ],
-    ids=["response", "classes", "own prior", "transcript", "hadamard", "bits"],
+    ids=["response", "classes", "declared prior", "transcript", "hadamard", "bits"],
 )
 def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
     """The answers that fit a report are those with the largest weight at its output (for bit vectors, those whose bit

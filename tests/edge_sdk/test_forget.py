@@ -39,8 +39,8 @@ def test_no_old_byte_is_left_in_any_file(open_device, clock, place, everything):
 
 
 def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
-    """The tables contain only the campaign's id, its spent total and its used slots, and the database has no free
-    page."""
+    """After forgetting, the tables contain only the campaign's id, its spent total and its used slots, and the database
+    has no free page."""
     device = open_device(place)
     campaign_id = agreed(device, campaign())
     history(device, clock, campaign_id)

@@ -73,24 +73,24 @@ def test_a_device_without_trusted_authors_joins_by_link(device, data, for_app):
     device.answer(terms.campaign_id, "primary")
 
 
-def other_data(link, study):
+def other_data(study):
     study.answers = {path: (200, SIGNED if "author" not in path else AUTHOR.public) for path in study.answers}
 
 
-def other_key(link, study):
+def other_key(study):
     study.answers = {path: (200, STRANGER.public if "author" in path else said) for path, (_, said) in
                      study.answers.items()}  # fmt: skip
 
 
-def short_key(link, study):
+def short_key(study):
     study.answers = {path: (200, said[:31] if "author" in path else said) for path, (_, said) in study.answers.items()}
 
 
-def unknown(link, study):
+def unknown(study):
     study.answers = {}
 
 
-def failing(link, study):
+def failing(study):
     study.answers = dict.fromkeys(study.answers, (500, b""))
 
 
@@ -107,10 +107,10 @@ def failing(link, study):
 def test_a_study_that_differs_from_the_link_is_refused(device, spoil, error, why):
     """Another campaign, another or a short key, and a study that fails or lacks the campaign are each refused by an
     error of one line, and nothing is stored."""
-    link, study = link_to(DATA), RespondingStudy(DATA)
-    spoil(link, study)
+    study = RespondingStudy(DATA)
+    spoil(study)
     with pytest.raises(error, match=why) as refused:
-        fetch_invited(link, study)
+        fetch_invited(link_to(DATA), study)
     assert "\n" not in str(refused.value)
     assert device.campaigns == []
 
@@ -215,7 +215,7 @@ def test_adoption_keeps_the_trusted_authors(tmp_path):
 
 
 @pytest.fixture
-def study(tmp_path):
+def link(tmp_path):
     """Yield the link to a campaign that is open now, at the address of a running study."""
     data = campaign(opens=int(time.time()) - 60)
     made = Study.create(tmp_path / "lib")
@@ -237,42 +237,42 @@ def run(tmp_path, capsys, monkeypatch):
     return call
 
 
-def test_join_asks_before_the_first_request(study, run, monkeypatch):
+def test_join_asks_before_the_first_request(link, run, monkeypatch):
     """Host and fingerprint are shown first; unless the person confirms, no request is sent and nothing is stored."""
     monkeypatch.setattr(
         "edge_sdk.transport.download._exchange",
         lambda *_: pytest.fail("a request was sent before the person confirmed"),
     )
     for stdin, code in ((None, 2), ("n\n", 1), ("\n", 1)):
-        found, out, err = run("join", study, stdin=stdin)
+        found, out, err = run("join", link, stdin=stdin)
         assert (found, out) == (code, "")
-        assert f"host: {study.host}" in err
-        assert str(study).rpartition("=")[2] in err
+        assert f"host: {link.host}" in err
+        assert str(link).rpartition("=")[2] in err
         assert "not an author you trust" in err
-    assert "no study" in run("join", "http://study.example/s/" + str(study).rpartition("/")[2])[2]
+    assert "no study" in run("join", "http://study.example/s/" + str(link).rpartition("/")[2])[2]
     assert json.loads(run("ledger", "--json")[1])["campaigns"] == []
 
 
-def test_join_follows_a_link(study, run, tmp_path):
+def test_join_follows_a_link(link, run, tmp_path):
     """After the person confirms, the campaign is joined from its own study; its author can be given a name
     afterwards."""
-    code, out, err = run("join", study, "--json", "--yes")
+    code, out, err = run("join", link, "--json", "--yes")
     assert (code, err) == (0, "")
     terms = json.loads(out)
-    assert (terms["campaign"], terms["author"]) == (study.campaign_id.hex(), str(study).rpartition("=")[2])
-    assert run("join", study, stdin="y\n")[0] == 0
+    assert (terms["campaign"], terms["author"]) == (link.campaign_id.hex(), str(link).rpartition("=")[2])
+    assert run("join", link, stdin="y\n")[0] == 0
     assert "none" in run("trust")[1]
     assert run("trust", "add", terms["campaign"][:8], "--name", "Town library")[0] == 0
     [row] = json.loads(run("trust", "--json")[1])["authors"]
     assert row == {"name": "Town library", "key": terms["author"], "campaigns": 1}
-    assert "Town library, whom you trust" in run("join", study, stdin="n\n")[2]
+    assert "Town library, whom you trust" in run("join", link, stdin="n\n")[2]
     assert "Town library" in run("terms", terms["campaign"])[1]
     (tmp_path / "twin.pub").write_text(AuthorKey(STRANGER.public, "Town library").line())
     out = run("trust", "add", tmp_path / "twin.pub")[1]
     assert out.count("Town library") == 2
     assert terms["author"] in out
     assert run("trust", "remove", terms["author"][:6])[1].count("Town library") == 1
-    for words in (("trust", "add"), ("trust", "remove", "zzz"), ("join", study, "--trust", tmp_path / "twin.pub")):
+    for words in (("trust", "add"), ("trust", "remove", "zzz"), ("join", link, "--trust", tmp_path / "twin.pub")):
         code, out, err = run(*words)
         assert (code, out) == (2, "")
         assert err.count("\n") == 1

@@ -100,8 +100,7 @@ def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device):
 
 
 def test_a_translation_without_labels_does_not_check_the_campaigns_labels_again(monkeypatch):
-    """A translation without labels does not check the campaign's labels again, so many short translations do not
-    multiply the checks of a long list."""
+    """Many short translations do not multiply the checks of a long list."""
     monkeypatch.setattr(Values, "renamed", None)
     translations = tuple(Texts(f"a{letter}", "T", "F?") for letter in "abc")
     assert informed(language="en", translations=translations).translations == translations

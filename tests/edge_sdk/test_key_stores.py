@@ -507,7 +507,6 @@ def test_a_keystore_that_refuses_keeps_the_old_key(place, clock, phone) -> None:
 
 
 def test_the_android_key_store_is_refused_on_other_systems(place) -> None:
-    """Outside Android, the Android key store is refused."""
     with pytest.raises(StoreError, match="only on Android"):
         Device.open(place, key_store=AndroidKeyStore(place))
 

@@ -88,7 +88,7 @@ def test_each_study_receives_only_its_envelopes(studies, open_device):
     assert device.outbox.send(opener=never).attempts == ()
 
 
-def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_device, clock, tmp_path):
+def test_envelopes_wait_until_the_study_imports_the_campaign(open_device, clock, tmp_path):
     """A study without the campaign stores none of its envelopes and says so; the device waits longer after each
     attempt. After the import every envelope is delivered and counted once."""
     study, url = Study.create(tmp_path / "late"), None

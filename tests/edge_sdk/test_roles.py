@@ -302,7 +302,7 @@ def test_a_choice_needs_priors_and_a_level(open_device) -> None:
     assert device.ledger == []
 
 
-# Own priors
+# Declared priors
 
 PRIOR = {"none": 8, "primary": 4, "secondary": 2, "bachelor": 2, "master": 2, "doctorate": 2}
 
@@ -372,7 +372,6 @@ def test_a_campaign_with_a_damaged_declaration_can_be_forgotten(open_device) -> 
 
 
 def test_a_prior_is_stored_only_with_a_consent(open_device) -> None:
-    """A prior is stored together with the consent, or not at all."""
     device = open_device(lifetime=4.5)
     joined = device.join(of_own(closes=OPENS + 3 * WEEK)).campaign_id
     with pytest.raises(BudgetRefused):

@@ -178,7 +178,6 @@ def test_a_database_of_another_program_is_refused(open_device, place):
 
 
 def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
-    """A file in place of the store's folder is refused."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="is a file: name a folder"):
         open_device(tmp_path / "file")
