@@ -12,8 +12,8 @@ number of random bytes is always drawn, before the value is used. The length of 
 and its number of outputs only. Every answer except a retry adds one output, even if the value is unchanged. A retry is
 an answer with the same value for the same slot; it returns the same bytes.
 
-campaigns/joined draws and seals a report, slots stores which slots are filled, and conditions checks consent, caps and
-an early closing.
+campaigns/joined draws and seals a report, slots stores the filled slots, and conditions checks consent, caps and an
+early closing.
 """
 
 from __future__ import annotations

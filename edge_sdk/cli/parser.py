@@ -171,8 +171,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         command(
             "answer",
             commands.answer,
-            "randomise one answer by the campaign's channel, charge its cost, and put the signed report into the "
-            "outbox",
+            "perturb one answer, charge its cost, and put the signed report into the outbox",
         )
     )
     answer.add_argument(
