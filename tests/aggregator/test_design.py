@@ -4,17 +4,14 @@ error."""
 import json
 import random
 import re
-import tomllib
-from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.author.draft import DraftError, campaign_of, read_draft, read_question
+from aggregator.author.draft import DraftError, read_draft, read_question
 from aggregator.author.value_table import ValueTableError
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
@@ -26,6 +23,7 @@ from protocol.domain import Dates, NumberRange, OrderedValues
 from protocol.errors import BadData, Uncertified
 from protocol.notions import Block, HighLow, Ldp, Lip, certify
 from protocol.personal import lip_response
+from tests.aggregator.campaigns import campaign_of_draft
 
 EPSILONS = (0.001, 0.1, 1.0, 2.5, 8.0, 20.0)
 
@@ -45,10 +43,6 @@ opens = 2026-12-01
 closes = 2027-03-01
 period_days = 7
 """
-
-
-def drafted(text):
-    return campaign_of(tomllib.loads(text, parse_float=Decimal), Path())
 
 
 def changed(old, new):
@@ -163,15 +157,15 @@ def test_a_draft_sets_addresses_contact_and_languages():
 
     One address becomes a list of one.
     """
-    plain = drafted(DRAFT)
+    plain = campaign_of_draft(DRAFT)
     assert (plain.addresses, plain.contact, plain.notice, plain.language, plain.translations) == ((), "", "", "", ())
-    campaign = drafted('language = "en"' + DRAFT + STUDY)
+    campaign = campaign_of_draft('language = "en"' + DRAFT + STUDY)
     assert campaign.addresses == ("https://study.example",)
     assert (campaign.contact, campaign.retention, campaign.notice) == ("o@example", "A year.", "https://example/notice")
     assert [one.language for one in campaign.translations] == ["de", "zh-hant"]
     german = campaign.texts("de-CH")
     assert (german.title, german.labels[0], german.organisation) == ("Abschluss", "keiner", "Town library")
-    listed = drafted(DRAFT + '[study]\naddress = ["https://b.example", "http://localhost:1"]\n')
+    listed = campaign_of_draft(DRAFT + '[study]\naddress = ["https://b.example", "http://localhost:1"]\n')
     assert listed.addresses == ("https://b.example", "http://localhost:1")
 
 
@@ -200,14 +194,14 @@ def test_a_draft_sets_addresses_contact_and_languages():
 def test_a_wrong_study_or_translation_is_named(entries, named):
     """The error for an invalid [study] or [text.LANGUAGE] names the entry or the rule."""
     with pytest.raises(BadData, match=re.escape(named)):
-        drafted(DRAFT + entries)
+        campaign_of_draft(DRAFT + entries)
 
 
 def test_auto_is_projective_for_many_values():
     """At 1 nat `auto` is randomised response for 4 values, and a projective space for 100 values."""
-    assert drafted(DRAFT).mechanism == "randomized-response"
+    assert campaign_of_draft(DRAFT).mechanism == "randomized-response"
     many = ", ".join(f'"{x}"' for x in range(100))
-    assert drafted(changed('"none", "primary", "secondary", "bachelor"', many)).mechanism == "projective"
+    assert campaign_of_draft(changed('"none", "primary", "secondary", "bachelor"', many)).mechanism == "projective"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +227,7 @@ def test_auto_is_projective_for_many_values():
 )
 def test_each_notion_is_drafted_with_its_family(entries, family):
     """The draft of each row becomes a certified campaign with a channel of the expected family."""
-    assert isinstance(drafted(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
+    assert isinstance(campaign_of_draft(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
 
 
 def test_a_sensitive_share_changes_the_channel_and_not_the_notion(tmp_path):
@@ -254,7 +248,7 @@ def test_a_sensitive_share_changes_the_channel_and_not_the_notion(tmp_path):
 
 def test_grid_blocks_tile_the_grid():
     """A grid of 4 by 5 cells has four whole blocks of 2 by 2 cells, and two that are cut off at its border."""
-    campaign = drafted(
+    campaign = campaign_of_draft(
         changed('kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]',
                 'kind = "grid"\nsouth = 0\nnorth = 1\nwest = 0\neast = 1.25\nstep = 0.25')
         .replace('notion = "ldp"', 'notion = "block"\nblock_rows = 2\nblock_columns = 2')
@@ -296,7 +290,7 @@ def test_numbers_dates_and_orders_are_drafted():
         ('kind = "date"\nfirst = 1970-01-03\nlast = 1970-01-17\nstep = 7', Dates(2, 16, 7)),
         (VALUES + "\nordered = true", OrderedValues(("none", "primary", "secondary", "bachelor"))),
     ):
-        assert drafted(changed(VALUES, entries)).domain == domain
+        assert campaign_of_draft(changed(VALUES, entries)).domain == domain
 
 
 @pytest.mark.parametrize(
@@ -319,7 +313,7 @@ def test_numbers_dates_and_orders_are_drafted():
 def test_invalid_numbers_are_refused_with_their_entry(entries, named):
     """An invalid domain of numbers or dates is refused, and the error names the section, and the entry or the rule."""
     with pytest.raises(BadData, match=rf"^\[domain\] .*{named}"):
-        drafted(changed(VALUES, entries))
+        campaign_of_draft(changed(VALUES, entries))
 
 
 def test_a_form_as_kind_is_refused_with_the_way_to_write_one():
@@ -328,40 +322,40 @@ def test_a_form_as_kind_is_refused_with_the_way_to_write_one():
     with pytest.raises(
         DraftError, match=r"not 'Form'; a form has a table \[\[question\]\] .* no \[domain\] \(docs/FORMS"
     ):
-        drafted(changed(VALUES, 'kind = "Form"'))
+        campaign_of_draft(changed(VALUES, 'kind = "Form"'))
     with pytest.raises(DraftError, match=r"not 'numbr'; did you mean 'number'\?$"):
-        drafted(changed(VALUES, 'kind = "numbr"'))
+        campaign_of_draft(changed(VALUES, 'kind = "numbr"'))
 
 
 def test_a_goal_is_signed_and_has_to_fit():
     """The goal in [analysis] is signed in the campaign. Labels without an order have no mean and no ranges."""
-    assert drafted(DRAFT).goal == ""
-    assert drafted(DRAFT + '\n[analysis]\ngoal = "Top"').goal == "top"
-    assert drafted(NUMBERS + '\n[analysis]\ngoal = "mean"').goal == "mean"
+    assert campaign_of_draft(DRAFT).goal == ""
+    assert campaign_of_draft(DRAFT + '\n[analysis]\ngoal = "Top"').goal == "top"
+    assert campaign_of_draft(NUMBERS + '\n[analysis]\ngoal = "mean"').goal == "mean"
     for goal in ("mean", "ranges"):
         with pytest.raises(DraftError, match="needs numbers"):
-            drafted(DRAFT + f'\n[analysis]\ngoal = "{goal}"')
+            campaign_of_draft(DRAFT + f'\n[analysis]\ngoal = "{goal}"')
 
 
 def test_geo_measures_distances_in_the_metric_of_the_draft():
     """Under geo the bound of a pair is epsilon times the pair's distance divided by ``scale``; the distance is in steps
     or in the domain's numbers."""
-    steps = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"')).notion
+    steps = campaign_of_draft(NUMBERS.replace('notion = "ldp"', 'notion = "geo"')).notion
     assert [steps.bound(0, x) for x in range(1, 5)] == [x * exact.NANONATS for x in range(1, 5)]
-    wide = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"\nscale = 2')).notion
+    wide = campaign_of_draft(NUMBERS.replace('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"\nscale = 2')).notion
     assert [wide.bound(0, x) for x in range(1, 5)] == [x * exact.NANONATS // 2 for x in (1, 2, 4, 8)]
 
 
 def test_a_larger_sigma_gives_wider_gaussian_noise():
     """`gaussian` needs numbers and a sigma of up to 4,096 steps; a larger sigma gives wider noise."""
     asked = NUMBERS + '[mechanism]\nname = "gaussian"\n'
-    narrow, wide = (drafted(asked + f"sigma = {sigma}").channel for sigma in (0.8, 1.5))
+    narrow, wide = (campaign_of_draft(asked + f"sigma = {sigma}").channel for sigma in (0.8, 1.5))
     assert narrow.weight(0, 0) > wide.weight(0, 0)
     for wrong, named in (("", "sigma is missing"), ("sigma = 0", "sigma"), ("sigma = 1e9", "at most 4,096")):
         with pytest.raises(DraftError, match=named):
-            drafted(asked + wrong)
+            campaign_of_draft(asked + wrong)
     with pytest.raises(DraftError, match="needs numbers or dates"):
-        drafted(DRAFT + '[mechanism]\nname = "gaussian"\nsigma = 1')
+        campaign_of_draft(DRAFT + '[mechanism]\nname = "gaussian"\nsigma = 1')
 
 
 def test_pufferfish_scenarios_become_noise_for_the_largest_effect_of_a_secret(tmp_path):
@@ -538,8 +532,8 @@ def test_the_published_lip_channel_is_refused_where_it_breaks_its_definition():
     reason."""
     skewed = changed('notion = "ldp"', 'notion = "lip"') + '[mechanism]\nname = "lip-published"\n[prior]\n'
     with pytest.raises(DraftError, match="does not satisfy the level for this prior"):
-        drafted(skewed + "weights = [0.1, 0.2, 0.3, 0.4]")
-    made = drafted(skewed.replace("epsilon = 1.0", "epsilon = 3.0") + "weights = [0.1, 0.2, 0.3, 0.4]")
+        campaign_of_draft(skewed + "weights = [0.1, 0.2, 0.3, 0.4]")
+    made = campaign_of_draft(skewed.replace("epsilon = 1.0", "epsilon = 3.0") + "weights = [0.1, 0.2, 0.3, 0.4]")
     assert made.mechanism == "lip-published"
 
 
@@ -547,7 +541,7 @@ def test_a_table_above_its_level_is_refused():
     """A draft with a table whose level is above the declared one is refused."""
     rows = "rows = [[0.7,0.1,0.1,0.1],[0.1,0.7,0.1,0.1],[0.1,0.1,0.7,0.1],[0.1,0.1,0.1,0.7]]"
     with pytest.raises(Uncertified):
-        drafted(DRAFT + f'[mechanism]\nname = "table"\n{rows}')
+        campaign_of_draft(DRAFT + f'[mechanism]\nname = "table"\n{rows}')
 
 
 def rate_distortion(distribution, apart, allowed):
@@ -580,7 +574,7 @@ def test_the_mean_distortion_is_the_minimum_of_blahut_arimoto(distortion, power)
     labels = changed('notion = "ldp"\nepsilon = 1.0', f'{entries}distortion = "{distortion}"')
     numbers = labels.replace('"values"', '"buckets"')
     numbers = numbers.replace('values = ["none", "primary", "secondary", "bachelor"]', "edges = [0, 10, 20, 50]")
-    campaign = drafted(numbers)
+    campaign = campaign_of_draft(numbers)
     edges, distribution = np.array([0, 10, 20, 50]), np.array([0.1, 0.2, 0.3, 0.4])
     apart = np.where(np.eye(4), 0, np.abs(edges[:, None] - edges) ** float(power)) / 50.0**power
     rows = np.array(campaign.channel.rows) / 2**62
@@ -588,8 +582,8 @@ def test_the_mean_distortion_is_the_minimum_of_blahut_arimoto(distortion, power)
     assert found == pytest.approx(rate_distortion(distribution, apart, 0.3), rel=1e-4)
     if power:
         with pytest.raises(DraftError, match="needs numbers"):
-            drafted(labels)
+            campaign_of_draft(labels)
     with pytest.raises(DraftError, match="distortion needs"):
-        drafted(
+        campaign_of_draft(
             changed('notion = "ldp"\nepsilon = 1.0', 'notion = "ldp"\nepsilon = 1.0\n[mechanism]\ndistortion = "wrong"')
         )

@@ -19,15 +19,11 @@ from protocol.errors import ChannelError, Uncertified
 from protocol.exact import NANONATS
 from protocol.notions import Lip, certify
 from protocol.personal import lip_response
-
-
-def zipf(size, power):
-    weights = np.arange(1, size + 1) ** -float(power)
-    return tuple(round(2**40 * weight) for weight in weights / weights.sum())
+from tests.aggregator.test_design_windows import counted, zipf
 
 
 def random_prior(size, seed):
-    return tuple(max(1, round(2**40 * weight)) for weight in np.random.default_rng(seed).dirichlet(np.full(size, 0.7)))
+    return counted(np.random.default_rng(seed).dirichlet(np.full(size, 0.7)))
 
 
 def corners(distribution, a, b):

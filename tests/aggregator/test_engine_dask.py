@@ -40,7 +40,7 @@ from aggregator.intake.verified import NAME
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS, SCHEMAS, StudyError
 from aggregator.study import Study
-from protocol import envelope, exact
+from protocol import codec, envelope, exact
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Values
 from protocol.notions.declared_prior import DeclaredPrior
@@ -468,8 +468,6 @@ def counted(tmp_path, kind, devices=150):
     public = rng.integers(0, 256, (devices, 32)).astype(np.uint8)
     prior = np.full(devices, None, dtype=object)
     if kind.startswith("own"):
-        from protocol import codec
-
         prior[:] = [codec.encode([1 + n % 60, *range(2, SIZE + 1)]) for n in range(devices)]
     enrolments.register(made, signed.id.hex(), ids, public, prior if kind.startswith("own") else None)
     found = []

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from aggregator.estimate.interval import clopper_pearson, intervals, quantile, standard_errors
 from aggregator.families.bits import recipe as unary
@@ -318,8 +319,6 @@ def test_intervals_of_few_reports_have_their_coverage(given, n, alpha):
 def test_clopper_pearson_is_the_inversion_of_the_binomial():
     """At the ends of the interval the tail probability of the count is alpha / 2; the interval of 0 of n begins at 0,
     and that of n of n ends at 1."""
-    from scipy.stats import binom
-
     count = np.array([0, 1, 7, 50, 99, 100, 7])
     low, high = clopper_pearson(count, 100, 0.01)
     assert low[0] == 0

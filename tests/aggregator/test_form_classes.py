@@ -4,17 +4,15 @@ alone."""
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from aggregator.author.draft import campaign_of, draft_form
+from aggregator.author.draft import draft_form
 from aggregator.author.toml_section import read_toml
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.classes import even_decoder, view_decoder, within
@@ -38,6 +36,7 @@ from protocol.campaign import Campaign, SignedCampaign
 from protocol.errors import BadData
 from protocol.notions.classes import class_channels
 from protocol.views import QuestionsMap
+from tests.aggregator.campaigns import campaign_of_draft
 from tests.aggregator.command import printed
 
 REST = """
@@ -104,10 +103,6 @@ epsilon = 1.0
 """
 
 
-def read(text: str) -> Campaign:
-    return campaign_of(tomllib.loads(text, parse_float=Decimal), Path())
-
-
 def counted(campaign: Campaign, seed: int, reports: int = 400) -> ViewsTally:
     """Return arbitrary counts of outputs for each view and class."""
     rng = np.random.default_rng(seed)
@@ -118,7 +113,7 @@ def counted(campaign: Campaign, seed: int, reports: int = 400) -> ViewsTally:
 
 def test_a_view_contains_the_ordered_questions() -> None:
     """``ordered_questions`` of each view contains the number question if the view asks it, and no other question."""
-    campaign = read(FORM)
+    campaign = campaign_of_draft(FORM)
     views = form_views(campaign, counted(campaign, 1))
     assert {view.questions for view in views} == {(0, 1), (0, 2), (1, 2)}
     assert all(view.ordered_questions == {0} & set(view.questions) for view in views)
@@ -127,10 +122,10 @@ def test_a_view_contains_the_ordered_questions() -> None:
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])
 def test_a_class_of_a_draft_is_the_draft_at_its_level(draft: str) -> None:
     """Each class has the views and channels of the same draft without classes, at the level of the class."""
-    made = read(draft + CLASSES)
+    made = campaign_of_draft(draft + CLASSES)
     assert made.classes == ("members", "guests")
     for place, epsilon in enumerate(("2.0", "1.0")):
-        alone = read(draft.replace("epsilon = 2.0", f"epsilon = {epsilon}"))
+        alone = campaign_of_draft(draft.replace("epsilon = 2.0", f"epsilon = {epsilon}"))
         assert [view.map for view in made.views] == [view.map for view in alone.views]
         assert [made.channel_of(place, view) for view in range(len(made.views))] == [
             view.channel for view in alone.views
@@ -146,7 +141,7 @@ def test_a_class_of_a_draft_is_the_draft_at_its_level(draft: str) -> None:
 def test_the_counts_of_a_class_are_cut_out_of_each_view(draft: str) -> None:
     """The counts of the classes, one after another, are those of each view, and their reports sum to those of the
     campaign."""
-    made = read(draft + CLASSES)
+    made = campaign_of_draft(draft + CLASSES)
     tally = counted(made, 2)
     cuts = [within(made, tally, name)[1] for name in made.classes]
     for view, part in enumerate(tally.by_view):
@@ -157,7 +152,7 @@ def test_the_counts_of_a_class_are_cut_out_of_each_view(draft: str) -> None:
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])
 def test_the_estimate_of_all_people_is_the_weighted_sum_of_the_classes(draft: str) -> None:
     """The unbiased shares of all people in each view are those of the classes, weighted by their reports."""
-    made = read(draft + CLASSES)
+    made = campaign_of_draft(draft + CLASSES)
     tally = counted(made, 3)
     for view, part in enumerate(tally.by_view):
         expected: Any = 0.0
@@ -172,8 +167,8 @@ def test_the_estimate_of_all_people_is_the_weighted_sum_of_the_classes(draft: st
 
 def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
     """If both classes have one channel, all figures for all people are those of the counts taken together, to 1e-9."""
-    made = read(MAP + CLASSES.replace("epsilon = 1.0", ""))
-    alone, tally = read(MAP), counted(made, 4)
+    made = campaign_of_draft(MAP + CLASSES.replace("epsilon = 1.0", ""))
+    alone, tally = campaign_of_draft(MAP), counted(made, 4)
     together = ViewsTally.of_parts(
         [Tally.of(part.counts.reshape(2, -1).sum(axis=0)) for part in tally.by_view], {}, None
     )
@@ -211,7 +206,7 @@ def test_classes_that_a_form_cannot_have_are_refused(old: str, new: str, message
     """A single class, another notion, counts, a question named "class" and a level out of range are refused with a
     reason."""
     with pytest.raises(BadData, match=message):
-        read((FORM + CLASSES).replace(old, new))
+        campaign_of_draft((FORM + CLASSES).replace(old, new))
 
 
 def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
@@ -219,7 +214,7 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
 
     Unknown classes, a missing question, and classes in a campaign without classes are refused.
     """
-    campaign, file = read(FORM + CLASSES), tmp_path / "people.csv"
+    campaign, file = campaign_of_draft(FORM + CLASSES), tmp_path / "people.csv"
     file.write_text("age,class,vote,home,count\n20,guests,yes,a,3\n30,members,,b,2\n20,members,yes,a,4\n")
     truth = read_truth(file, campaign.domain, campaign.classes)
     assert (truth.counts, truth.class_indices) == ((3, 2, 4), (1, 0, 0))
@@ -279,7 +274,7 @@ def assert_alike(one: FormEstimate, other: FormEstimate) -> None:
 def test_two_classes_of_one_level_equal_two_separate_campaigns(names: tuple[str, ...]) -> None:
     """Each class equals the campaign of its people alone, and all people together equal the campaign of all, to
     1e-9."""
-    made, alone = read(FORM + CLASSES.replace("epsilon = 1.0", "")), read(FORM)
+    made, alone = campaign_of_draft(FORM + CLASSES.replace("epsilon = 1.0", "")), campaign_of_draft(FORM)
     tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(5))
     for place, name in enumerate(made.classes):
         cut, members = within(made, tally, name)
@@ -296,7 +291,7 @@ def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ..
     """If nothing is pooled over views, the shares weighted to known class sizes are the weighted sums of the classes'
     estimates, to 1e-9."""
     draft = FORM + CLASSES + '[analysis]\ntables = [["age", "home"]]\n'
-    made, parts = read(draft), (0.3, 0.7)
+    made, parts = campaign_of_draft(draft), (0.3, 0.7)
     tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(6))
     found = estimate_form(made, tally, names, margins=by_class(*parts)).answered.estimate
     each = []
@@ -314,7 +309,7 @@ def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ..
 
 def test_known_class_sizes_equal_to_the_reports_keep_the_estimate() -> None:
     """If the known class sizes are those among the reports, the estimate stays the same and the error is not larger."""
-    made = read(FORM + CLASSES)
+    made = campaign_of_draft(FORM + CLASSES)
     tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(7))
     plain = estimate_form(made, tally, ["vote"])
     weighted = estimate_form(made, tally, ["vote"], margins=by_class(2 / 3, 1 / 3))
@@ -330,7 +325,7 @@ def test_known_class_sizes_equal_to_the_reports_keep_the_estimate() -> None:
 def test_a_view_without_reports_of_a_class_is_named_as_the_reason(names: tuple[str, ...]) -> None:
     """If weights by class need reports of a class that no view of the questions has, the error says so, and not that
     there are no reports."""
-    made = read(FORM + CLASSES)
+    made = campaign_of_draft(FORM + CLASSES)
     parts, whole = [], drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
     for view, part in zip(made.views, whole.parts, strict=True):
         counts = part.counts.copy()
@@ -345,7 +340,7 @@ def test_a_view_without_reports_of_a_class_is_named_as_the_reason(names: tuple[s
 
 def test_weights_that_a_form_in_classes_cannot_have_are_refused() -> None:
     """Margins by class and by question together, and margins by class for a form without classes, are refused."""
-    made, alone = read(FORM + CLASSES), read(FORM)
+    made, alone = campaign_of_draft(FORM + CLASSES), campaign_of_draft(FORM)
     tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(8))
     home = KnownMargin("home", 2, ("a", "b", "c"), np.array([0.5, 0.3, 0.2]), np.arange(3))
     with pytest.raises(MarginRefused, match="by class and by questions"):
@@ -363,7 +358,7 @@ def by_class(*shares: float) -> list[KnownMargin]:
 def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -> None:
     """The difference of two classes is that of their unbiased shares, and its squared error the sum of both squared
     errors."""
-    made = read(FORM + CLASSES)
+    made = campaign_of_draft(FORM + CLASSES)
     tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
     found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, class_name=name))
@@ -389,7 +384,7 @@ def test_equal_classes_seldom_have_a_significant_difference(surveys: int, least:
     surveys and correct intervals, the test fails for one kind of interval with alpha = 0.004; the seed is fixed. A
     failure means that an interval is too narrow, or that the test of association rejects too often.
     """
-    made, rng = read(FORM + CLASSES), np.random.default_rng(10)
+    made, rng = campaign_of_draft(FORM + CLASSES), np.random.default_rng(10)
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
     vote, table = UNRELATED.sum(axis=(0, 2))[:2], UNRELATED.sum(axis=1).ravel()
     held, alike, found = np.zeros((2, 2), dtype=int), [0, 0], [0, 0]
@@ -422,7 +417,7 @@ def assert_one_of_two(found: FormSides[Any]) -> None:
 def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() -> None:
     """If the second of three classes has too few devices, the remaining difference has the simultaneous interval of one
     of two."""
-    made = read(FORM + CLASSES + "[classes.others]\nepsilon = 1.5\n")
+    made = campaign_of_draft(FORM + CLASSES + "[classes.others]\nepsilon = 1.5\n")
     tally = drawn(made, UNRELATED, (6_000, 15, 3_000), np.random.default_rng(15))
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
     found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, ["vote"], class_name=name))
@@ -472,7 +467,7 @@ def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
     ``near`` of that of the estimated changes, and each is below 0.65 times that of two surveys without a common device.
     The seed is fixed. A failure means that repeated outputs are taken for new ones, or the reverse.
     """
-    campaign, rng, spans = read(FORM), np.random.default_rng(11), [Span(0, 0), Span(1, 1)]
+    campaign, rng, spans = campaign_of_draft(FORM), np.random.default_rng(11), [Span(0, 0), Span(1, 1)]
     raw, errors, held = [], [], []
     for _ in range(surveys):
         trend = form_trend(
@@ -494,7 +489,7 @@ def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
 
 def test_devices_that_repeat_everything_show_no_change() -> None:
     """If no output changes, the change and its standard error are zero, and the interval still has a width."""
-    campaign = read(FORM)
+    campaign = campaign_of_draft(FORM)
     tallies = twice(campaign, UNRELATED, 6_000, 0.0, np.random.default_rng(12))
     found = form_trend(
         [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(campaign, tally, ["vote"]), steps=True
@@ -509,7 +504,10 @@ def test_devices_that_repeat_everything_show_no_change() -> None:
 def test_the_change_of_weighted_shares_is_their_difference() -> None:
     """The change weighted to a known margin is the difference of the weighted shares, with the error of paired
     devices."""
-    campaign, home = read(FORM), KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3))
+    campaign, home = (
+        campaign_of_draft(FORM),
+        KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3)),
+    )
     tallies = twice(campaign, UNRELATED, 30_000, 0.2, np.random.default_rng(13))
     found = form_trend(
         [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(campaign, tally, ["vote"], margins=[home])
@@ -527,7 +525,7 @@ def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None
 
     Ends that are not two of the spans are refused before anything is estimated.
     """
-    campaign, rng, spans = read(FORM), np.random.default_rng(14), [Span(0, 0), Span(1, 1), Span(2, 2)]
+    campaign, rng, spans = campaign_of_draft(FORM), np.random.default_rng(14), [Span(0, 0), Span(1, 1), Span(2, 2)]
     first, third = twice(campaign, UNRELATED, 6_000, 0.2, rng)
     second, _ = twice(campaign, UNRELATED, 15, 0.2, rng)
     found = form_trend(

@@ -1,16 +1,11 @@
 """Graded projective response: its decoder equals matrices, no design of a search is better, and a survey is run from
 its draft."""
 
-import tomllib
-from decimal import Decimal
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from aggregator import simulation
 from aggregator.author.audit import audit, levels_request
-from aggregator.author.draft import campaign_of
 from aggregator.estimate.error import expected_mse
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.interval import intervals, standard_errors
@@ -21,15 +16,16 @@ from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
 from aggregator.planner.choice import AUTO, candidates, chosen
+from aggregator.reproduce.simulated_people import values
 from aggregator.study import Study
 from aggregator.truth_file import Truth
 from edge_sdk import BudgetPolicy, Device
 from protocol import exact, notions
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.channels import GradedProjective
-from protocol.domain import Values
 from protocol.errors import Uncertified
 from protocol.notions import Graded, Matrix
+from tests.aggregator.campaigns import campaign_of_draft
 from tests.aggregator.fleet import AUTHOR
 from tests.aggregator.matrix import dense
 from tests.aggregator.simulated import population
@@ -40,10 +36,6 @@ CHANNELS = {
     f"q={q} t={t} k={len(halves)}": graded(q, t, [half * NAT // 2 for half in halves])
     for q, t, halves in [(2, 2, (1, 3)), (5, 2, (1, 3, 3, 2, 1)), (2, 3, (4, 1, 1, 4, 2)), (3, 3, (1, 2) * 6 + (3,))]
 }
-
-
-def values(size):
-    return Values(tuple(f"v{x}" for x in range(size)))
 
 
 def budgets(nats, sizes, function="minid"):
@@ -236,7 +228,7 @@ def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path
     people contain their shares. The seed is fixed; at most one seed in a thousand would fail.
     """
     text = DRAFT.format(values=[f"v{x}" for x in range(1000)])
-    campaign = campaign_of(tomllib.loads(text, parse_float=Decimal), Path())
+    campaign = campaign_of_draft(text)
     assert (campaign.mechanism, campaign.channel.family, campaign.channel.output_bits) == ("graded", "graded", 11)
     signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
     assert 1 < audit(campaign, levels_request(campaign)).as_json()["levels"]["ldp"] <= 2

@@ -1,14 +1,12 @@
 """Sets of items from a draft to an estimate, reported as bit vectors and as single outputs."""
 
 import random
-import tomllib
-from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from aggregator.author.draft import DraftError, campaign_of, read_question
+from aggregator.author.draft import DraftError, read_question
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate import query
 from aggregator.estimate.estimator import estimate
@@ -19,6 +17,7 @@ from aggregator.truth_file import Truth, read_truth
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Items
 from protocol.errors import BadData, NotInDomain
+from tests.aggregator.campaigns import campaign_of_draft
 from tests.aggregator.fleet import AUTHOR
 from tests.aggregator.simulated import population
 
@@ -48,7 +47,7 @@ minimum_reports = 1000
 
 
 def drafted(padding: str, mechanism: str = "idue", folder: Path = Path()) -> Campaign:
-    return campaign_of(tomllib.loads(DRAFT.format(padding=padding, mechanism=mechanism), parse_float=Decimal), folder)
+    return campaign_of_draft(DRAFT.format(padding=padding, mechanism=mechanism), folder)
 
 
 def baskets(seed: int) -> Truth:
@@ -131,7 +130,7 @@ def test_a_catalogue_may_be_given_by_its_size() -> None:
     """A domain of tens of thousands of items is given by their number, and its campaign is small."""
     text = DRAFT.format(padding="4", mechanism="randomized-response")
     text = text.replace('["bread", "cheese", "wine", "fish", "figs"]', "41270").replace("wine =", "7 =")
-    campaign = campaign_of(tomllib.loads(text.replace("figs =", "9 ="), parse_float=Decimal), Path())
+    campaign = campaign_of_draft(text.replace("figs =", "9 ="))
     assert campaign.domain.size == 41274
     assert len(seal_campaign(campaign, AUTHOR)) < 1000
 

@@ -23,16 +23,13 @@ from aggregator.planner.choice import (
     max_bits_of,
 )
 from aggregator.planner.plan import at_level, curve, plan
+from aggregator.reproduce.simulated_people import values
 from protocol import exact
-from protocol.domain import Buckets, NumberRange, Values
+from protocol.domain import Buckets, NumberRange
 from protocol.notions import UNBOUNDED, Block, DeclaredPrior, Graded, HighLow, Ldp, Lip, Matrix, certify
 from tests.aggregator.command import run
 
 NAT = exact.NANONATS
-
-
-def values(k):
-    return Values(tuple(f"v{x}" for x in range(k)))
 
 
 QUESTIONS = {

@@ -9,16 +9,12 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from decimal import Decimal
 from html.parser import HTMLParser
-from pathlib import Path
-from tomllib import loads
 
 import numpy as np
 import pytest
 
 from aggregator.author.audit import audit, levels_request
-from aggregator.author.draft import campaign_of
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.tally import Tally
@@ -40,6 +36,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Classes, Ldp, Lip
 from protocol.personal import lip_response
 from protocol.views import plain_views
+from tests.aggregator.campaigns import campaign_of_draft
 from tests.aggregator.command import run
 from tests.aggregator.test_cli import COUNTS, DRAFT
 from tests.aggregator.test_estimate_result import SINGULAR
@@ -96,7 +93,7 @@ def draft(privacy, domain='kind = "values"\nvalues = ["a", "b", "c"]', more=""):
     """Return a campaign from the parts of its draft."""
     text = f'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\n{domain}\n{privacy}\n[schedule]\n'
     text += f"opens = 2026-12-01\ncloses = 2027-03-01\nperiod_days = 7\n{more}"
-    return campaign_of(loads(text, parse_float=Decimal), Path())
+    return campaign_of_draft(text)
 
 
 def tally(campaign, n=2000, refused=None):

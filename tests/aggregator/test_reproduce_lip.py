@@ -27,6 +27,7 @@ from aggregator.reproduce.lip.published import (
     of_bit,
     satisfies,
     true_level,
+    unary_bit,
     unbiased,
     valid_from,
     warner,
@@ -35,7 +36,7 @@ from aggregator.reproduce.lip.report_error import least_mae
 from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
 from protocol import personal
-from protocol.notions import Lip, certify
+from protocol.notions import Ldp, Lip, certify
 from protocol.personal import lip_response
 from tests.aggregator.matrix import dense
 
@@ -245,9 +246,6 @@ def test_errors_of_a_population_equal_brute_force():
 
 def test_the_unary_bit_is_the_unary_encoding_of_one_bit():
     """A yes is reported as yes half of the time, a no with probability 1/(e^eps + 1), and the channel satisfies LDP."""
-    from aggregator.reproduce.lip.published import unary_bit
-    from protocol.notions import Ldp
-
     table = unary_bit(1.0)
     assert Fraction(table.weight(1, 1), 2**62) == Fraction(1, 2)
     assert table.weight(0, 1) / 2**62 == pytest.approx(1 / (math.e + 1))

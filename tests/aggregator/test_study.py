@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
 import pytest
 
+from aggregator.intake.columns import key_column
+from aggregator.intake.enrolments import register
 from aggregator.intake.ingest import ingest
 from aggregator.storage.tables import StudyError
 from aggregator.study import Study
@@ -127,11 +130,6 @@ def test_keys_of_small_order_are_not_enrolled(study):
 
 def test_a_key_id_belongs_to_its_first_key(study):
     """A second public key with the id of a registered key is not registered, even if both are in the same batch."""
-    import numpy as np
-
-    from aggregator.intake.columns import key_column
-    from aggregator.intake.enrolments import register
-
     ids = key_column(np.frombuffer(device(0, PLAIN).id + b"new id!!" * 2, dtype=np.uint8).reshape(-1, 8))
     public = np.frombuffer(device(8, PLAIN).public * 2 + device(9, PLAIN).public, dtype=np.uint8).reshape(-1, 32)
     assert register(study, PLAIN.id.hex(), ids, public) == (1, 0)

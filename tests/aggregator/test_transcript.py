@@ -4,6 +4,8 @@ estimate."""
 from __future__ import annotations
 
 from contextlib import nullcontext
+from datetime import date
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
@@ -385,9 +387,6 @@ def test_reports_above_the_quota_of_a_period_are_refused(study_of, tmp_path, per
 
 
 def drafted(prior: dict, **schedule) -> Campaign:
-    from datetime import date
-    from decimal import Decimal
-
     document = {
         "title": "Crops", "question": "What?", "organisation": "Council",
         "domain": {"kind": "values", "values": list(LABELS)},
@@ -403,8 +402,6 @@ def test_a_draft_makes_a_campaign_of_transcripts() -> None:
 
     An invalid drift, and several answers a period, are refused.
     """
-    from decimal import Decimal
-
     made = drafted({"drift": Decimal("0.1")})
     assert made.notion == TranscriptPrior(NAT // 2, (5, 3, 2), 6554)
     assert made.worst_case == 4 * (NAT // 2)

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import io
 import json
-import tomllib
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from aggregator.author.audit import audit, levels_request
-from aggregator.author.draft import campaign_of
 from aggregator.author.lint import lint
 from aggregator.present.listing import audit_table
 from protocol.campaign import decode_campaign, encode_campaign
 from protocol.errors import BadData
 from protocol.views import Coarse, Identity
+from tests.aggregator.campaigns import campaign_of_draft
 from tests.aggregator.command import printed
 from tests.aggregator.test_districts_file import box, feature, written
 
@@ -45,7 +43,7 @@ closes = 2027-03-01
 
 def read(views, draft=DRAFT, folder=Path()):
     """Return the campaign of a draft with a section of views; names of files are relative to ``folder``."""
-    return campaign_of(tomllib.loads(draft + "[views]\n" + views, parse_float=Decimal), folder)
+    return campaign_of_draft(draft + "[views]\n" + views, folder)
 
 
 def test_signed_views_are_those_of_the_draft():
