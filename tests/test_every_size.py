@@ -45,9 +45,8 @@ SERVING = [
 each = pytest.mark.parametrize(("mechanism", "numbers"), SERVING, ids=[mechanism.name for mechanism, _ in SERVING])
 
 
-def kept(mechanism, numbers: bool, sizes) -> int:
-    """Certify the mechanism's channel for each size that it serves, at a random level; return the number of
-    channels."""
+def certified_count(mechanism, numbers: bool, sizes) -> int:
+    """Check the audited level for each size that a mechanism serves, at a random level; return the number of sizes."""
     found = 0
     for k in sizes:
         level = random.Random(k).randrange(10**7, 8 * exact.NANONATS)
@@ -79,11 +78,11 @@ def test_every_mechanism_for_plain_ldp_is_tested() -> None:
 def test_the_declared_level_is_the_audited_one(mechanism, numbers) -> None:
     """At sizes next to every limit of a mechanism, and at random levels, the audited level is at most the declared one
     and at most 1,024 nanonats below it. The channel for a level 0.1% higher is refused."""
-    assert kept(mechanism, numbers, SOME)
+    assert certified_count(mechanism, numbers, SOME)
 
 
 @pytest.mark.long
 @each
 def test_the_declared_level_is_the_audited_one_at_every_size(mechanism, numbers) -> None:
-    """The declared level is the audited one for every k up to 1,024."""
-    assert kept(mechanism, numbers, range(2, MOST + 1))
+    """The same holds for every size up to 1,024."""
+    assert certified_count(mechanism, numbers, range(2, MOST + 1))

@@ -119,7 +119,7 @@ def test_the_app_finds_the_texts_of_both_packages(language: str) -> None:
 
 
 def test_every_text_is_written_once() -> None:
-    """The app has no second wording of a text that a page also shows."""
+    """No text of the app has the key of a text that page and app share."""
     for language in texts.LANGUAGES:
         shared, own = written(language)
         assert not set(shared) & set(own)

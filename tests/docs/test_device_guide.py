@@ -1,5 +1,5 @@
 """docs/DEVICE.md, docs/SEND.md, docs/UNIT.md and docs/WEB.md are correct: the ten steps run as printed, the tables
-name what exists, and the sizes are those of reports."""
+name existing entries and methods, and the sizes are those of reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declared priors: what a declaration reveals and costs, and the private choice of a prior."""
+"""Declared priors: the disclosure and the cost of a declaration, and the private choice of a prior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The joint exposure of reports: an upper bound on what an observer learns, and exact for tight channels."""
+"""The joint exposure of reports: an upper bound on the disclosure by all of them, exact for tight channels."""
 
 from __future__ import annotations
 

@@ -392,7 +392,7 @@ def test_a_locked_keyring_is_reported_as_locked(place, clock, ring) -> None:
 
 
 def test_the_error_without_the_keyring_package_names_it(place, monkeypatch) -> None:
-    """Without the optional keyring package, the error says what to install."""
+    """Without the optional keyring package, the error names the command that installs it."""
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(StoreError, match="pip install keyring"):
         Device.open(place, key_store=KeyringKeyStore("unit"))

@@ -1,4 +1,4 @@
-"""Destinations: a report goes only to its own study, whatever that study responds."""
+"""Destinations: a report goes only to its own study, independently of the response of that study."""
 
 from __future__ import annotations
 

@@ -695,8 +695,8 @@ def test_adopting_leaves_no_answer_in_the_files(answered, open_device, place) ->
 
 
 def test_the_adopt_command_repairs_a_restored_store(answered, place, tmp_path, capsys) -> None:
-    """For a restored store a command fails with one line that says what to do; ``adopt`` does it, or says that there
-    was nothing to adopt, or that it created a store."""
+    """For a restored store a command fails with one line that names ``adopt``. This command repairs the store, or says
+    that the store needs no repair, or that it created the store."""
     assert main(["--store", str(tmp_path / "other"), "--json", "adopt"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["adopted"], "created" in found["next"]) == (False, True)

@@ -97,7 +97,7 @@ def test_a_refusal_states_an_amount_up_to_the_largest_and_then_says_more() -> No
 
 
 def test_equal_classes_are_audited_once() -> None:
-    """Classes with equal channel and notion cost as much as one class; different classes cost the sum."""
+    """Classes with equal channel and notion take the steps of one class; different classes take the sum."""
     notion, channel = joining._classes(64, 8, 12)
     first, second = Ldp(MOST), Lip(MOST, joining._prior(8))
     table = joining._table(8, 12)

@@ -1,4 +1,4 @@
-"""Links and the names of keys: each has one spelling, and errors say what to do (SPEC 2.3, 7.4)."""
+"""Links and the names of keys: each has one spelling, and errors name the remedy (SPEC 2.3, 7.4)."""
 
 from __future__ import annotations
 

@@ -108,7 +108,8 @@ def check_audit(channel: Channel, notion: Notion) -> None:
 
 @given(tables(), st.integers(exact.MIN_LEVEL, MOST))
 def test_ldp_equals_brute_force(channel: Table, level: int) -> None:
-    """The LDP audit is the worst level over all ordered pairs and outputs, and certifies exactly what satisfies it."""
+    """The LDP audit is the worst level over all ordered pairs and outputs, and certifies exactly the channels that
+    satisfy the level."""
     check_audit(channel, Ldp(level))
 
 
@@ -194,8 +195,8 @@ def published_lip(prior: list[int], level: int) -> RandomizedResponse:
 
 
 def test_the_published_lip_channel_is_valid_where_no_value_is_rare() -> None:
-    """The published closed form satisfies eps-LIP iff P_m >= 1 / (e^eps + 1) for every m: 600 random priors, 0
-    mismatches.
+    """The published closed form satisfies eps-LIP if and only if P_m >= 1 / (e^eps + 1) for every m, for 600 random
+    priors.
 
     Rounded to 64 bits the channel may exceed its level by a nanonat, so levels are compared with this tolerance; priors
     within the tolerance of the border are skipped.

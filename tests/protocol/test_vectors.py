@@ -47,7 +47,7 @@ def wire(text: str) -> codec.Value:
     return codec.decode(bytes.fromhex(text), limit=2**22)
 
 
-# Each topic has one function, which does what a case's fields require. In a negative case one of these steps raises.
+# Each topic has one function, which runs the steps of a case. In a negative case one of these steps raises.
 
 
 def check_codec(case: Case) -> None:
