@@ -40,7 +40,7 @@ class HostIdentity:
 
     @classmethod
     def of(cls, secret: bytes, database: Path, files: Iterable[Path]) -> HostIdentity:
-        """Return the identity of a store from its secret, its database, and the other files in its folder.
+        """Return the identity of a store from its secret, its database, and the files of its key store.
 
         The database is not opened, because closing a file releases all locks that the process has on the file,
         including SQLite's.

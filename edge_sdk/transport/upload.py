@@ -69,7 +69,7 @@ class Attempt:
 
     Attributes:
         campaign_id: the campaign's id, 16 bytes.
-        envelopes: number of envelopes in the upload.
+        envelopes: number of envelopes sent or, for every other outcome, still queued.
         outcome: the kind of the result.
         reason: the reason why the envelopes are still queued; empty if they were sent.
         next_attempt: the earliest time of the next attempt, seconds since 1970; None if there is no next attempt.
