@@ -141,19 +141,22 @@ def test_audits_are_those_of_python() -> None:
     assert {name: fault for name, fault in zip(SMALL, found, strict=True) if fault} == {}
 
 
-def test_audits_of_a_covered_block_are_those_of_python() -> None:
-    """For each family that a block may have, high-low LDP with a cover for the open inputs has the same levels as in
-    Python."""
-    cases, families = [], set()
+def test_audits_of_blocks_of_every_family_are_those_of_python() -> None:
+    """For each family that a block may have, two blocks under block LDP, and one block with a cover for the open inputs
+    under high-low LDP, have the same levels as in Python."""
+    cases, families, level = [], set(), 20 * exact.NANONATS
     for inner in CHANNELS.values():
-        if isinstance(inner, tuple(INNER.values())) and not isinstance(inner, GradedProjective):
-            families.add(type(inner))
-            k = inner.input_count
+        if not isinstance(inner, tuple(INNER.values())):
+            continue
+        families.add(type(inner))
+        k = inner.input_count
+        runs = ((1, k), (2, k))
+        cases.append(certificate_case(notions.Block(level, ((0, k), (1, k))), Blocks(0, runs, (inner, inner))))
+        if not isinstance(inner, GradedProjective):
             cover = -(-(largest_weight(inner) << exact.EXP_BITS) // exact.exp_lower(2 * exact.NANONATS))
-            notion = notions.HighLow(20 * exact.NANONATS, k + 2, tuple(range(k)))
-            channel = Blocks(cover, ((1, k), (0, 2)), (inner,))
-            cases.append(certificate_case(notion, channel))
-    assert len(families) > 3
+            notion = notions.HighLow(level, k + 2, tuple(range(k)))
+            cases.append(certificate_case(notion, Blocks(cover, ((1, k), (0, 2)), (inner,))))
+    assert len(families) > 4
     assert any("stage" not in case for case in cases)
     assert [fault for fault in run({"certificate": cases})["certificate"] if fault] == []
 
