@@ -69,6 +69,6 @@ export async function record(decision, role, chosen = 0n) {
 
 /**
  * True if the device sends its enrolment itself: the campaign accepts every device, or the person has a code.
- * @param {Decision} decision
+ * @param {{joined: Joined, kept: Kept}} decision
  */
 export const introduces = ({ joined, kept }) => !joined.campaign.enrolled || kept.code !== "";

@@ -11,7 +11,7 @@ import { consentOf, give } from "./answering.js";
 import { budget, costOf, requireRoom } from "./caps.js";
 import { hex } from "./codec.js";
 import { openClosing, requireOpen } from "./closing.js";
-import { agree } from "./consent.js";
+import { agree, introduces } from "./consent.js";
 import { AddressRefused, BadData, CampaignError, NotJoined } from "./errors.js";
 import { requireAddress } from "./address.js";
 import { Joined } from "./joined.js";
@@ -263,7 +263,7 @@ export class Device {
     const { campaign, view } = joined;
     const most = campaign.answersPerPeriod;
     if (slot !== undefined && !(Number.isInteger(slot) && slot >= 0 && slot < most))
-      throw new RangeError(`the slot must be the number of an answer in its period, a whole number from 0 to ${most - 1}`);
+      throw new RangeError(`the slot of an answer must be a whole number from 0 to ${most - 1}`);
     const now = this.now;
     const period = campaign.periodAt(now);
     // The bytes are drawn before the value is read, and even if they are not needed.
@@ -289,8 +289,8 @@ export class Device {
     if (joined.view.questions.length) consentOf(joined, kept);
     const x = value === undefined ? null : await joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.classIndex);
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
-    const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.declaredPrior;
-    const waiting = [...kept.outbox, ...(introduces ? [await joined.enrolment(kept)] : [])];
+    const enrols = !consent && introduces({ joined, kept }) && !joined.campaign.declaredPrior;
+    const waiting = [...kept.outbox, ...(enrols ? [await joined.enrolment(kept)] : [])];
     const cost = consent?.commitment.cost ?? joined.campaign.cost;
     return { reportBytes: joined.longestReport, waitingBytes: sizeOf(waiting), cost: paid ? 0n : cost };
   }

@@ -11,7 +11,7 @@ import { expAbove } from "./promise.js";
 
 /** @typedef {import("./exact.js").Fraction} Fraction */
 
-/** Maximum number of cells of a channel whose exact disclosure is computed. */
+/** Maximum number of cells of a channel whose disclosure is computed cell by cell. */
 const MAX_CELLS = 2 ** 16;
 
 /**
@@ -49,24 +49,36 @@ export function revealed(channel, level, counts, x) {
   const weights = Array.from({ length: channel.inputCount }, (_, input) => 1n + BigInt(counts.get(input) ?? 0));
   const whole = total(weights);
   const inputs = x === null ? [...weights.keys()] : [x];
-  const small = !channel.unary && channel.inputCount * channel.outputCount <= MAX_CELLS;
-  // The prior weight of an input, times the factor by which its set bit raises its odds; 1 for channels without bits.
-  const odds = (/** @type {number} */ input) => {
-    const [n, d] = channel.unary ? channel.fits(input) : [1n, 1n];
-    return { n: weights[input] * n, d };
-  };
-  let most = inputs.reduce((one, other) => (less(odds(one), odds(other)) ? other : one));
+  const bits = channel.unary && channel.ones === null;
+  const exact = bits || (!channel.unary && channel.inputCount * channel.outputCount <= MAX_CELLS);
+  let most = inputs.reduce((one, other) => (weights[one] < weights[other] ? other : one));
   /** @type {Fraction} */
   let after = { n: 0n, d: 1n };
-  if (small)
+  const look = (/** @type {number} */ input, /** @type {bigint} */ n, /** @type {bigint} */ d) => {
+    if (less(after, { n, d })) [most, after] = [input, { n, d }];
+  };
+  if (bits) {
+    // The posterior of an input is largest if only its bit is set. This output multiplies its weight by a / b, and every
+    // other weight by (1 - a) / (1 - b), which is rounded down here.
+    const others = weights.map((weight, input) => {
+      const [a, b, one] = channel.fits(input);
+      return weight * (((one - a) << 64n) / (one - b));
+    });
+    const left = total(others);
+    for (const input of inputs) {
+      const [a, b] = channel.fits(input);
+      const n = (weights[input] * a) << 64n;
+      look(input, n, n + b * (left - others[input]));
+    }
+  } else if (exact)
     for (let y = 0; y < channel.outputCount; y++) {
       const column = weights.map((weight, input) => weight * channel.weight(input, y));
       const d = total(column);
-      for (const input of inputs) if (less(after, { n: column[input], d })) [most, after] = [input, { n: column[input], d }];
+      for (const input of inputs) look(input, column[input], d);
     }
   const before = { n: weights[most], d: whole };
-  if (!small) after = bounded(before, level);
-  if (!small && channel.outputsUnder !== Channel.prototype.outputsUnder && channel.priorSteps <= 2 ** 20) {
+  if (!exact) after = bounded(before, level);
+  if (!exact && channel.outputsUnder !== Channel.prototype.outputsUnder && channel.priorSteps <= 2 ** 20) {
     // The largest ratio of an input's probability after an output to its probability before.
     let lift = { n: 0n, d: 1n };
     for (const column of channel.outputsUnder(weights.map(Number))) {
@@ -77,7 +89,7 @@ export function revealed(channel, level, counts, x) {
     const lifted = { n: before.n * lift.n, d: lift.d };
     if (less(lifted, after)) after = lifted;
   }
-  if (!small && !channel.unary) return { before, after, fitsTrue: null, fitsOther: null };
+  if (!exact && !channel.unary) return { before, after, fitsTrue: null, fitsOther: null };
   const [truth, wrong, d] = channel.fits(most);
   return { before, after, fitsTrue: { n: truth, d }, fitsOther: { n: wrong, d } };
 }

@@ -32,7 +32,7 @@ async function supported(promise) {
     return await promise;
   } catch (error) {
     if (/** @type {Error} */ (error).name !== "NotSupportedError") throw error;
-    throw new Unsupported("this browser has no Ed25519 signatures: use Chrome 137, Firefox 129, Safari 17 or later");
+    throw new Unsupported("this page has no Ed25519 signatures: open it by https, in a current browser");
   }
 }
 

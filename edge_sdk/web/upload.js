@@ -135,7 +135,7 @@ export async function send(store, kept, addresses, now, rand) {
   const { failures, nextAttempt, trouble } = current.upload;
   if (!begun) {
     const left = inFlight(current).length;
-    if (trouble === "refused") return attempt("refused", left, "the study refused the envelopes or the code: save the envelopes as a file, or forget the campaign");
+    if (trouble === "refused") return attempt("refused", left, "the study refused the envelopes or the code: save them as a file, or forget the campaign");
     return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "unknown_campaign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, nextAttempt) : null;
   }
   /** The envelopes that are not acknowledged yet. */

@@ -12,13 +12,16 @@ import random
 import re
 import shutil
 import subprocess
+from fractions import Fraction
+from operator import ge, sub
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edge_sdk.disclosure.declaration import posterior_ranges
 from protocol import channels, codec, domain, exact, notions, personal
-from protocol.channels import Blocks, GradedProjective, Noise, Table, Windows
+from protocol.channels import Bits, Blocks, GradedProjective, Noise, SubsetSelection, Table, Windows
 from protocol.channels.blocks.channel import INNER, largest_weight
 from protocol.channels.windows.arrangement import WindowType
 from protocol.errors import BadData, NotInDomain
@@ -289,6 +292,52 @@ def test_ratios_that_are_equal_as_floats_are_compared_exactly() -> None:
         case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
         cases.append(case | levels_of(found))
     assert run({"certificate": cases})["certificate"] == [None, None]
+
+
+def test_no_report_discloses_more_than_the_page_shows(tmp_path: Path) -> None:
+    """For every channel of few outputs, the highest probability of an answer after a report is never below that of
+    brute force, and equals it for tables of weights and independent bits. Among the channels are bits that only one
+    answer sets (b = 0), and bits of more input classes than a ball of priors allows."""
+    script = tmp_path / "reveals.mjs"
+    script.write_text(
+        f"""import {{ text }} from "node:stream/consumers";
+        import {{ channelFrom }} from "{(WEB / "channels" / "index.js").as_uri()}";
+        import {{ decode }} from "{(WEB / "codec.js").as_uri()}";
+        import {{ revealed }} from "{(WEB / "disclosure.js").as_uri()}";
+        const found = JSON.parse(await text(process.stdin)).map(({{ wire, level, counts }}) => {{
+          const channel = channelFrom(decode(new Uint8Array(Buffer.from(wire, "hex"))));
+          const all = new Map(counts.map((count, x) => [x, count]));
+          const of = (x) => revealed(channel, level === null ? null : BigInt(level), all, x).after;
+          return counts.map((_, x) => of(x)).map(({{ n, d }}) => [String(n), String(d)]);
+        }});
+        console.log(JSON.stringify(found));
+        """,
+        encoding="utf-8",
+    )
+    chance, half = random.Random(3), 2**31
+    many = Bits((half,) * 80, tuple(range(1, 81)), tuple((x, 1) for x in range(80)))
+    made = {**CHANNELS, "bits that one answer sets": Bits((half, half), (half // 3, 0), ((0, 3), (1, 3))), "many": many}
+    made = {name: channel for name, channel in made.items() if channel.input_count < 100}
+    cases = []
+    for channel in made.values():
+        everything = range(channel.input_count)
+        counts, level = [chance.randrange(4) for _ in everything], channel.loss(everything, everything).level
+        cases.append({"wire": codec.encode(channel.encode()).hex(), "level": level, "counts": counts})
+    found = run(cases, script)
+    checked = 0
+    for channel, case, shown in zip(made.values(), cases, found, strict=True):
+        after = [Fraction(int(n), int(d)) for n, d in shown]
+        if channel.input_count * channel.output_count > 2**14:
+            continue
+        exact_ones = [high for _, high in posterior_ranges(channel, [1 + count for count in case["counts"]])]
+        assert all(map(ge, after, exact_ones))
+        if isinstance(channel, Bits):
+            assert max(map(sub, after, exact_ones)) < Fraction(1, 2**60)
+        elif not isinstance(channel, SubsetSelection):
+            assert after == exact_ones
+        checked += 1
+    assert checked > 20
+    assert len(found[-1]) == 80
 
 
 def test_maps_of_few_runs_need_little_memory(tmp_path: Path) -> None:

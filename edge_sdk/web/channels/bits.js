@@ -153,7 +153,7 @@ export class Bits extends Channel {
   *outputsUnder(prior) {
     // Only these outputs can be the worst, as in lossAgainstPrior: a single bit is set, or a single bit is not set, and it is
     // the bit of the rarest input of a class. The columns have different scales.
-    if (this.own.length > 64) throw new Uncertified(`a bits channel of ${this.own.length} input classes is too large for a ball of priors: sums are computed for at most 64`);
+    if (this.own.length > 64) throw new Uncertified(`a ball of priors allows a bits channel at most 64 input classes, not ${this.own.length}`);
     const masses = this.masses(prior);
     for (const [c, [all, least]] of masses.entries())
       for (const set of [true, false]) {
@@ -161,11 +161,11 @@ export class Bits extends Channel {
           one ? [this.own[d], this.other[d]] : [S - this.own[d], S - this.other[d]];
         const bottoms = masses.map((_, d) => ratio(d, !set)[1]);
         const [top, bottom] = ratio(c, set);
-        const scale = bottoms.reduce((one, other) => one * other, bottom);
+        const scale = bottoms.reduce((one, other) => one * other);
         /** @type {import("./channel.js").Column} */
-        const parts = [[(top * scale) / bottom, least]];
+        const parts = [[top * scale, least]];
         masses.forEach(([mass], d) =>
-          parts.push([(ratio(d, !set)[0] * scale) / bottoms[d], d === c ? all - least : mass]),
+          parts.push([(ratio(d, !set)[0] * bottom * scale) / bottoms[d], d === c ? all - least : mass]),
         );
         yield parts.filter((part) => part[1]);
       }
