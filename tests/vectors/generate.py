@@ -213,7 +213,7 @@ def envelope_cases() -> Iterator[Case]:
         ("cut short in its signature", good[:-1], "codec"),
         ("a byte too many", good + b"\0", "codec"),
         ("key id of another key", changed(2, STRANGER.id), "envelope"),
-        ("sealed by another key under this key's id", _signed_by(STRANGER, ANALYST.id), "signature"),
+        ("sealed by another key under this key's id", _forged(Kind.REPORT, b"payload"), "signature"),
         ("closing above the length limit", bytes.fromhex(wire([1, 4, ANALYST.id, bytes(65), bytes(64)])), "envelope"),
         ("report as a closing", changed(1, 4), "signature"),
         ("report as an enrolment", changed(1, 2), "signature"),
@@ -226,9 +226,10 @@ def envelope_cases() -> Iterator[Case]:
         yield {"name": name, "envelope": data.hex(), "public": ANALYST.public.hex(), "stage": stage}
 
 
-def _signed_by(key: SigningKey, claimed: bytes) -> bytes:
-    signature = key.sign(envelope.signed_message(Kind.REPORT, claimed, b"payload"))
-    return codec.encode([1, 3, claimed, b"payload", signature])
+def _forged(kind: Kind, payload: bytes) -> bytes:
+    """Return an envelope that the stranger signed under the analyst's key id."""
+    signature = STRANGER.sign(envelope.signed_message(kind, ANALYST.id, payload))
+    return codec.encode([1, int(kind), ANALYST.id, payload, signature])
 
 
 def batch_cases() -> Iterator[Case]:
@@ -396,6 +397,11 @@ LIP_TABLE = Table.rounded([
     [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)],
     [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
 ])  # fmt: skip
+STEPS = Table.rounded([
+    [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
+    [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
+    [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
+])  # fmt: skip
 
 
 UNIT_A = "bits with a = 1 in one class and b = 0 in another"
@@ -416,17 +422,12 @@ def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
     high = max(within[1], 2 * between - within[0])
     yield "avgid", notions.AvgId(high, (within[0], high), TWO_CLASSES.runs), TWO_CLASSES
     line, uneven = notions.Geo.between(NAT, 4, [0], [0, 2, 4, 6]), notions.Geo.between(NAT, 3, [0, 2], [0, 1, 5])
-    near = Table.rounded([
-        [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
-        [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
-        [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
-    ])  # fmt: skip
     wide = notions.Geo.between(NAT, 7, [0], [*range(0, 1800, 3), 1799])
     two = (1, 1, 2, 2, 1)
     for name, notion, channel in (
         ("geo of noise on a line", line, LINE),
         ("geo of noise on a map of uneven gaps", uneven, MAP),
-        ("geo of a table on a line of uneven gaps", notions.Geo.between(NAT, 1, [0, 1, 5], [0]), near),
+        ("geo of a table on a line of uneven gaps", notions.Geo.between(NAT, 1, [0, 1, 5], [0]), STEPS),
         ("geo of a channel too large to compare every pair", wide, Hadamard(truth_of(NAT), 601)),
         ("lip of projective", notions.Lip(NAT, (5, 1, 1, 1, 2, 3, 1)), FANO),
         ("lip of subset", notions.Lip(NAT, two), SETS),
@@ -490,6 +491,16 @@ def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
     yield "classes whose audits together exceed the limit", classes, four
 
 
+def _levels(certificate: notions.Certificate) -> Case:
+    """Return the levels and the cost of a certificate."""
+    return {
+        "declared": certificate.declared_level,
+        "audited": certificate.audited_level,
+        "ldp": certificate.ldp_level,
+        "cost": certificate.cost,
+    }
+
+
 def certificate_cases() -> Iterator[Case]:
     def case(name: str, notion: notions.Notion, channel: Channel) -> Case:
         certificate = notions.certify(channel, notion)
@@ -497,10 +508,7 @@ def certificate_cases() -> Iterator[Case]:
             "name": name,
             "notion": codec.encode(notion.encode()).hex(),
             "channel": codec.encode(channel.encode()).hex(),
-            "declared": certificate.declared_level,
-            "audited": certificate.audited_level,
-            "ldp": certificate.ldp_level,
-            "cost": certificate.cost,
+            **_levels(certificate),
             "ball": certificate.ball_level,
         }
 
@@ -511,11 +519,6 @@ def certificate_cases() -> Iterator[Case]:
         [Fraction(2, 3), Fraction(1, 3), Fraction(0)],
         [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
         [Fraction(0), Fraction(1, 3), Fraction(2, 3)],
-    ])  # fmt: skip
-    steps = Table.rounded([
-        [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
-        [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
-        [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
     ])  # fmt: skip
     high = notions.HighLow(NAT, 5, (1, 2, 4))
     one = notions.HighLow(NAT, 3, (1,))
@@ -532,7 +535,7 @@ def certificate_cases() -> Iterator[Case]:
     yield case("high-low", high, SENSITIVE)
     yield case("high-low of one input", one, MANGAT)
     yield case("block", blocks, BLOCKS)
-    yield case("pairwise with finite ldp", notions.Matrix(two, matrix), steps)
+    yield case("pairwise with finite ldp", notions.Matrix(two, matrix), STEPS)
     yield case("lip of a table", notions.Lip(NAT, PRIOR), LIP_TABLE)
     yield case("lip of a response", notions.Lip(3 * NAT, PRIOR), RandomizedResponse(3, (ONE // 4,)))
     yield case("lip of a Hadamard channel", notions.Lip(NAT, (1, 1, 1, 1, 1)), PLAIN)
@@ -597,14 +600,10 @@ def certificate_cases() -> Iterator[Case]:
         notions.Classes.of((notions.Ldp(NAT), notions.Ldp(2 * NAT))),
         Blocks(0, ((1, 6), (2, 6)), (WAVE, RandomizedResponse(6, (cover_of(2 * NAT, 6),)))),
     )
-
-    def raised(truth: int) -> Hadamard:
-        return Hadamard(truth, 5)
-
     forged = NAT + NAT // 1000
     refused: list[tuple[str, notions.Notion, Channel]] = [
-        ("Hadamard 0.1% above its level", notions.Ldp(NAT), raised(truth_of(forged))),
-        ("Hadamard one unit of weight above its level", notions.Ldp(NAT), raised(PLAIN.truth + 1)),
+        ("Hadamard 0.1% above its level", notions.Ldp(NAT), Hadamard(truth_of(forged), 5)),
+        ("Hadamard one unit of weight above its level", notions.Ldp(NAT), replace(PLAIN, truth=PLAIN.truth + 1)),
         ("response 0.1% above its level", notions.Ldp(NAT), RandomizedResponse(4, (cover_of(forged, 4),))),
         (
             "response one unit of weight above its level",
@@ -791,6 +790,10 @@ def offering() -> Campaign:
     )  # fmt: skip
 
 
+TWO_LIKELY, FALLING = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+"""A prior under which the offered channel has the larger gain, and one under which the response has it."""
+
+
 def transcripts() -> Campaign:
     """Return a campaign in which each report is drawn from the channel for the posterior after the device's earlier
     reports."""
@@ -953,7 +956,7 @@ def campaign_cases() -> Iterator[Case]:
     yield refused("a text file", b"title = 'Highest education'", "envelope")
     yield refused("a report", envelope.seal(Kind.REPORT, ANALYST, encode_campaign(unsigned_campaign())), "campaign")
     yield refused("a trusted key of small order", _small_order_campaign(), "key", [(1).to_bytes(32, "little").hex()])
-    too_long = encode_campaign(unsigned_campaign(channel=Table.rounded(_wide_table(2000))))
+    too_long = encode_campaign(unsigned_campaign(channel=Table.rounded([[Fraction(1, 2000)] * 2000] * 5)))
     yield refused("above the length limit of a campaign", envelope.seal(Kind.CAMPAIGN, ANALYST, too_long), "campaign")
     fields = codec.decode(encode_campaign(unsigned_campaign()), limit=2**20)
     assert isinstance(fields, list)
@@ -989,7 +992,7 @@ def campaign_cases() -> Iterator[Case]:
         ("more periods than allowed", _payload(period_seconds=1), "campaign"),
         ("no answers", _payload(answers_per_period=0), "campaign"),
         ("4,097 answers a period", _payload(answers_per_period=4097), "campaign"),
-        ("a minimum of no reports", _payload(minimum_reports=0), "campaign"),
+        ("a minimum of no devices", _payload(minimum_reports=0), "campaign"),
         ("enrolment 2", _payload(enrolment=2), "campaign"),
         ("enrolment as text", _payload(enrolment="open"), "campaign"),
         ("items of another size", _payload(domain=["items", 2, 4]), "campaign"),
@@ -1123,8 +1126,7 @@ def _mistranslated() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "of a campaign without a language", {"language": ""}
     yield "two of one language", {"translations": [good, good]}
     yield "out of order", {"translations": [["fr", *good[1:]], good]}
-    yield "33 languages", {"translations": [[f"a{one:02}"[:1] + chr(97 + one // 26) + chr(97 + one % 26), *good[1:]]
-                                          for one in range(33)]}  # fmt: skip
+    yield "33 languages", {"translations": [[f"a{chr(97 + n // 26)}{chr(97 + n % 26)}", *good[1:]] for n in range(33)]}
     yield "no title", {"translations": [["de", "", *good[2:]]]}
     yield "no question", {"translations": [["de", "T", " ", *good[3:]]]}
     yield "blank organisation", {"translations": [[*good[:4], " ", *good[5:]]]}
@@ -1141,10 +1143,6 @@ def _mistranslated() -> Iterator[tuple[str, dict[str, Any]]]:
             f"{name} with an invisible character",
             {"translations": [[*good[:place], f"{good[place]}\u2064", *good[place + 1 :]]]},
         )
-
-
-def _wide_table(width: int) -> list[list[Fraction]]:
-    return [[Fraction(1, width)] * width] * 5
 
 
 def _small_order_campaign() -> bytes:
@@ -1174,6 +1172,8 @@ def closing_cases() -> Iterator[Case]:
             "periods": periods,
         }
     good = sealed(signed.id, OPENS + WEEK)
+    forged = _forged(Kind.CLOSING, codec.encode([signed.id, OPENS + WEEK]))
+    too_long = codec.encode([signed.id, 1]) + b"\0"
     refused = [
         ("at its own closing", sealed(signed.id, OPENS + 4 * WEEK + 1), "campaign"),
         ("later than its own closing", sealed(signed.id, OPENS + 5 * WEEK), "campaign"),
@@ -1186,10 +1186,10 @@ def closing_cases() -> Iterator[Case]:
         ("campaign id as text", sealed(signed.id.hex()[:16], OPENS + WEEK), "campaign"),
         ("a field missing", sealed(signed.id), "campaign"),
         ("a field too many", sealed(signed.id, OPENS + WEEK, 0), "campaign"),
-        ("payload is not msgpack", _sealed_closing(b"\xc1"), "codec"),
-        ("payload with a byte too many", _sealed_closing(codec.encode([signed.id, 1]) + b"\0"), "codec"),
+        ("payload is not msgpack", envelope.seal(Kind.CLOSING, ANALYST, b"\xc1"), "codec"),
+        ("payload with a byte too many", envelope.seal(Kind.CLOSING, ANALYST, too_long), "codec"),
         ("another author", sealed(signed.id, OPENS + WEEK, by=STRANGER), "envelope"),
-        ("another author under this author's key id", _forged(codec.encode([signed.id, OPENS + WEEK])), "signature"),
+        ("another author under this author's key id", forged, "signature"),
         ("a report", sealed(signed.id, OPENS + WEEK, kind=Kind.REPORT), "campaign"),
         ("the campaign itself", data, "campaign"),
         ("one bit of the payload flipped", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature"),
@@ -1200,15 +1200,6 @@ def closing_cases() -> Iterator[Case]:
     ]  # fmt: skip
     for name, notice, stage in refused:
         yield {"name": name, "campaign": data.hex(), "closing": notice.hex(), "stage": stage}
-
-
-def _sealed_closing(payload: bytes) -> bytes:
-    return envelope.seal(Kind.CLOSING, ANALYST, payload)
-
-
-def _forged(payload: bytes) -> bytes:
-    signature = STRANGER.sign(envelope.signed_message(Kind.CLOSING, ANALYST.id, payload))
-    return codec.encode([1, 4, ANALYST.id, payload, signature])
 
 
 # 7.3 Views
@@ -1241,7 +1232,7 @@ def of_budgets() -> Campaign:
 
 
 def of_pairs(most: int = 4) -> Campaign:
-    """Return a campaign with a matrix of levels, several of them unbounded; one view has pairs of neighbours."""
+    """Return a campaign with a matrix of levels, several of them unbounded; the view has pairs of neighbours."""
     rows = [
         [0 if x == y else -1 if abs(x - y) > 2 else NAT * min(most, 1 + min(x, y)) for y in range(5)] for x in range(5)
     ]
@@ -1249,8 +1240,14 @@ def of_pairs(most: int = 4) -> Campaign:
     return unsigned_campaign(notion=notion, views=(View(1, Coarse(2), RandomizedResponse(3, (cover_of(NAT, 3),))),))
 
 
+WITHIN_PAIRS = [
+    "pairwise", NAT, [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)],
+]  # fmt: skip
+"""The wire form of a matrix that bounds only the values within each pair of neighbours."""
+
+
 def of_questions(level: int = NAT) -> Campaign:
-    """Return a form of three questions; each device answers one or two of them."""
+    """Return a campaign with a form of three questions; each device answers one or two of them."""
     questions = (
         FormQuestion("vote", "Did you vote?", domain.Values(("no", "yes"))),
         FormQuestion("paid", "What did you pay?", domain.Buckets.of([0, 5, 10])),
@@ -1271,7 +1268,8 @@ def of_questions(level: int = NAT) -> Campaign:
 
 
 def in_german(**changes: Any) -> Campaign:
-    """Return a form with labels that two questions share, a unit, and translations with and without labels and unit."""
+    """Return a campaign with a form in which two questions share labels and one has a unit; one of its two translations
+    has labels and a unit."""
     voted = domain.Values(("no", "yes"))
     questions = (
         FormQuestion("vote", "Did you vote?", voted),
@@ -1366,20 +1364,9 @@ def view_cases() -> Iterator[Case]:
                 {
                     "weight": view.weight,
                     "inputs": [view.map.input(made.domain, x) for x in range(made.domain.size)],
-                    "declared": found.declared_level,
-                    "audited": found.audited_level,
-                    "ldp": found.ldp_level,
-                    "cost": found.cost,
+                    **_levels(found),
                     "draws": made.max_draws_of(place),
-                    "classes": [
-                        {
-                            "declared": one.declared_level,
-                            "audited": one.audited_level,
-                            "ldp": one.ldp_level,
-                            "cost": one.cost,
-                        }
-                        for one in found.class_certificates
-                    ],
+                    "classes": [_levels(one) for one in found.class_certificates],
                 }
                 for place, (view, found) in enumerate(zip(made.views, made.view_certificates, strict=True))
             ],
@@ -1390,7 +1377,6 @@ def view_cases() -> Iterator[Case]:
     halves = [0, 2, 1, 1, 2, 2]
     one, three = (RandomizedResponse(k, (cover_of(NAT, k),)).encode() for k in (5, 3))
     left_out = notions.Graded.over([NAT, NAT, NAT, 2 * NAT, 2 * NAT], pairs=[(NAT, NAT), (NAT, 2 * NAT)])
-    apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
     refused: list[tuple[str, bytes, str]] = [
         ("views that are not an array", _payload(channel=["views", 1, [one]]), "view"),
         ("channels that are not an array", _payload(channel=["views", [whole], 1]), "view"),
@@ -1463,7 +1449,7 @@ def view_cases() -> Iterator[Case]:
         ),
         (
             "a matrix that bounds no pair of a view",
-            _several([alone], [three], notion=["pairwise", NAT, apart]),
+            _several([alone], [three], notion=WITHIN_PAIRS),
             "notion",
         ),
         ("the second view a nanonat above its level", _several([[1, ["identity"], 0], pairs], [
@@ -1480,7 +1466,7 @@ def view_cases() -> Iterator[Case]:
 
 
 def _no_form_views() -> Iterator[tuple[str, bytes, str]]:
-    """Yield (case name, payload, stage) of refused campaigns with a form of three questions."""
+    """Yield (case name, payload, stage) of refused campaigns with a form, or with a view of questions."""
     form = of_questions()
     two, six, other, nine = (view.channel.encode() for view in form.views)
     assert six == other
@@ -1578,10 +1564,9 @@ def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
 
 def _no_bound_in_a_class() -> bytes:
     """Return the payload of a campaign whose second class bounds only the values within each pair of neighbours."""
-    made = in_classes(of_pairs(), of_pairs(2))
-    apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
     first = of_pairs().notion
-    return _payload(made, notion=["classes", first.level, [first.encode(), ["pairwise", NAT, apart]]])
+    changed = ["classes", first.level, [first.encode(), WITHIN_PAIRS]]
+    return _payload(in_classes(of_pairs(), of_pairs(2)), notion=changed)
 
 
 # 8. Reports and enrolments
@@ -1690,7 +1675,6 @@ def enrolment_cases() -> Iterator[Case]:
     key, own_key, offering_key = (
         SigningKey.for_campaign(DEVICE_SECRET, campaign_id(data)) for data in (plain_data, own_data, offering_data)
     )
-    near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
     own, offers = (own_campaign, own_data, own_key), (offering_campaign, offering_data, offering_key)
     most = own_campaign.notion.level - 1
     for name, (one, data, by), prior, level in (
@@ -1698,11 +1682,11 @@ def enrolment_cases() -> Iterator[Case]:
         ("a device declares a prior", own, (1, 50, 7, 1), 0),
         ("a declared prior of weights that sum to 2^20", own, (2**20 - 3, 1, 1, 1), 0),
         ("a uniform declared prior", own, (1, 1, 1, 1), 0),
-        ("a prior under which the offered channel has the larger gain", offers, near, 0),
-        ("a prior under which the response has the larger gain", offers, nearer, 0),
+        ("a prior under which the offered channel has the larger gain", offers, TWO_LIKELY, 0),
+        ("a prior under which the response has the larger gain", offers, FALLING, 0),
         ("a declared prior with the lowest level", own, (1, 50, 7, 1), exact.MIN_LEVEL),
         ("a declared prior with a level a nanonat below the campaign's", own, (1, 50, 7, 1), most),
-        ("a level below that of the offered channel, which would have the larger gain", offers, near, NAT // 2),
+        ("a level below that of the offered channel, which would have the larger gain", offers, TWO_LIKELY, NAT // 2),
     ):
         yield {
             "name": name,
@@ -1793,7 +1777,6 @@ def answer_cases() -> Iterator[Case]:
     """Yield cases of a device in a campaign, from its secret and its random bytes to its envelopes."""
     numbers = domain.NumberRange.of(0, 100, 25, rounds_randomly=True, clamps=True, unit="EUR")
     items = domain.Items(2, ("tea", "coffee", "cocoa"))
-    near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
     secrets = [bytes([number_] * 32) for number_ in range(1, 4)]
     lives: list[tuple[str, Campaign, bytes, int | None, tuple[int, ...] | None, list[tuple[int, str]]]] = [
         (
@@ -1818,8 +1801,8 @@ def answer_cases() -> Iterator[Case]:
         ("the first of two classes", of_classes(), DEVICE_SECRET, 0, None, [(0, "bicycle")]),
         ("the second of two classes", of_classes(), DEVICE_SECRET, 1, None, [(0, "on foot")]),
         ("a declared prior", declared_priors(), DEVICE_SECRET, None, (1, 50, 7, 1), [(0, "B"), (1, "0")]),
-        ("a declared prior, and the offered channel", offering(), DEVICE_SECRET, None, near, [(0, "C")]),
-        ("a declared prior, and the rule's channel", offering(), DEVICE_SECRET, None, nearer, [(0, "C")]),
+        ("a declared prior, and the offered channel", offering(), DEVICE_SECRET, None, TWO_LIKELY, [(0, "C")]),
+        ("a declared prior, and the rule's channel", offering(), DEVICE_SECRET, None, FALLING, [(0, "C")]),
         ("a transcript", transcripts(), DEVICE_SECRET, None, None, [(0, "well"), (1, "well"), (3, "unwell")]),
         *(("a map at three resolutions", at_resolutions(), secret, None, None, [(0, "1.2,0.4")]) for secret in secrets),
         ("budgets, in pairs of neighbours", of_budgets(), DEVICE_SECRET, None, None, [(0, "primary")]),
