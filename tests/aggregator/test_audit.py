@@ -44,7 +44,6 @@ from tests.edge_sdk.test_black_box import unsigned_campaign as mechanism_campaig
 from tests.families.graded import graded
 
 NAT = exact.NANONATS
-ONE = 1 << 64
 LABELS = Values(("none", "primary", "secondary", "bachelor"))
 SCENARIOS = {
     "secrets": ["ill", "well"],

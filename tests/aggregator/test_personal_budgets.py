@@ -22,7 +22,6 @@ from protocol.notions.classes import class_channels
 from tests.aggregator.simulated import population
 
 NAT, OPENS = exact.NANONATS, 1_767_225_600
-LABELS = ("none", "cold", "diabetes", "HIV")
 BUDGETS = {"open": (2.0, 2.0, 1.0, 0.5), "careful": (1.0, 1.0, 0.5, 0.25)}
 """The level of each class of the draft, in nats, by value."""
 

@@ -26,8 +26,10 @@ from protocol.notions.graded import Graded
 NAT = exact.NANONATS
 
 
-def baskets(lists, label="a toy, whole"):
-    return Baskets(np.cumsum([0, *map(len, lists)]), np.array([x for each in lists for x in each]), label, True)
+def baskets(lists):
+    return Baskets(
+        np.cumsum([0, *map(len, lists)]), np.array([x for each in lists for x in each]), "a toy, whole", True
+    )
 
 
 def random_lists(generator, people, size, largest):

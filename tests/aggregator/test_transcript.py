@@ -64,9 +64,9 @@ def channels(notion: TranscriptPrior, chain: list[int]) -> list[tuple[int, int, 
     return found
 
 
-def every(periods: tuple[int, ...], columns: int = 4) -> np.ndarray:
-    """Return all transcripts of devices that answer in these periods."""
-    chains = np.full((K ** len(periods), columns), SILENT)
+def every(periods: tuple[int, ...]) -> np.ndarray:
+    """Return all transcripts of devices that answer in these of four periods."""
+    chains = np.full((K ** len(periods), 4), SILENT)
     chains[:, periods] = list(product(range(K), repeat=len(periods)))
     return chains
 

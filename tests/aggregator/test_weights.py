@@ -79,11 +79,11 @@ def known(question: int, shares: Floats, groups: tuple[int, ...] | None = None) 
     return KnownMargin(NAMES[question], question, names, shares, np.array(groups or range(len(shares))))
 
 
-def people(n: int = 400) -> Floats:
-    """Return the answers of people, (n, 3); every combination occurs."""
+def people() -> Floats:
+    """Return the answers of people, (400, 3); every combination occurs."""
     rng = np.random.default_rng(1)
     every = np.array(list(itertools.product(*map(range, SIZES))))
-    return np.concatenate([every, every[rng.choice(len(every), n - len(every), p=rng.dirichlet(np.ones(24)))]])
+    return np.concatenate([every, every[rng.choice(len(every), 400 - len(every), p=rng.dirichlet(np.ones(24)))]])
 
 
 def distribution_of(answers: Floats, weights: Floats | None = None) -> Floats:
