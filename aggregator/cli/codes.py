@@ -59,6 +59,7 @@ def codes(
     """
     study = Study.open(arguments.study_folder(ctx))
     signed = study.campaign(campaign)
+    closed_early = study.cached_campaign(signed.id.hex()).closed_early
     if signed.campaign.enrolment != "enrolled":
         raise Failure(
             f"{signed.campaign.title!r} accepts reports of any device, so it needs no codes: use `halftruth invite`",
@@ -75,11 +76,11 @@ def codes(
         else:
             printing.say(f"{quantity(counts.total, 'code')} made, {counts.redeemed:,} used")
         return
-    link = invite(signed, int(time.time()), address)
+    link = invite(signed, int(time.time()), address, closed_early)
     with new_files.new_file(out, 0o600) if out else nullcontext() as file:
         links = [replace(link, code=code) for code in store.make(signed.id, count)]
         if file is not None and out is not None:
-            file.write(_drawn(signed, links, out, language))
+            file.write(_drawn(signed, links, out, language, closed_early))
     if as_json:
         facts = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
         printing.print_json(facts | {"links": [] if out else [str(code_link) for code_link in links]})
@@ -90,7 +91,9 @@ def codes(
             printing.say(str(code_link))
 
 
-def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str | None) -> bytes:
+def _drawn(
+    signed: SignedCampaign, links: list[Link], out: Path, language: str | None, closed_early: int | None
+) -> bytes:
     """Return the content of the file ``out``: a CSV file of codes and links, or a PDF file of cards."""
     if out.suffix.lower() == ".csv":
         written = io.StringIO()
@@ -103,4 +106,6 @@ def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str |
 
     printing.warn(*missing_texts(signed.campaign, language))
     with printing.progress("drawing", len(links)) as advance:
-        return draw_cards(CardTexts.of(signed, language), [(link, grouped(link.code)) for link in links], advance)
+        return draw_cards(
+            CardTexts.of(signed, language, closed_early), [(link, grouped(link.code)) for link in links], advance
+        )

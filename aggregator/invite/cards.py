@@ -36,17 +36,19 @@ class CardTexts:
     below: str
 
     @classmethod
-    def of(cls, signed: SignedCampaign, language: str | None = None) -> CardTexts:
+    def of(cls, signed: SignedCampaign, language: str | None = None, closes: int | None = None) -> CardTexts:
         """Return the texts in one language.
 
         Args:
             language: the reader's language, such as "de"; None for the campaign's own language.
+            closes: time of an early closing, UTC seconds; None if the campaign is not closed early.
         """
         campaign = signed.campaign
+        last = (campaign.closes if closes is None else closes) - 1
         texts = campaign.texts(language)
         wording = WORDINGS[best_tag(language or texts.language, list(WORDINGS)) or "en"]
         head = wording.asks.format(organisation=texts.organisation) if texts.organisation else ""
-        return cls(head, texts.title, wording.card.format(closes=wording.date(campaign.closes - 1)))
+        return cls(head, texts.title, wording.card.format(closes=wording.date(last)))
 
 
 def draw_cards(texts: CardTexts, links: Sequence[tuple[Link, str]], progress: Callable[[int], None]) -> bytes:

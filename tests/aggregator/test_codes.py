@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.intake.ingest import ingest
+from aggregator.invite.cards import CardTexts
 from aggregator.receive import inbox
 from aggregator.receive.codes import ALPHABET, CODE_CHARACTERS, CodeCounts, Codes, grouped, normal
 from aggregator.study import Study
@@ -19,6 +22,7 @@ from edge_sdk import Device
 from edge_sdk.campaigns.invitation import Invitation
 from edge_sdk.transport.upload import Outcome
 from edge_sdk.transport.waiting import waiting_by_campaign
+from protocol.closing import seal_closing
 from protocol.keys import fingerprint
 from protocol.link import Link
 from protocol.report import Enrolment
@@ -216,3 +220,13 @@ def test_codes_are_written_to_a_file_and_not_stored(study, tmp_path):
     assert cards.read_bytes().startswith(b"%PDF")
     for count in ([], ["--count", "1"]):
         assert "needs no codes" in printed("--study", study.path, "codes", "open", *count, code=1)
+
+
+def test_no_codes_are_made_after_an_early_closing(study, tmp_path):
+    """A campaign that was closed early gets no new codes. Its cards name the last day before an early closing."""
+    study.close_early(seal_closing(ENROLLED, int(time.time()), AUTHOR))
+    made = ["--study", study.path, "codes", "education", "--address", "https://study.example", "--count", "1"]
+    assert "is over: devices" in printed(*made, "--out", tmp_path / "cards.pdf", code=1)
+    assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(0, 0)
+    last = datetime.datetime.fromtimestamp(NOW - 1, datetime.UTC)
+    assert f"until {last.day} {last:%B} {last.year}." in CardTexts.of(ENROLLED, closes=NOW).below
