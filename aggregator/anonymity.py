@@ -20,7 +20,10 @@ import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
 from aggregator.author.audit import MAX_STEPS
+from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import SILENT, TranscriptTally
+from protocol import exact
 from protocol.channels import Channel
 from protocol.errors import BadData
 from protocol.keys import SIGNING_KEY_START
@@ -38,11 +41,12 @@ class Release:
     """k-anonymity and l-diversity of a release.
 
     Attributes:
-        rows: the number of rows or reports.
+        rows: the number of rows or reports; with transcripts, of devices.
         equivalence_classes: the number of equivalence classes.
         k: the number of rows of the smallest equivalence class; 0 without rows.
-        smallest: the values that define a smallest equivalence class, by known column, or for reports by "output" and
-            (with several views) "view"; empty without rows.
+        smallest: the values that define a smallest equivalence class, by known column; for reports the "output", with
+            the "view" and the declared "prior" and "level" if devices have them; with transcripts the "outputs" of all
+            periods. Empty without rows.
         l: the smallest number of different sensitive values in an equivalence class; 0 without rows, None without a
             sensitive column.
         least_diverse: the values that define an equivalence class with ``l`` sensitive values, as in ``smallest``;
@@ -70,10 +74,12 @@ def anonymity_of_table(path: Path, known: Sequence[str], sensitive: str | None =
         known: the quasi-identifiers, columns that an observer may know about a person.
         sensitive: the column that must not become known; None for no l-diversity.
     Raises:
-        ReleaseError
+        ReleaseError: no column is known, a column is named twice or not in the file exactly once, or the file is
+            neither CSV nor Parquet.
+        OSError: the file cannot be opened.
     """
     if not known:
-        raise ReleaseError("there are no known columns: name at least one that an observer may know")
+        raise ReleaseError("no known column is named: name at least one that an observer may know")
     if sensitive in known:
         raise ReleaseError(f"column {sensitive!r} cannot be both known and sensitive: name two columns")
     columns = [*known, *([] if sensitive is None else [sensitive])]
@@ -110,7 +116,8 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     """Return the local k-anonymity and l-diversity of counted reports.
 
     Reports with the same output form an equivalence class; its sensitive values are the answers that can give this
-    output.
+    output. If devices declare priors, which are public, the class has reports under one declaration. With transcripts,
+    devices with the same outputs in all periods form an equivalence class.
 
     Raises:
         ReleaseError: the reports are bit vectors, or the channel is too large.
@@ -139,10 +146,22 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
         int(tally.counts.sum()),
         len(outputs),
         int(tally.counts[smallest]),
-        {"output": str(smallest)},
+        _of_reports(channel, tally, smallest),
         fewest,
-        {"output": str(least_diverse)},
+        _of_reports(channel, tally, least_diverse),
     )
+
+
+def _of_reports(channel: Channel, tally: Tally, place: int) -> dict[str, str]:
+    """Return the values that define the equivalence class of the reports that are counted at ``place`` of a tally."""
+    if isinstance(tally, TranscriptTally):
+        return {"outputs": ", ".join("none" if y == SILENT else str(y) for y in tally.chains[place].tolist())}
+    if isinstance(tally, PersonalTally):
+        declaration, output = divmod(place, channel.output_count)
+        level, *weights = tally.declared[declaration].tolist()
+        declared = {"prior": ", ".join(map(str, weights)), "level": exact.in_nats(level)}
+        return declared | {"output": str(output)}
+    return {"output": str(place)}
 
 
 def _read(path: Path, columns: Sequence[str]) -> pa.Table:

@@ -22,7 +22,9 @@ from aggregator.author.pufferfish_file import ScenarioError, read_scenarios
 from aggregator.author.toml_section import DraftError, Section
 from aggregator.author.trade_off import trade_offs
 from aggregator.author.value_table import ValueTableError, read_prior
+from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import SILENT, TranscriptTally
 from aggregator.families.bits.recipe import oue
 from aggregator.present.listing import audit_table
 from edge_sdk.campaigns.audit import audit as own_audit
@@ -478,6 +480,18 @@ def test_k_of_reports_is_the_count_of_the_rarest_output():
     found = anonymity_of_reports(split, Tally.of(counts))
     assert (found.k, found.l, found.least_diverse) == (2, 1, {"output": str(split.output_count - 1)})
     assert anonymity_of_reports(split, Tally.of(counts * 0)).k == 0
+
+
+def test_classes_of_reports_under_declared_priors_and_transcripts_are_named():
+    """An equivalence class of reports under declared priors has one declaration and one output. One of transcripts has
+    the outputs of all periods."""
+    declared = PersonalTally(np.array([4, 0, 7, 5, 2, 9]), 27, declared=np.array([[NAT, 5, 3, 2], [2 * NAT, 1, 1, 8]]))
+    found = anonymity_of_reports(response(3), declared)
+    assert (found.equivalence_classes, found.k, found.l) == (5, 2, 3)
+    assert found.smallest == found.least_diverse == {"prior": "1, 1, 8", "level": "2 nats", "output": "1"}
+    transcripts = TranscriptTally(np.array([3, 1]), 4, chains=np.array([[0, 2, 1], [SILENT, 1, 0]]))
+    found = anonymity_of_reports(response(3), transcripts)
+    assert (found.rows, found.k, found.smallest) == (4, 1, {"outputs": "none, 1, 0"})
 
 
 def test_the_command_prints_k_and_l(tmp_path):
