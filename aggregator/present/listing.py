@@ -288,7 +288,7 @@ def _views_counted(row: CampaignStatus) -> Table:
         table.add_column(name, justify="right")
     table.add_column("asked for")
     total = sum(view.devices for view in row.views)
-    for place, view in enumerate(row.views):
+    for place, view in enumerate(row.views, 1):
         expected = f"{view.share * total:,.0f} ({view.share:.1%})"
         table.add_row(*map(Text, (f"{place}", f"{view.devices:,}", expected, view.name)))
     return table

@@ -270,7 +270,7 @@ def plan_views_table(views: Sequence[Mapping[str, Any]], *, bundled: bool) -> Ta
         table.add_column(name, justify="right")
     for name in ("family", "asked for"):
         table.add_column(name)
-    for place, view in enumerate(views):
+    for place, view in enumerate(views, 1):
         numbers = ["-" if view[name] is None else f"{view[name]:.3g}" for name in ("se", "people_per_report")]
         cells = [f"{place}", f"{view['share']:.1%}", f"{view['output_bits']:,}", *numbers, view["family"], view["view"]]
         table.add_row(*map(Text, cells))

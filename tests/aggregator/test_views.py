@@ -365,7 +365,7 @@ def test_a_status_has_a_line_for_each_view(tmp_path):
     for place, view in enumerate(study.status(NOW)[0].views):
         expected = f"{devices.total() * WEIGHTS[place] / 10:,.0f}"
         (line,) = [
-            line for line in text.splitlines() if line.split()[:3] == [f"{place}", f"{devices[place]}", expected]
+            line for line in text.splitlines() if line.split()[:3] == [f"{place + 1}", f"{devices[place]}", expected]
         ]
         assert line.rstrip().endswith(view.name)
     assert max(map(len, text.splitlines())) <= 80
