@@ -129,6 +129,7 @@ class Estimates(Holdings):
             PoolingRefused: the classes cannot be pooled by precision.
             NotInvertible: no unbiased estimate exists, and the method needs one.
             BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
+            ValueError: ``confidence`` is not between 0 and 1.
         """
         from aggregator.estimate import estimator  # an ingest and a status need no estimators
         from aggregator.present.notebook import NotebookEstimate
@@ -171,7 +172,7 @@ class Estimates(Holdings):
         Raises:
             NotOfForm: the campaign is not a form, or has no such question.
             NotAsked: no device that has answered was asked this question.
-            StudyError, NoSuchClass, NotEnough, NotInvertible: as in ``estimate``.
+            StudyError, NoSuchClass, NotEnough, NotInvertible, ValueError: as in ``estimate``.
             BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
         """
         return self._of_form(campaign, (name,), period, class_name, confidence, margins)
@@ -201,7 +202,8 @@ class Estimates(Holdings):
             Shares of the cells as fractions among the people who answered both, row by row, with intervals. The result
             has the attribute ``association`` and the methods ``table()``, ``plot()`` and ``as_json()``.
         Raises:
-            NotOfForm, NotAsked, StudyError, NoSuchClass, NotEnough, NotInvertible, BadData: as in ``question``.
+            NotOfForm, NotAsked, StudyError, NoSuchClass, NotEnough, NotInvertible, BadData, ValueError: as in
+                ``question``.
         """
         return self._of_form(campaign, (rows, columns), period, class_name, confidence, margins)
 
@@ -257,10 +259,11 @@ class Estimates(Holdings):
             Each requested result with its interval; results that were not requested are empty or None. The result has
             the method ``as_json()``.
         Raises:
-            NotOrdered: the values have no order, the channel does not preserve the order, or a range contains no value.
+            NotOrdered: the values have no order, the channel does not preserve the order, a range contains no value, or
+                a quantile is not between 0 and 1.
             NotInDomain: an edge outside the campaign's range.
             NotANumber: the mean of values that are neither numbers nor dates.
-            StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible: as in ``estimate``.
+            StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible, ValueError: as in ``estimate``.
             BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
         """
         from aggregator.estimate.ordered import ordered_statistics
@@ -305,7 +308,7 @@ class Estimates(Holdings):
             class, each with its interval. The result has the method ``as_json()``.
         Raises:
             NotOrdered: the campaign has no classes, or as in ``ordered``.
-            NotInDomain, NotANumber, StudyError, NotEnough, MethodRefused, NotInvertible: as in ``ordered``.
+            NotInDomain, NotANumber, StudyError, NotEnough, MethodRefused, NotInvertible, ValueError: as in ``ordered``.
         """
         from aggregator.estimate.ordered import ordered_statistics
         from aggregator.estimate.ordered_comparison import by_class

@@ -20,7 +20,7 @@ from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate import advice, interval, likelihood
 from aggregator.estimate.class_weights import reweight
 from aggregator.estimate.forgeries import find_forgeries_in_tally
-from aggregator.estimate.interval import Interval, Intervals
+from aggregator.estimate.interval import Interval, Intervals, require_confidence
 from aggregator.estimate.linear import solve
 from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
 from aggregator.estimate.names import POOLS, VIEW_METHODS
@@ -75,8 +75,7 @@ def estimate(
     unsigned, campaign_id = unsigned_and_id(campaign)
     if isinstance(unsigned.domain, Form):
         raise MethodRefused(f"{unsigned.title!r} is a form: estimate one of its questions, or a table of two")
-    if not 0 < confidence < 1:
-        raise ValueError(f"the confidence of an interval must be between 0 and 1, not {confidence}")
+    require_confidence(confidence)
     if forged is not None and not 0 <= forged <= tally.reports:
         raise ValueError(f"the number of forged {estimated_noun(unsigned)}s must be 0 to {tally.reports}, not {forged}")
     if not is_plain(unsigned.views):

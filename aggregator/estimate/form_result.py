@@ -35,6 +35,7 @@ from aggregator.estimate.form_weights import (
     weighted_question,
     weighted_table,
 )
+from aggregator.estimate.interval import require_confidence
 from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.result import unsigned_and_id
@@ -174,7 +175,9 @@ def estimate_form(
             from one group of devices.
         MarginRefused: the reports cannot be weighted to the margins.
         NotInvertible
+        ValueError: ``confidence`` is not between 0 and 1.
     """
+    require_confidence(confidence)
     unsigned, campaign_id = unsigned_and_id(campaign)
     places = [_place(unsigned, name) for name in names]
     if len(set(places)) < len(places):

@@ -82,6 +82,16 @@ def standard_errors(decoder: Decoder, mean_features: Floats, reports: int) -> Fl
     return np.sqrt(np.maximum(decoder.variances(mean_features), 0) / reports)
 
 
+def require_confidence(confidence: float) -> None:
+    """Refuse a confidence level that is not between 0 and 1.
+
+    Raises:
+        ValueError
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, such as 0.95, not {confidence}")
+
+
 def quantile(alpha: float) -> float:
     """Return z such that a standard normal variable is outside -z .. z with probability ``alpha``."""
     return float(-special.ndtri(alpha / 2))

@@ -617,6 +617,9 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     found = Study.open(tmp_path / "study")
     assert found.question("form", "vote", class_name="guests").as_json() == alone[1]
     assert found.cross("form", "home", "vote", class_name="members").class_name == "members"
+    for confidence in (0, 95):
+        with pytest.raises(ValueError, match=f"such as .*, not {confidence}"):
+            found.question("form", "vote", confidence=confidence)
     printed(*words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Groups of people" in page

@@ -80,9 +80,12 @@ def test_a_notebook_shows_text_of_an_author_as_text(found):
 
 
 def test_unknown_campaigns_and_periods_are_refused(found):
-    """A campaign that the study does not have, and a period that the campaign does not have, are a StudyError."""
+    """A campaign that the study does not have, and a period that the campaign does not have, are a StudyError. A
+    confidence in percent is a ValueError."""
     lib, _ = found
     with pytest.raises(StudyError, match="periods 0 to 3"):
         Study.open(lib).estimate("education", period=4)
     with pytest.raises(StudyError, match="names no campaign of the study"):
         Study.open(lib).estimate("health")
+    with pytest.raises(ValueError, match=r"between 0 and 1, such as 0\.95, not 95"):
+        Study.open(lib).estimate("education", confidence=95)
