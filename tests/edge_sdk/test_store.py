@@ -18,7 +18,7 @@ from tests.edge_sdk.conftest import LABELS, OPENS, Dice, agreed, campaign
 
 
 @pytest.fixture
-def answering(open_device, clock, place):
+def answering(open_device, place):
     """Return a device in a folder that agreed to a campaign, and the campaign's id."""
     device = open_device(place)
     campaign_id = agreed(device, campaign(periods=5000, period_seconds=10))

@@ -23,11 +23,10 @@ from protocol.envelope import Kind, read_batch
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS
 from tests.edge_sdk.test_daemon import EVERY, PATIENCE, PERIOD, PLAIN, READINGS, World, begun, load_average, written
-from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, form_campaign
+from tests.edge_sdk.test_forms import FORM, NAMES, each_view, form_campaign
 from tests.edge_sdk.test_views import SECRETS, dice_of
 
 pytestmark = pytest.mark.slow
-each_view = pytest.mark.parametrize("view", range(len(MAPS)))
 
 HEAD = PLAIN.partition("[source]")[0]
 READINGS_OF = {"vote": "yes", "age": "18", "home": "0.5,1.5"}
