@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from aggregator.families.mechanism import PlannedQuestion
-from aggregator.planner.choice import Candidate, best_candidate, candidates, max_bits_of
+from aggregator.planner.choice import Candidate, Unsuited, best_candidate, candidates, max_bits_of
 from protocol.domain import NumberRange
 from protocol.errors import DomainError
 from protocol.notions import Ldp
@@ -28,7 +28,8 @@ and lose less accuracy if people are near the ends of the range."""
 def rounded_for_mean(question: PlannedQuestion) -> PlannedQuestion:
     """Return a question about the mean of a number with a domain of few numbers, to which devices round at random.
 
-    A question with another goal or domain, or with another notion than LDP, is returned unchanged.
+    A question with another goal or domain, or with another notion than LDP, is returned unchanged; so is a question
+    for which no mechanism makes a channel over one of the ``EDGES``.
     """
     return rounded_for_means([question])[0]
 
@@ -55,15 +56,20 @@ def rounded_for_means(questions: Sequence[PlannedQuestion]) -> list[PlannedQuest
         known = [variance for variance in variances if variance is not None]
         if len(known) == len(edged_questions):
             trials.append((sum(known) - len(known) * spread, edged_questions))
+    if not trials:
+        return list(questions)
     lowest = min(noise for noise, _ in trials)
     return next(edged_questions for noise, edged_questions in trials if noise <= EQUAL_ERROR**2 * lowest)
 
 
 def _mean_variance(question: PlannedQuestion) -> float | None:
     """Return the variance of one report's contribution to the mean, with the mechanism that has the least error; None
-    if the values are not numbers."""
+    if no mechanism applies, such as subset selection over fewer than four numbers."""
     choices = [candidate for _, candidate in candidates(question) if isinstance(candidate, Candidate)]
-    choice, _ = best_candidate(question, choices, max_bits_of(question, None))
+    try:
+        choice, _ = best_candidate(question, choices, max_bits_of(question, None))
+    except Unsuited:
+        return None
     return choice.mean_variance
 
 

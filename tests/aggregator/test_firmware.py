@@ -69,6 +69,18 @@ def test_forms_and_views_use_the_listed_families(tmp_path: Path) -> None:
     assert {view.channel.family for view in read_draft(views).views} == {"hadamard"}
 
 
+@pytest.mark.parametrize(("high", "size"), [(30, 5), (3, 4)])
+def test_a_mean_uses_a_family_that_does_not_support_two_numbers(tmp_path: Path, high: int, size: int) -> None:
+    """For a mean, answers are rounded to few numbers that the listed family supports; if the range has fewer numbers
+    than that, all its numbers are used."""
+    draft = NUMBER.replace("high = 30", f"high = {high}") + '[analysis]\ngoal = "mean"\n'
+    file = written(tmp_path, '["subset"]', draft)
+    campaign = read_draft(file)
+    assert campaign.channel.family == "subset"
+    assert campaign.domain.size == read_question(file).size == size
+    assert run("plan", file).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("families", "more", "message"),
     [
