@@ -45,6 +45,8 @@ class PlannedQuestion:
         goal: the goal of the analysis, as in ``Campaign``; "" for the share of each value.
         reports: the expected number of reports.
         families: the wire names of the channel families that devices support; empty for all.
+    Raises:
+        ValueError: ``sensitive_share`` is given for a notion other than high-low LDP, or is not above 0 and below 1.
     """
 
     domain: Domain
@@ -123,7 +125,8 @@ class Mechanism:
 
 
 def level_of(notion: Notion) -> int | str:
-    """Return the level in nanonats at which plain LDP implies ``notion``, or the reason why no level implies it."""
+    """Return the level in nanonats at which plain LDP implies ``notion``, or the reason why a mechanism of plain LDP
+    does not apply."""
     if isinstance(notion, Lip):
         # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Theorem 1).
         return notion.level

@@ -97,7 +97,7 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
         sigma: the parameter sigma in steps, above 0.
         level: the LDP level for all pairs in nanonats.
     Raises:
-        ValueError: sigma is not above 0.
+        ValueError: sigma is not a finite number above 0.
     """
     if not 0 < sigma < math.inf:
         raise ValueError(f"sigma must be a finite number of steps above 0, not {sigma}")

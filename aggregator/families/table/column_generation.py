@@ -115,8 +115,12 @@ class Mixture:
 
 
 def best_mixture(coordinates: Coordinates) -> Mixture:
-    """Return the mixture with the largest mean ``squared_posterior``. It is the optimum if ``all_corners`` returns
-    them, and otherwise close to the optimum."""
+    """Return the mixture with the largest mean ``squared_posterior``. It is the optimum if ``all_corners`` lists the
+    corners, and otherwise close to the optimum.
+
+    Raises:
+        ChannelError: the solver of the linear program fails.
+    """
     n = len(coordinates.mass)
     if n == 1:
         return _polished(coordinates, np.array([[coordinates.budget / coordinates.mass[0]]]))

@@ -60,7 +60,7 @@ def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
         radius: the total variation distance from ``prior`` within which the level holds for every prior, in parts per
             billion.
     Raises:
-        ChannelError: more than ``MAX_INPUTS`` inputs; use ``windows``.
+        ChannelError: more than ``MAX_INPUTS`` inputs; use ``windows``. Or the solver of the linear program fails.
         Uncertified: no rounding was found that satisfies the level.
     """
     if len(prior) > MAX_INPUTS:

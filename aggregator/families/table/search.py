@@ -52,8 +52,8 @@ def binary_optimum(e12: int, e21: int) -> Table:
         e12: the level of value 1 against value 2 in nanonats; ``UNBOUNDED`` for no bound.
         e21: the level of value 2 against value 1, in the same form.
     Raises:
-        NotionError: a level is zero. Then each probability of one row is at most that of the other row. Both rows sum
-            to one, so they are equal and no estimate is possible.
+        NotionError: a level is out of range, or zero. At zero, each probability of one row is at most that of the other
+            row. Both rows sum to one, so they are equal and no estimate is possible.
     """
     if 0 in (e12, e21):
         raise NotionError("a level of zero makes the reports of both values indistinguishable; use levels above 0")

@@ -144,6 +144,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
             billion.
     Raises:
         NotionError: the prior or the level is not valid.
+        ChannelError: the solver of the linear program fails.
         Uncertified: no rounding was found that satisfies the level.
     """
     notion = Lip(level, tuple(prior), radius)
