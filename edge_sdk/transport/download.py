@@ -189,7 +189,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
 
     Args:
         url: the study's address.
-        envelopes: sealed reports, as they were sent.
+        envelopes: sealed reports that were sent before; the request contains them.
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         One bool per report; False means that the study has not counted the report yet, or never will.
