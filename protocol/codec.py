@@ -39,7 +39,8 @@ def encode(value: Value) -> bytes:
 
     Raises:
         TypeError: a type outside the subset (booleans, floats, None, dicts among them).
-        ValueError: an integer outside -2^63 .. 2^64 - 1, or nesting deeper than ``MAX_DEPTH``.
+        ValueError: an integer outside -2^63 .. 2^64 - 1, nesting deeper than ``MAX_DEPTH``, or a text that UTF-8 cannot
+            encode.
     """
     _require_encodable(value, MAX_DEPTH)
     packed: bytes = msgpack.packb(value, use_bin_type=True)
@@ -233,8 +234,8 @@ def _array(data: bytes, offset: int, length: int, depth: int) -> tuple[list[Valu
 
 
 # These code points are invisible or change the appearance of others. They are listed here because the Unicode tables of
-# machines differ from version to version. Joiners and variation selectors are invisible too, but Persian, the scripts
-# of India and emoji need them: they are accepted only beside characters whose appearance they change.
+# machines differ from version to version. Joiners and variation selectors are invisible too, but Persian, Mongolian,
+# the scripts of India and emoji need them: they are accepted only beside characters whose appearance they change.
 _NEVER = (
     r"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800"
     r"\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"

@@ -124,7 +124,11 @@ def verify(public: bytes, signature: bytes, message: bytes) -> None:
 
 @dataclass(frozen=True)
 class SigningKey:
-    """An Ed25519 secret key of 32 bytes. Its repr shows no secret."""
+    """An Ed25519 secret key of 32 bytes. Its repr shows no secret.
+
+    Raises:
+        ValueError: the secret does not have 32 bytes.
+    """
 
     secret: bytes
 
@@ -216,7 +220,9 @@ class AuthorKey:
 
     Attributes:
         public: 32 bytes.
-        name: at most ``MAX_AUTHOR`` readable characters; "" for none.
+        name: at most ``MAX_AUTHOR`` readable characters without blanks at its ends; "" for none.
+    Raises:
+        KeyRefused: the key must not be used, or the name has another form.
     """
 
     public: bytes
@@ -271,6 +277,8 @@ def public_line(public: bytes, name: str = "") -> str:
         name: the name of the key's owner; "" for none.
     Returns:
         One line, ended by a newline.
+    Raises:
+        KeyRefused: the key must not be used, or the name is too long, not readable, or has blanks at its ends.
     """
     return AuthorKey(public, name).line()
 

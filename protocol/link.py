@@ -37,6 +37,8 @@ class Link:
         fingerprint: the fingerprint of the author's public key, 16 bytes.
         code: the single-use code that admits a device to an enrolled campaign; "" for none.
         for_app: True if the link begins with halftruth: in place of https:, so that an app opens it.
+    Raises:
+        LinkRefused: an attribute has another form, or a link ``for_app`` leads to an address without https.
     """
 
     address: str

@@ -125,7 +125,11 @@ class Report:
         codec.integer(last, "the last slot of a report", ReportError, 0, campaign.slots(self.period) - 1)
 
     def seal(self, key: keys.SigningKey) -> bytes:
-        """Return the signed envelope."""
+        """Return the signed envelope.
+
+        Raises:
+            ValueError: the report is longer than an envelope allows.
+        """
         return envelope.seal(Kind.REPORT, key, self.encode())
 
 

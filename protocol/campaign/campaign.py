@@ -65,6 +65,9 @@ class Campaign:
         goal: the goal of the estimate, one of ``GOALS``; "" if not given.
         certificate: the levels proved from the integers of all views; computed here, never sent.
         view_certificates: the certificate of each view, in the order of the views.
+    Raises:
+        CampaignError, ViewError: an attribute is invalid, or does not fit the others.
+        NotionError, Uncertified: the notion does not fit the domain or the views, or a channel does not satisfy it.
     """
 
     title: str
