@@ -42,10 +42,6 @@ def trend_section(trend: Trend) -> list[Html]:
     parts = [
         tag("figure", picture_of(trend_figure(trend),
             "The share of each value over the periods, with the interval of each period.")),
-        tag("p", "Devices that answered in both periods are compared with themselves"
-            + ("" if campaign.transcript else ". A device repeats its output while its "
-               "answer stays the same, so most of the noise cancels in the difference if few answers change")
-            + ". So judge a change by its own interval, not by the intervals of the two shares."),
         page_table("The periods", ("periods", "from, to (UTC)", f"{estimated_noun(campaign)}s", ""), rows),
     ]  # fmt: skip
     if change is not None:
@@ -70,7 +66,11 @@ def trend_section(trend: Trend) -> list[Html]:
                     for x in shown
                 ],
             ),
-        ]
+            tag("p", "Devices that answered in both periods are compared with themselves"
+                + ("" if campaign.transcript else ". A device repeats its output while its "
+                   "answer stays the same, so most of the noise cancels in the difference if few answers change")
+                + ". So judge a change by its own interval, not by the intervals of the two shares."),
+        ]  # fmt: skip
     return parts
 
 

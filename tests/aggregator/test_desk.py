@@ -324,7 +324,7 @@ def test_spans_of_periods_are_compared(survey_folder):
 
 def test_a_trend_is_drawn_and_on_the_page(survey_folder, tmp_path):
     """The picture is a PNG; the page shows every change and the span with too few reports, and has the same bytes each
-    time."""
+    time. The page of a single period explains no changes."""
     picture, report = tmp_path / "trend.png", tmp_path / "trend.html"
     words = ("estimate", "education", "--by", "period", "--plot", picture, "--report", report, "--json")
     change = json.loads(in_study(survey_folder, *words).stdout)["change"]
@@ -340,6 +340,9 @@ def test_a_trend_is_drawn_and_on_the_page(survey_folder, tmp_path):
     again = tmp_path / "again.html"
     in_study(survey_folder, "estimate", "education", "--by", "period", "--report", again)
     assert again.read_bytes() == report.read_bytes()
+    single = tmp_path / "single.html"
+    in_study(survey_folder, "estimate", "again", "--by", "period", "--report", single)
+    assert "compared with themselves" not in single.read_text(encoding="utf-8")
 
 
 DOMAINS = {
