@@ -196,8 +196,8 @@ def write_inputs(folder: Path, opens: str, closes: str) -> None:
 
 
 def write_page_inputs(folder: Path, address: str, opens: str, closes: str) -> None:
-    """Write the input files of a study with a page: the draft of a campaign with open enrolment, and a few people's
-    counts."""
+    """Write the input files of a study with a page: the draft of a campaign with open enrolment, and the true
+    counts of about 1,200 people."""
     folder.mkdir(parents=True, exist_ok=True)
     text = draft("Highest education", "ldp", opens, closes, False, {"enrolment": "open", "address": address})
     (folder / "education.toml").write_text(text, encoding="utf-8")

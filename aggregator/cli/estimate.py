@@ -115,7 +115,9 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     type=arguments.existing,
     help="TOML: known shares of the population by class or by questions of a form; the estimate is weighted to them.",
 )
-@click.option("--offset", type=RealNumber(-1e15, 1e15), default=0.0, help="Constant added to every weight.")
+@click.option(
+    "--offset", type=RealNumber(-1e15, 1e15), default=0.0, help="With --weights: a constant added to every weight."
+)
 @click.option(
     "--population", type=WholeNumber(1, options.MOST), help="Size of the population that the reports represent."
 )
@@ -149,9 +151,10 @@ def estimate(
     of ranges. They can be combined with --mean, and with --plot, which draws the distribution function. With --by
     period or --by class, the command prints these numbers for each period or class, and the differences.
 
-    With --by period and none of these options, the command prints the estimate of each period (for the goal mean: the
-    mean; for the wave mechanism: also quantiles and ranges) and the change from the first to the last. --ends A,B
-    compares two other periods, --steps adds the change from each period to the next, and --value prints one value only.
+    With --by period and none of these options, the command prints the shares of each period and their change from the
+    first to the last. Instead of shares it prints the mean for the goal mean, and quantiles, ranges and any mean for
+    the wave mechanism. --ends A,B compares two other periods, --steps adds the change from each period to the next, and
+    --value prints one value only.
 
     A form needs --question for one question, --cross for the table of two questions, or --report for a page of all
     questions. With --by period or --by class, --question and --cross print the shares of each period or class, and the

@@ -42,11 +42,11 @@ def export(
     confidence: float,
     as_json: bool,
 ) -> None:
-    """Write the tallies of CAMPAIGN to a file: the count of each output, by period (and class). With --estimates, write
-    the estimate of each period (and class) instead.
+    """Write the tallies of CAMPAIGN to a file: the count of each output, by period (and by class and view). With
+    --estimates, write the estimate of each period (and class) instead.
 
-    The file contains no keys and no rows of single devices. A period (or class) with fewer devices than the campaign's
-    minimum is left out; if all are left out, the command ends with exit code 75.
+    The file contains no keys and no rows of single devices. A period (or class, or view of a tally) with fewer devices
+    than the campaign's minimum is left out; if all are left out, the command ends with exit code 75.
     """
     ending = out.suffix.lower()
     if ending == MAP and not estimates:
@@ -76,8 +76,8 @@ def export(
         printing.say(f"{out}  {rows}, {counted_text(exported.reports, signed.campaign)} in {spanned}")
     if exported.withheld:
         printing.warn(
-            f"the file has no rows for {counted_text(exported.withheld, signed.campaign)}, because their periods or "
-            "classes have too few devices"
+            f"the file has no rows for {counted_text(exported.withheld, signed.campaign)}, because their periods, "
+            "classes or views have too few devices"
         )
 
 

@@ -47,9 +47,9 @@ def one_number(
             campaign, tally, region.number, resolution=region.resolution, confidence=chosen.confidence
         )
         if np.isnan(result.estimate) and result.mmse is None:
+            others = "use --bins V,..., or " if campaign.domain.ordered else ""
             raise Failure(
-                f"{campaign.title!r} has no unbiased estimate of one value: use --bins V,..., or leave out --value",
-                BAD_DATA,
+                f"{campaign.title!r} has no unbiased estimate of this value: {others}leave out --value", BAD_DATA
             )
         if chosen.population is None:
             return result

@@ -33,8 +33,8 @@ def ends_of(ends: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span]
         raise click.UsageError(
             f"--ends compares two spans, and the only one is {spans[0].name_in_text}: leave out --ends"
         )
-    names = ", ".join(span.name for span in spans[:20])
     if len(ends) != 2 or ends[0] == ends[1] or any(span not in spans for span in ends):
+        names = named([span.name for span in spans])
         raise click.UsageError(f"--ends must name two different spans, separated by a comma; the spans are: {names}")
     return ends[0], ends[1]
 

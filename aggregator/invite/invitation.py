@@ -31,7 +31,7 @@ def invite(signed: SignedCampaign, now: int, address: str | None = None, closes:
     """
     campaign = signed.campaign
     if now >= (campaign.closes if closes is None else closes):
-        raise NoInvitation(f"{campaign.title!r} is over: devices can no longer answer it")
+        raise NoInvitation(f"{campaign.title!r} is over: devices can no longer answer it; sign a new campaign")
     if address is not None:
         address = address.rstrip("/")
         require_address(address)

@@ -33,7 +33,7 @@ def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", downloa
     """
     campaign = signed.campaign
     if now >= campaign.closes:
-        raise NoPage(f"{campaign.title!r} is over: devices can no longer answer it")
+        raise NoPage(f"{campaign.title!r} is over: devices can no longer answer it; sign a new campaign")
     if not campaign.addresses and not download:
         raise NoPage(
             "the campaign names no address, so a page in a file cannot send reports: serve the page with `halftruth "

@@ -308,7 +308,8 @@ def _revoked(periods: Mapping[int, int]) -> str:
 def batch_table(batch: BatchFile) -> Table:
     """Return a table of the unverified content of a batch."""
     rows = [("bytes", f"{batch.size:,}"), ("keys of reports", f"{batch.keys:,}")]
-    rows += [(kind if kind == "malformed" else f"{kind}s", f"{count:,}") for kind, count in batch.kinds.items()]
+    names = {"malformed": "malformed", "closing": "closing notices"}
+    rows += [(names.get(kind, f"{kind}s"), f"{count:,}") for kind, count in batch.kinds.items()]
     rows += [
         (f"period {period}", f"{quantity(reports, 'report')}, {quantity(outputs, 'output')}, campaign {campaign}")
         for (campaign, period), (reports, outputs) in sorted(batch.reports.items())

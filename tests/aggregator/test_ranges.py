@@ -185,7 +185,7 @@ def test_a_value_outside_the_range_is_refused_with_its_option(lib):
 def test_the_share_of_one_number_of_a_wave_is_not_called_unbiased(lib):
     """--value is refused for a wave, which has no unbiased estimate of one number; by period, the printed share is
     called consistent."""
-    assert "no unbiased estimate of one value" in run(lib, "--value", "20", code=65).stderr
+    assert "no unbiased estimate of this value: use --bins V,..., or leave" in run(lib, "--value", "20", code=65).stderr
     printed = run(lib, "--value", "20", "--by", "period").stdout
     assert "the consistent share, because no unbiased estimate exists" in printed
     assert "the unbiased share" not in printed
