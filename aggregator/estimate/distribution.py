@@ -16,8 +16,8 @@ from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats
 
 SMALLEST = 1e-9
-"""Weights that differ by less than this fraction of the largest weight count as equal; smaller weights are set to this
-fraction of the largest weight."""
+"""Weights that differ by at most this fraction of the largest weight count as equal. Otherwise, weights below this
+fraction are raised to it."""
 
 ALPHA = 0.05
 """Simultaneous intervals of confidence 1 - ALPHA decide which shares are significantly above zero."""

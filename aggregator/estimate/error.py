@@ -156,6 +156,8 @@ def lip_mse(channel: Channel, prior: Sequence[int], shown_inputs: ShownInputs | 
     Args:
         prior: positive integers; P[x] = prior[x] / sum(prior).
         shown_inputs: the values x and their factor; all inputs if not given.
+    Raises:
+        ValueError: a report has several bits.
     """
     shown_inputs = shown_inputs or ShownInputs(channel.input_count)
     decoder = decoder_of(channel)

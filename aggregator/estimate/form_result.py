@@ -169,8 +169,8 @@ def estimate_form(
         class_name: the class, if ``classes.within`` has restricted campaign and tally to one.
     Raises:
         NotOfForm: the campaign is not a form, the form lacks a requested question, or a question is named twice.
-        NotAsked: there are no reports on the questions; or, with weights by class, no view of the questions has reports
-            of every class.
+        NotAsked: no reports distinguish the values of the questions; or, with weights, no view asks a question together
+            with that of a margin, or no view of the questions has reports of every class.
         NotEnough: the used views have fewer devices than the campaign's minimum, or all reports on two questions come
             from one group of devices.
         MarginRefused: the reports cannot be weighted to the margins.

@@ -85,7 +85,7 @@ def form_trend(
 
     Args:
         spans: the spans of periods, in order.
-        tallies: the tallies of each span, by groups of devices.
+        tallies: the tally of each span, with groups of devices.
         ask: a function from a tally to its estimate.
         ends: the two spans of the change; by default the first and the last with an estimate.
         steps: whether to return the change from each span with an estimate to the next as well.

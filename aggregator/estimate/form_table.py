@@ -351,7 +351,8 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
     both = views_with(views, first, second)
     if not both:
         raise NotAsked(
-            "there are no reports of devices that were asked both questions: choose two that a view asks together"
+            "there are no reports of devices that were asked both questions: choose two that a view asks together, or "
+            "ingest more"
         )
     view = max(both, key=lambda view: view.tally.reports)
     if math.isnan(view.reports):

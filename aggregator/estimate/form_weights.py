@@ -193,8 +193,8 @@ class Calibration:
         pooled_form: the pooled shares and the tables of the form.
         margins: the known shares of the population by questions of the form.
     Raises:
-        MarginRefused: a group has too few reports; or, when the weights are first used, the margins are linearly
-            dependent.
+        MarginRefused: a group has too few reports, two margins have the same groups, or a margin is not by a question;
+            or, when the weights are first used, the margins are linearly dependent.
         NotAsked: no view asks the question of a margin; or, when the weights are first used, no view asks the questions
             of two margins together.
     """

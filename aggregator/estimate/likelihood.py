@@ -183,7 +183,8 @@ class IdentifiedValues:
 def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> IdentifiedValues:
     """Return estimates of the values that a channel without an inverse distinguishes from all others.
 
-        F = Q D^-1 Q',  raw = mean_features D^-1 Q' F^+,  variance = diag(F^+) - p^2,  D = diag(forward(p))
+        F = Q D^-1 Q',  L = D^-1 Q' F^+,  D = diag(forward(p)),
+        raw = mean_features L,  variance = mean_features L^2 - raw^2      (L^2 cell by cell)
 
     F is the Fisher information of one report at ``p``. A value x is identified if its unit vector lies in the range of
     F; otherwise different shares of x give the same output distribution, and x has no estimate. The estimate is one

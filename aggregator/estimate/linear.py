@@ -70,12 +70,20 @@ class Linear:
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """True for each group of devices that has a report, shape (GROUPS,)."""
+        """True for each group of devices that has a report, shape (GROUPS,).
+
+        Raises:
+            ValueError: the tally has no groups.
+        """
         return self._groups.filled
 
     def by_group(self) -> Iterator[Floats]:
         """Yield for each group the contribution of its reports to ``raw``, minus ``raw`` times the group's fraction of
-        the reports, (k,)."""
+        the reports, (k,).
+
+        Raises:
+            ValueError: the tally has no groups.
+        """
         return self._groups.by_group(self.decoder, self.raw)
 
     @property

@@ -181,7 +181,7 @@ def by_period(
     Args:
         signed: a campaign about ordered values.
         spans: the spans of periods, in order.
-        tallies: the tallies of each span.
+        tallies: the tally of each span.
         ask: a function that returns the statistics of a tally.
         class_name: a class of people; None for everybody.
         ends: the two spans of the difference; by default the first and the last with statistics.

@@ -9,8 +9,8 @@ only output y. Under the output distribution q of equal shares, this projection 
 (the efficient score: Neyman 1959). The statistic of output y is f . w with the mean features f; solving once for f
 gives the statistics of all outputs. The solution takes one run of conjugate gradients. Each step multiplies by the
 channel and its transpose, and the number of steps is the number of distinct singular values, which is small for
-designed channels. If the channel has no more outputs than inputs, no direction is orthogonal to all rows, and the test
-does not exist.
+designed channels. If the rows span all directions, as in a channel with an inverse and as many outputs as inputs, no
+direction is orthogonal to all rows, and the test finds nothing.
 
 ``forgeries`` uses the test.
 """

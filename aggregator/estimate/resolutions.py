@@ -4,8 +4,8 @@ Each view is a survey of different devices. The views whose districts nest form 
 is estimated from all views of the tree together. A view outside the tree is estimated from its own survey and from the
 views of the tree whose districts lie inside its districts. The estimates of the tree do not use views outside the tree.
 
-A view without reports is left out. If no view of the finest resolution has reports, the values have no unbiased
-estimate, and the share of each coarser district is spread evenly over its values.
+The districts of a view without reports are estimated from the other views. If no view of the finest resolution has
+reports, the values have no unbiased estimate, and the share of each coarser district is spread evenly over its values.
 
 ``tree`` combines the views, and ``view_estimate`` assembles the estimate of a campaign.
 """

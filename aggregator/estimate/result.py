@@ -155,7 +155,7 @@ class Estimate(Shares):
 
     @property
     def value_kind(self) -> str:
-        """The kind of the values in one or two words."""
+        """The name of a value, one of ``VALUE_KINDS``."""
         return VALUE_KINDS["buckets" if self.note else self.campaign.domain.kind]
 
     @property

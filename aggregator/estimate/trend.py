@@ -156,7 +156,7 @@ def trend(
     Args:
         signed: the campaign of the spans.
         spans: the spans of periods, in order.
-        tallies: the tallies of each span, by groups of devices; at most four are in memory at once.
+        tallies: the tally of each span, with groups of devices; at most four are in memory at once.
         confidence, method: see ``estimate``.
         class_name: a class of people; None for everybody.
         ends: the two spans of the change; by default the first and the last with an estimate.

@@ -45,7 +45,7 @@ def estimate_views(
     for counted_view in views.counted:
         name = view_name(campaign.domain, counted_view.view)
         if counted_view.linear is None:
-            warnings.append(f"no device with the view of {name} has answered: the view is left out")
+            warnings.append(f"no device with the view of {name} has answered: its shares come from other views")
             continue
         if counted_view.linear.between is not None and not counted_view.linear.between.freedom:
             warnings.append(f"{name}: {ONE_DEVICE}")

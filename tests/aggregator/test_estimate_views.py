@@ -152,13 +152,15 @@ def test_a_view_that_crosses_the_others_has_a_separate_estimate():
     assert found.raw.tolist() == without.raw.tolist()
 
 
-def test_a_view_without_answers_is_left_out():
+def test_a_view_without_reports_is_estimated_from_other_views():
     """The districts of a view without reports are estimated from the other views; districts finer than every other view
     have no error."""
     campaign = unsigned_campaign(GRID, Coarse(4), Coarse(2), Identity())
     rng = np.random.default_rng(2)
     found = estimate(campaign, counted(campaign, PEOPLE, [4000, 0, 4000], rng))
-    assert any("24 squares of 2 x 2 cells" in warning and "left out" in warning for warning in found.warnings)
+    assert any(
+        "24 squares of 2 x 2 cells" in warning and "come from other views" in warning for warning in found.warnings
+    )
     assert not np.isnan(found.resolutions[1].raw).any()
     found = estimate(campaign, counted(campaign, PEOPLE, [4000, 4000, 0], rng))
     assert np.isnan(found.raw).all()
