@@ -46,7 +46,7 @@ class Bits(Channel):
             is the true one; 0 <= b < a <= 1.
         runs: (input class, length) pairs in input order; input classes are numbered from 0 in order of first
             appearance, and no two have the same a and b.
-        class_of: the class of each input.
+        class_of: the input class of each input.
     """
 
     own_weights: tuple[int, ...]

@@ -53,7 +53,7 @@ class GradedProjective(Channel):
             appearance.
         inside: for each class, the weight of an output that is orthogonal to the input.
         geometry: the projective geometry, whose points are the inputs and the outputs.
-        class_of: the class of each input.
+        class_of: the input class of each input.
     """
 
     order: int

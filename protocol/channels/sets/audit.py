@@ -21,7 +21,7 @@ from protocol.channels.structure import OutputClass, PairProfile, Structure
 class SetsStructure(Structure):
     """The audit structure of channels whose outputs are sets of inputs.
 
-    Every input is in the same number of sets, and so is every pair of inputs.
+    All inputs are in equally many sets, and all pairs of inputs are in equally many sets.
     """
 
     channel: SubsetSelection | Triples

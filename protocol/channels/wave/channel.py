@@ -95,8 +95,8 @@ class Wave(SupportChannel):
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         # 2^128 P(y) = outside + (inside - outside) times the mass near y. The largest lift is that of an input near the
-        # output of least mass. The smallest lift is that of an input that is not near the output of most mass, if there
-        # is one.
+        # output of least mass. Among the outputs that some input is not near, the one of most mass has the smallest
+        # lift, for an input that is not near it.
         total, gap = sum(prior), self.inside - self.outside
         mass, y = min(zip(self.masses(prior), count(), strict=False))
         up = Loss(self.inside * total, self.outside * total + gap * mass, min(y, self.input_count - 1), None, y)

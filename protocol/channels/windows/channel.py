@@ -13,8 +13,8 @@ The arcs are laid out in each of a few public random orders, and every answer dr
 neighbours in one order need not be neighbours in the others (MATH 2.8).
 
 The module arrangement defines types, singles and the places of inputs, circle computes the covered part of an arc, and
-loss the worst ratios. The author's aggregator.families.windows.recipe computes the optimal weights for a prior; this
-module accepts all valid weights.
+loss the worst ratios. The author's aggregator.families.windows.recipe chooses the weights for a prior; this module
+accepts all valid weights.
 
 Source: MATH 2.5-2.8; for singles, Jiang, Li, Tandon 2020, Theorem 3, where it is valid.
 """
