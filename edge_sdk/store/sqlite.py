@@ -175,7 +175,7 @@ class Store:
         except REFUSALS as failed:
             raise explanation(failed, self.folder) from None
         if isinstance(error, REFUSALS):
-            raise explanation(error, self.folder) from None
+            raise explanation(error, self.folder, undone=True) from None
 
     def _refresh_cache(self, answering: bool) -> None:
         # SQLite changes this number, which is never 0, whenever another connection commits.

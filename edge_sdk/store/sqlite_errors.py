@@ -36,28 +36,36 @@ def explained(folder: Path | None) -> Iterator[None]:
         raise explanation(error, folder) from None
 
 
-def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Path | None) -> StoreError:
-    """Return the ``StoreError`` for an error of SQLite or the file system on the store in ``folder``."""
+def explanation(
+    error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Path | None, undone: bool = False
+) -> StoreError:
+    """Return the ``StoreError`` for an error of SQLite or the file system on the store in ``folder``.
+
+    Args:
+        undone: as for ``advice``.
+    """
     # The text of a UnicodeDecodeError may quote stored data.
     if isinstance(error, UnicodeDecodeError):
         return damaged(folder)
     if isinstance(error, sqlite3.Error):
         if any(has_error_code(error, name) for name in _DAMAGES):
             return damaged(folder, error.sqlite_errorname)
-        return StoreError(advice(error, folder))
+        return StoreError(advice(error, folder, undone))
     prefix = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
     return StoreError(f"the store in {folder} cannot be used: {prefix}{error.strerror or error}")
 
 
-def advice(error: sqlite3.Error, folder: Path | None) -> str:
-    """Return advice for an error that does not mean damage."""
-    subject = f"the store in {folder}"
+def advice(error: sqlite3.Error, folder: Path | None, undone: bool = False) -> str:
+    """Return advice for an error that does not mean damage.
+
+    Args:
+        undone: whether the error undid a whole transaction, so that nothing was changed.
+    """
+    subject, effect = f"the store in {folder}", ", and this step changed nothing" if undone else ""
     if has_error_code(error, "SQLITE_FULL") or has_error_code(error, "SQLITE_IOERR"):
-        return (
-            f"{subject} cannot be written, and this step changed nothing: the disk is full or failing; free some space"
-        )
+        return f"{subject} cannot be written{effect}: the disk is full or failing; free some space"
     if has_error_code(error, "SQLITE_BUSY") or has_error_code(error, "SQLITE_LOCKED"):
-        return f"{subject} is in use by another process, and this step changed nothing: try again"
+        return f"{subject} is in use by another process{effect}: try again"
     if (
         has_error_code(error, "SQLITE_READONLY")
         or has_error_code(error, "SQLITE_CANTOPEN")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import BudgetRefused, ConsentMissing, NotJoined, QuotaReached, StoreError
+from edge_sdk.store.sqlite import Store
+from edge_sdk.store.sqlite_errors import explained
 from tests.edge_sdk.conftest import LABELS, OPENS, WEEK, agreed, campaign
 
 
@@ -141,6 +145,25 @@ def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, place):
         other.answer(campaign_id, "none")
     # Forgetting again is harmless.
     one.forget(campaign_id)
+
+
+def test_a_full_disk_does_not_deny_that_the_campaign_is_forgotten(open_device, place, monkeypatch):
+    """If the old bytes cannot be erased, the campaign is forgotten, and the error does not say that nothing was
+    changed."""
+    device = open_device(place)
+    campaign_id = agreed(device, campaign("Distinctive title"))
+
+    def full(store):
+        with explained(store.folder):
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorname = "SQLITE_FULL"
+            raise error
+
+    monkeypatch.setattr(Store, "vacuum", full)
+    with pytest.raises(StoreError, match=r"is forgotten, but .*: the disk is full") as refused:
+        device.forget(campaign_id)
+    assert "changed nothing" not in str(refused.value)
+    assert device.campaigns == []
 
 
 def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, place, monkeypatch):
