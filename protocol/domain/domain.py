@@ -20,7 +20,7 @@ from protocol.spelling import repeated
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 SingleAnswer: TypeAlias = str | Number | tuple[Number, ...]
-"""An answer to a single question: a label, a number, or (latitude, longitude)."""
+"""An answer to a single question: a label, a number, a day as text, or (latitude, longitude)."""
 Answer: TypeAlias = SingleAnswer | list[str] | frozenset[str] | Mapping[str, SingleAnswer | None]
 """An answer from an app: to a single question, a set of labels, or the answers to a form by the questions' names."""
 
@@ -52,11 +52,13 @@ class Domain(ABC):
                 same input. Only ``Buckets``, ``NumberRange``, ``Items`` and ``Form`` use them.
         Raises:
             NotInDomain: the domain has no such answer.
+            ValueError: the dither that the domain uses does not have ``DITHER_BYTES`` bytes.
         """
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The names that the author chose, in order: labels, or a unit; () if none. Only these names are translated."""
+        """The names that the author chose, in order: labels, or a unit; () if none. A translation replaces these names,
+        and the texts of a form's questions."""
         return ()
 
     def renamed(self, names: Sequence[str]) -> Domain:

@@ -203,6 +203,7 @@ class Form(Domain):
             dither: as for ``index``; the dither of each question is derived from it.
         Raises:
             NotInDomain: if the fault is in one question, the text names it.
+            ValueError: the dither does not have ``DITHER_BYTES`` bytes.
         """
         if len(dither) != DITHER_BYTES:
             raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")

@@ -1,7 +1,7 @@
 """Domains for questions about a number: edges at any distance, evenly spaced numbers, days (SPEC 4).
 
-The inputs of all three are numbers in increasing order, so they share the base class ``Line``. Means, quantiles, ranges
-and noise on a line need this class, because they need an order or a distance.
+The inputs of all three are numbers in increasing order, so they share the base class ``Line``. Means and distances of
+numbers need this class; quantiles and ranges need only an order, and ``OrderedValues`` has one too.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Buckets(Line):
     means and sums over many devices are unbiased, unlike means computed from the midpoints of fixed buckets. The random
     threshold is drawn once with each consent, so an unchanged number gives an unchanged input.
 
-    Source: Ding, Kulkarni, Yekhanin 2017, sec. 4 (alpha-point rounding).
+    Source: Ding, Kulkarni, Yekhanin 2017 (alpha-point rounding).
     """
 
     scaled: tuple[int, ...]
