@@ -343,7 +343,8 @@ def chosen(name: str, question: PlannedQuestion) -> tuple[str, Channel]:
     ``lip``.
 
     Raises:
-        Unsuited: no mechanism has this name, or the mechanism does not apply to the question.
+        Unsuited: no mechanism has this name, the mechanism does not apply to the question, or for ``auto`` and ``lip``
+            none applies.
     """
     choice = chosen_candidate(name, question)
     return choice.mechanism.name, choice.channel
@@ -357,7 +358,7 @@ def chosen_candidate(
     Args:
         channel_types: the Python types of channels from which ``auto`` and ``lip`` choose.
     Raises:
-        Unsuited: no mechanism has this name, or the mechanism does not apply to the question.
+        Unsuited: as for ``chosen``.
     """
     if name == LIP and not isinstance(question.notion, Lip):
         raise Unsuited('"lip" cannot be used for this question: it needs a prior and notion lip')

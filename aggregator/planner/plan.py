@@ -119,8 +119,8 @@ def plan(
     Returns:
         A row for each mechanism; the first row is ``chosen``.
     Raises:
-        Unsuited: no mechanism within the limits applies, and the text names a sufficient limit; or the campaign is for
-            declared priors or transcripts.
+        Unsuited: no mechanism applies; none has few enough bits, and then the text names a sufficient limit; or the
+            campaign is for declared priors or transcripts.
     """
     if isinstance(question.notion, DeclaredPrior | TranscriptPrior):
         raise Unsuited(

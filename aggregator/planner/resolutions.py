@@ -128,7 +128,7 @@ def best_weights(sizes: Sequence[int], variances: Sequence[float], reports: int)
     Returns:
         Integers that sum to ``PARTS``, each at least 1.
     Raises:
-        ValueError: there is no resolution, or there are more than ``PARTS``.
+        ValueError: there is no resolution, there are more than ``PARTS``, or a finer one has fewer districts.
     """
     count = len(sizes)
     if not 0 < count <= PARTS:
