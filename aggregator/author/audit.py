@@ -135,7 +135,7 @@ def levels_request(
             each class, else uniform.
         epsilons: levels for which delta is computed, nanonats; default: 0, half and all of the declared level.
         radius: total-variation radius of a ball of priors, for LIP; None for no ball.
-        metric: one of the ``METRICS`` of the campaign's domain; default: the first one.
+        metric: one of the ``METRICS`` of the campaign's domain; default: the first one, if there is one.
         pufferfish: secrets, pairs and scenarios; None for no Pufferfish level.
     Raises:
         DomainError: the domain has no such metric.
@@ -217,6 +217,8 @@ def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: 
         prior_name: the name of the request's prior; default: that of the default prior of ``levels_request``.
     Returns:
         Exact levels, rounded up, and the expected errors of one report.
+    Raises:
+        NotionError: the request's Pufferfish scenarios do not have the campaign's number of values.
     """
     prior = campaign.notion.prior if isinstance(campaign.notion, Lip | TranscriptPrior) else None
     shown_inputs = ShownInputs.of(campaign.domain)

@@ -64,7 +64,7 @@ def classes_of(
         privacy: ``[privacy]``, the default for every class.
         folder: the folder to which the names of files in the draft are relative.
     Raises:
-        DraftError, BadData
+        DraftError, BadData, OSError
     """
     if len(classes) < 2:
         raise DraftError(f"[classes] needs at least two classes, not {len(classes)}: give each a table [classes.NAME]")

@@ -57,6 +57,7 @@ def read_draft(path: Path) -> Campaign:
         The campaign, audited; it is not signed yet.
     Raises:
         DraftError, BadData: an entry is invalid. The text names it.
+        OSError: a file cannot be read.
     """
     return campaign_of(read_toml(path), path.parent)
 
@@ -65,7 +66,7 @@ def read_padded(path: Path) -> dict[str, Any]:
     """Return the parsed draft at ``path``, with floats as ``Decimal`` and with a number instead of the padding "auto".
 
     Raises:
-        DraftError, BadData
+        DraftError, BadData, OSError
     """
     return _padded(read_toml(path), path.parent)
 
@@ -79,6 +80,7 @@ def read_question(path: Path) -> PlannedQuestion:
         The question, with its domain, notion, goal and expected reports.
     Raises:
         DraftError, BadData: an entry is invalid, or the draft is a form.
+        OSError: a file cannot be read.
     """
     return rounded_for_mean(draft_question(read_padded(path), path.parent))
 
@@ -88,6 +90,7 @@ def draft_question(document: dict[str, Any], folder: Path) -> PlannedQuestion:
 
     Raises:
         DraftError, BadData: an entry is invalid, or the draft is a form.
+        OSError: a file cannot be read.
     """
     if _is_form(document):
         raise DraftError("the draft is a form, which has a channel for each view: plan it with `halftruth plan DRAFT`")
@@ -137,7 +140,7 @@ def draft_classes(document: dict[str, Any], folder: Path) -> DraftClasses | None
     With ``[views]``, the channels are those of the view that asks for the answer itself.
 
     Raises:
-        DraftError, BadData
+        DraftError, BadData, OSError
     """
     if "classes" not in document or _is_form(document):
         return None
@@ -157,7 +160,7 @@ def draft_views(
     Args:
         expected: the number of devices for which shares are chosen, if the draft gives no number.
     Raises:
-        DraftError, BadData
+        DraftError, BadData, OSError
     """
     if "views" not in document:
         return None
@@ -176,6 +179,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         folder: the folder to which the names of files in the draft are relative.
     Raises:
         DraftError, BadData: an entry is invalid. The text names it.
+        OSError: a file cannot be read.
     """
     document = _padded(document, folder)
     if _is_form(document):

@@ -42,7 +42,11 @@ FAMILIES_ENTRY = 'a list of names of families, such as ["response", "subset"]'
 
 
 def mechanism_name(section: Section) -> str:
-    """Return the name of the mechanism in ``[mechanism]``."""
+    """Return the name of the mechanism in ``[mechanism]``.
+
+    Raises:
+        DraftError
+    """
     name: str = section.take("name", str, "a mechanism's name, or auto", AUTO)
     return name.lower()
 
@@ -55,6 +59,7 @@ def mechanism_of(name: str, section: Section, question: PlannedQuestion) -> tupl
         section: ``[mechanism]``.
     Raises:
         DraftError: the mechanism has no channel for the question, or one of its entries is invalid.
+        ChannelError: the rows of a table do not make a channel.
     """
     if isinstance(question.notion, (DeclaredPrior, TranscriptPrior)):
         if name not in (AUTO, OWN):

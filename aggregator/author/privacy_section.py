@@ -43,7 +43,8 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
     """Return the notion of ``[privacy]`` and ``[prior]``; names of files in the sections are relative to ``folder``.
 
     Raises:
-        DraftError: an entry is missing or invalid. The text names it.
+        DraftError, BadData: an entry or a file is missing or invalid. The text names it.
+        OSError: a file cannot be read.
     """
     name = section.choice("notion", NOTIONS)
     if name == "pairwise":

@@ -27,15 +27,16 @@ from protocol.levels import Pufferfish, Scenario
 
 
 class ScenarioError(ValueTableError):
-    """A Pufferfish file cannot be read. The text names the file and the entry."""
+    """A Pufferfish file is invalid. The text names the file and the entry."""
 
 
 def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
     """Return the secrets, pairs and scenarios in a JSON file.
 
     Raises:
-        ScenarioError: the file has another format, an unknown secret or answer, or a weight that is not a number of at
-            least 0.
+        ScenarioError: the file is too long or has another format, an unknown secret or answer, or a weight that is not
+            a number of at least 0.
+        OSError: the file cannot be read.
     """
     if (size := path.stat().st_size) > MAX_BYTES:
         raise ScenarioError(

@@ -22,7 +22,11 @@ campaign's own text."""
 
 
 def addresses_of(section: Section) -> tuple[str, ...]:
-    """Return the addresses of ``[study] address``, in the order in which devices try them."""
+    """Return the addresses of ``[study] address``, in the order in which devices try them.
+
+    Raises:
+        DraftError
+    """
     if "address" not in section:
         return ()
     if section.holds("address", list):

@@ -155,7 +155,7 @@ class Section:
         values: list[Any] = self.take(key, list, f"a list of {expected}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise DraftError(f"{self.entry(key)} must be a list of {expected}; its element {shown(value)} is wrong")
+                raise DraftError(f"{self.entry(key)} must be a list of {expected}; it contains {shown(value)}")
         return values
 
     def choice(

@@ -46,6 +46,7 @@ def read_value_table(path: Path, domain: Domain, column: str) -> Iterator[tuple[
     Raises:
         ValueTableError: the file is not CSV, the header is wrong, a value is outside the domain, or a number is invalid
             or above ``LARGEST`` in size.
+        OSError: the file cannot be read.
     """
     for answer, number, _, location in read_value_table_by_class(path, domain, column, ()):
         yield answer, number, location
@@ -63,6 +64,7 @@ def read_value_table_by_class(
         file and line of the row, for errors.
     Raises:
         ValueTableError: a class is unknown; or as in ``read_value_table``.
+        OSError
     """
     with csv_rows(path) as lines:
         header = next(lines, None)
@@ -82,6 +84,7 @@ def read_prior(path: Path, domain: Domain, *, whole_numbers: bool = False) -> tu
         whole_numbers: whether the counts must be whole numbers; otherwise fractions keep their proportions exactly.
     Raises:
         ValueTableError: a count is not above zero or not whole, or a value has none; or as in ``read_value_table``.
+        OSError
     """
     weights = [Fraction(0)] * domain.size
     for answer, count, location in read_value_table(path, domain, "count"):
@@ -117,6 +120,7 @@ def read_people(
     Raises:
         ValueTableError: the header is wrong, an answer is outside the domain of its question, a class is unknown, or a
             count is not a whole number.
+        OSError: the file cannot be read.
     """
     names = list(form.positions)
     with csv_rows(path) as lines:

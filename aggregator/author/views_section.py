@@ -63,6 +63,7 @@ def views_of(
         expected: the number of devices for which shares are chosen, if the section has no ``devices``.
     Raises:
         DraftError, BadData: an entry is invalid. The text names it.
+        OSError: a file cannot be read.
     """
     notions = question.notion.notions if isinstance(question.notion, Classes) else (question.notion,)
     if any(isinstance(notion, Graded) and not notion.carries_views for notion in notions):

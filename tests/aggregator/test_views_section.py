@@ -81,7 +81,7 @@ def test_the_planner_chooses_missing_shares_of_views():
         ("resolutions = [[5, 0], [1, 1]]", "above 0 and below 1, not 0"),
         ("resolutions = [[5, nan], [1, 0.5]]", "a finite number"),
         ("resolutions = [[5, 0.2, 3], [1, 0.5]]", "a view must be a whole number"),
-        ('resolutions = ["five", 1]', "its element 'five' is wrong"),
+        ('resolutions = ["five", 1]', "it contains 'five'"),
         ("resolutions = 5", "must be a list of"),
         ('resolutions = "some"', 'or "auto"'),
         ("resolution = [5, 1]", "did you mean 'resolutions'"),
