@@ -87,7 +87,12 @@ class PageCode:
 
 @cache
 def page_code() -> PageCode:
-    """Return the installed script and style of the browser's device."""
+    """Return the installed script and style of the browser's device.
+
+    Raises:
+        BundleError
+        OSError: a file of the installation cannot be read.
+    """
     sources = Path(str(resources.files("edge_sdk"))) / "web" / "page"
     return PageCode.read(sources / "main.js", sources / "page.css")
 

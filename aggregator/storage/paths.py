@@ -139,6 +139,9 @@ def sync(paths: Iterable[StoragePath]) -> None:
     """Sync files, folders and their directory entries to the disk, if the system supports it.
 
     Objects in buckets need no sync.
+
+    Raises:
+        OSError
     """
     listed = {path for path in paths if isinstance(path, Path)}
     for path in listed | {path.parent for path in listed}:

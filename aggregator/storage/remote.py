@@ -162,6 +162,7 @@ class Remote:
 
         Raises:
             OSError
+            ValueError: the mode is not "rb".
         """
         if mode != "rb":
             raise ValueError(f"an object must be opened with mode 'rb', not {mode!r}")
