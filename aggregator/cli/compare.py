@@ -32,7 +32,7 @@ from protocol.campaign import Campaign, SignedCampaign
 @click.option("--classes", help="Two classes of campaign A.", metavar="X,Y")
 @options.output_format
 @options.as_json
-@options.plot("both sides and their differences; for numbers, both distribution functions")
+@options.plot("both sides and their differences; for quantiles, ranges and means, both distribution functions")
 @click.option(
     "--quantiles", metavar="P,...", help="Ordered values: the differences of these quantiles, for example .1,.5,.9."
 )

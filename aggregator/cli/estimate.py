@@ -124,8 +124,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option(
     "--forged",
     type=WholeNumber(1, options.MOST),
-    help="Print how far this number of forged reports could move a share. If a report may have several outputs, the "
-    "number counts outputs.",
+    help="Print how far this number of forged reports could move a share. The number counts outputs if a report may "
+    "have several, and devices with transcripts.",
 )
 @options.engine
 @arguments.in_study
