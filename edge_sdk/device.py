@@ -305,6 +305,7 @@ class Device(Membership, Disclosures):
             Values by a short description. The wording is for people and may change.
         Raises:
             StoreDamaged: the database is damaged.
+            StoreError: the database or the key store cannot be read.
         """
         # Imported here, because few processes call this method.
         from edge_sdk.doctor import facts
