@@ -327,7 +327,7 @@ function requireSize(payload, size) {
     if (!(error instanceof CodecError)) throw error;
   }
   const limit = Math.min(2 ** 16 + 32 * weights, MAX_PAYLOAD[CAMPAIGN]);
-  if (size > limit) throw new CampaignError(`a signed campaign like this must have at most ${limit} bytes, not ${size}`);
+  if (size > limit) throw new CampaignError(`this signed campaign must have at most ${limit} bytes, not ${size}`);
 }
 
 /**

@@ -32,7 +32,7 @@ async function supported(promise) {
     return await promise;
   } catch (error) {
     if (/** @type {Error} */ (error).name !== "NotSupportedError") throw error;
-    throw new Unsupported("this page has no Ed25519 signatures: open it by https, in a current browser");
+    throw new Unsupported("this page has no Ed25519: open it by https, in a current browser");
   }
 }
 

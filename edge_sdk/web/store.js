@@ -156,7 +156,7 @@ export class Store {
    * @template T @param {() => Promise<T>} work @returns {Promise<T>}
    */
   locked(work) {
-    return navigator.locks.request(`halftruth ${this.db.name}`, work);
+    return /** @type {any} */ (navigator.locks.request(`halftruth ${this.db.name}`, work));
   }
 
   /** Read a consistent copy of the store. @returns {Promise<State>} */
