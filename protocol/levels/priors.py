@@ -24,6 +24,7 @@ def lip(structure: Structure, prior: Sequence[int]) -> Level:
     Args:
         prior: ``input_count`` positive integers.
     Raises:
+        ValueError: a weight of the prior is not positive.
         TooLarge
     """
     total = sum(_positive(prior))
@@ -50,6 +51,7 @@ def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) ->
         prior: ``input_count`` positive integers.
         radius: the total variation, 0 .. 1.
     Raises:
+        ValueError: a weight of the prior is not positive, or the radius is outside 0 .. 1.
         TooLarge
     """
     if not 0 <= radius <= 1:
@@ -90,6 +92,7 @@ def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
         prior: ``input_count`` positive integers.
         level: eps in nanonats.
     Raises:
+        ValueError: a weight of the prior is not positive.
         TooLarge
     """
     total = sum(_positive(prior))
@@ -127,6 +130,7 @@ def most_probable(structure: Structure, prior: Sequence[int], inputs: Sequence[i
         prior: ``input_count`` positive integers.
         inputs: the values x.
     Raises:
+        ValueError: a weight of the prior is not positive.
         TooLarge
     """
     numerator, denominator, x = structure.largest_posterior(_positive(prior), inputs)

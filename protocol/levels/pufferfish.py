@@ -1,8 +1,8 @@
 """Pufferfish privacy: the protection of secrets that are correlated with the answer, under given scenarios.
 
 A secret and a scenario determine the distribution of the answer, and so the distribution of the report. The level is
-the worst ratio of two distributions of the report. If every value is its own secret, with one scenario for each pair,
-this is LDP.
+the worst ratio of two distributions of the report. If every value is its own secret and all pairs are protected, this
+is LDP.
 
 Source: Kifer and Machanavajjhala 2012; SoK, Def. 8 and eq. 7.
 """

@@ -220,8 +220,8 @@ def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None
 
 
 def as_json(level_table: LevelTable, channels: Sequence[Channel]) -> dict[str, object]:
-    """Return the table as a JSON object: levels in nats, rounded up; null if infinite; absent levels under
-    ``missing``.
+    """Return the table as a JSON object: levels in nats, rounded up to a nanonat; null if infinite; absent
+    levels under ``missing``.
 
     Args:
         channels: the channels of the table, which write the outputs of the witnesses as text. If the table has several
