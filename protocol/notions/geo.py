@@ -1,9 +1,9 @@
-"""Geo-indistinguishability: the bound of two inputs is proportional to their distance (Andres et al. 2013, Def. 4.1).
+"""Geo-indistinguishability: the bound of two inputs is proportional to their distance (Andres et al. 2013).
 
 Inputs are points with integer coordinates, and the bound of a pair is the level times its distance. The distance d is
 the root of an integer, so the bound is rounded down without a float: floor(root(level^2 d^2 / unit^2)).
 
-The author's tools (aggregator.author) choose the coordinates: steps, degrees or kilometres.
+The author's tools (aggregator.families.noise) choose the coordinates: steps, numbers, degrees or kilometres.
 """
 
 from __future__ import annotations

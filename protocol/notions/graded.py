@@ -35,10 +35,11 @@ class Graded(Pairwise):
 
     Attributes:
         level: the largest bound of a pair of inputs.
-        budgets: nanonats, for each class.
-        runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance.
-        unbounded_pairs: pairs (c, d) of classes, c <= d, increasing, whose inputs need no protection from each other.
-            If the list is empty, no two budgets are equal.
+        budgets: nanonats, for each budget class.
+        runs: (budget class, length) pairs in input order; budget classes are numbered from 0 in order of first
+            appearance.
+        unbounded_pairs: pairs (c, d) of budget classes, c <= d, increasing, whose inputs need no protection from each
+            other. If the list is empty, no two budgets are equal.
     """
 
     budgets: tuple[int, ...]
@@ -152,7 +153,7 @@ class Graded(Pairwise):
         return list(accumulate(length for _, length in self.runs))
 
     def class_of(self, x: int) -> int:
-        """Return the class of input ``x``."""
+        """Return the budget class of input ``x``."""
         return self.runs[bisect_right(self._ends, x)][0]
 
     def bound(self, x: int, other: int) -> int | None:

@@ -31,7 +31,7 @@ class Promise:
     Attributes:
         notion_name: the notion's name; "classes" until the person has chosen a class.
         factor: the factor of the declared level. For geo, the factor of two answers at twice the smallest distance,
-            because a campaign does not say whether its distances are steps, degrees or kilometres.
+            because a campaign does not say whether its distances are steps, numbers, degrees or kilometres.
         smallest_factor: the factor of the best protected pair of answers, if the notion's pairs may have different
             bounds; else None.
         overall_factor: the factor of any two answers for an observer with any prior, if it exceeds ``factor`` or if the

@@ -68,6 +68,8 @@ class TranscriptPrior(Notion):
 
         Args:
             earlier: (period, output) of the earlier reports, by increasing period, all before ``period``.
+        Raises:
+            ValueError: the periods do not increase, or are not all before ``period``.
         """
         return self.priors_before((*earlier, (period, 0)))[-1]
 
@@ -76,6 +78,8 @@ class TranscriptPrior(Notion):
 
         Args:
             reports: (period, output), by increasing period; the last output changes nothing.
+        Raises:
+            ValueError: the periods do not increase.
         """
         priors: list[tuple[int, ...]] = []
         prior, latest = self.prior, None
