@@ -17,8 +17,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from aggregator.campaign_facts import counted_noun
 from aggregator.estimate.form_result import FormEstimate
 from aggregator.families.decoder import Floats
-from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
-from aggregator.present.plot import FADED, FAINT, INK, SHARE, TRUTH
+from aggregator.present.picture import DOTS_PER_INCH, INK, plot_text, save
+from aggregator.present.plot import FADED, FAINT, SHARE, TRUTH
 from aggregator.present.shown_shares import percent
 
 LABEL = 26

@@ -12,7 +12,7 @@ import base64
 import hashlib
 import html
 
-_EMPTY = ("meta", "link", "img", "wbr")
+_EMPTY = ("meta", "link", "img", "source", "wbr")
 """Names of the elements without content."""
 
 

@@ -15,8 +15,8 @@ from matplotlib.ticker import PercentFormatter
 
 from aggregator.estimate.ordered_comparison import OrderedComparison, Shift
 from aggregator.estimate.ordered_result import OrderedStatistics
-from aggregator.present.ordered_plot import INK, SHARE, draw_cdf
-from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
+from aggregator.present.ordered_plot import SHARE, draw_cdf
+from aggregator.present.picture import INK, narrow_title, new_figure, plot_text, save
 from aggregator.quantity import quantity
 from protocol.domain import Dates, Line, NumberRange
 from protocol.errors import HalftruthError
@@ -41,11 +41,13 @@ def draw_comparison(comparison: OrderedComparison, path: Path) -> None:
     save(comparison_figure(comparison), path)
 
 
-def comparison_figure(comparison: OrderedComparison) -> Figure:
+def comparison_figure(comparison: OrderedComparison, *, narrow: bool = False) -> Figure:
     """Return a figure with a panel for each side; the curve of the first side is dashed in the other panels.
 
     Below a panel is the difference of its distribution function from the first panel's, if the difference is known.
 
+    Args:
+        narrow: whether the figure is for a phone.
     Raises:
         TooManySides
     """
@@ -55,15 +57,19 @@ def comparison_figure(comparison: OrderedComparison) -> Figure:
             f"{len(known)} distribution functions are too many to draw: choose at most {MAX_SIDES} periods or classes"
         )
     (first, reference), *_ = known
-    columns = min(len(known), WIDE)
+    columns = 1 if narrow else min(len(known), WIDE)
     rows = math.ceil(len(known) / columns)
     shifted = {
         difference.after.name: [shift for shift in difference.shifts if shift.kind == "cdf"]
         for difference in comparison.differences
         if difference.before is first
     }
-    figure = Figure(figsize=(1 + 3.2 * columns, 0.6 + 4.6 * rows), dpi=DOTS_PER_INCH, layout="constrained")
-    drawn = figure.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False, height_ratios=[3, 1.6] * rows)
+    below_ratios = [1.6] * rows
+    if narrow:
+        below_ratios = [1.6 if side.name in shifted else 0.01 for side, _ in known]
+    ratios = [ratio for below_ratio in below_ratios for ratio in (3, below_ratio)]
+    figure = new_figure(1 + 3.2 * columns, 1.2 + 0.8 * sum(ratios) if narrow else 0.6 + 4.6 * rows, narrow=narrow)
+    drawn = figure.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False, height_ratios=ratios)
     panels, below = drawn[::2].ravel().tolist(), drawn[1::2].ravel().tolist()
     for place, (side, statistics) in enumerate(known):
         _draw(panels[place], statistics, reference if place else None, first.name_in_text)
@@ -82,9 +88,14 @@ def comparison_figure(comparison: OrderedComparison) -> Figure:
     for axes in below:
         axes.tick_params(labelbottom=True)
     titles = [statistics.estimate.campaign.title for _, statistics in known[: 2 if comparison.by == "campaign" else 1]]
-    figure.suptitle(plot_text(" and ".join(titles), 80), x=0.01, ha="left", size=11)
+    title = plot_text(" and ".join(titles), 80)
+    if narrow:
+        narrow_title(figure, title)
+    else:
+        figure.suptitle(title, x=0.01, ha="left", size=11)
     handles, labels = panels[min(1, len(known) - 1)].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
+    columns = 1 if narrow else 2
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
     return figure
 
 

@@ -16,11 +16,14 @@ from matplotlib.ticker import PercentFormatter
 from aggregator.estimate.ordered_result import OrderedStatistics, ShownValue
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
-from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
+from aggregator.present.picture import INK, narrow_title, new_figure, plot_text, save
 from aggregator.present.shown_shares import subtitle
 from protocol.domain import Dates, Line, NumberRange
 
-INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"
+SHARE, FAINT = "#8fb8de", "#d9dee4"
+
+NARROW_TICKS = 5
+"""Maximum number of labels at the axis of values in a figure for a phone."""
 
 
 def draw_ordered(statistics: OrderedStatistics, path: Path) -> None:
@@ -33,14 +36,15 @@ def draw_histogram(statistics: OrderedStatistics, path: Path, truth: Floats | No
     save(histogram_figure(statistics, truth), path)
 
 
-def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None) -> Figure:
+def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None, *, narrow: bool = False) -> Figure:
     """Return a figure with the shares of bins above the deciles, both with their intervals.
 
     Args:
         truth: (k,) the true shares, in rehearsals.
+        narrow: whether the figure is for a phone.
     """
     domain, estimate = statistics.estimate.campaign.domain, statistics.estimate
-    figure = Figure(figsize=(8, 6), dpi=DOTS_PER_INCH, layout="constrained")
+    figure = new_figure(8, 4.8 if narrow else 6, narrow=narrow)
     shares, deciles = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
 
     place = statistics.place
@@ -62,7 +66,7 @@ def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None)
     shares.set_ylim(0, None)
     shares.yaxis.set_major_formatter(PercentFormatter(1))
     shares.set_ylabel("share of people")
-    shares.set_title(_title(estimate), loc="left", size=11, color=INK)
+    _entitle(figure, shares, estimate, narrow)
     shares.legend(frameon=False, fontsize="small")
     deciles.set_ylim(0, 1)
     deciles.set_yticks(np.arange(1, 10) / 10)
@@ -70,6 +74,8 @@ def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None)
     deciles.set_ylabel("share at or below")
     ends = [place(range_share.first) for range_share in statistics.bins]
     dates = isinstance(domain, Dates) or not isinstance(domain, Line)
+    if narrow:
+        ends = ends[:: -(-len(ends) // NARROW_TICKS)]
     deciles.set_xticks(ends, [plot_text(domain.label(x), 16) for x in ends], rotation=30 if dates else 0)
     if isinstance(domain, NumberRange):
         deciles.set_xlabel(plot_text(domain.unit, 40))
@@ -77,13 +83,19 @@ def histogram_figure(statistics: OrderedStatistics, truth: Floats | None = None)
         axes.grid(visible=True, axis="y" if axes is shares else "both", alpha=0.3)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
+        if narrow:
+            axes.tick_params(labelsize=8)
     return figure
 
 
-def ordered_figure(statistics: OrderedStatistics) -> Figure:
-    """Return a figure of the distribution function with its confidence band, and the quantiles with their intervals."""
+def ordered_figure(statistics: OrderedStatistics, *, narrow: bool = False) -> Figure:
+    """Return a figure of the distribution function with its confidence band, and the quantiles with their intervals.
+
+    Args:
+        narrow: whether the figure is for a phone.
+    """
     domain, estimate = statistics.estimate.campaign.domain, statistics.estimate
-    figure = Figure(figsize=(8, 4.8), dpi=DOTS_PER_INCH, layout="constrained")
+    figure = new_figure(8, 4.4 if narrow else 4.8, narrow=narrow)
     axes = figure.add_subplot()
     numbers = isinstance(domain, Line) and not isinstance(domain, Dates)
     labels = {} if numbers else {domain.label(x): x for x in range(domain.size)}
@@ -100,14 +112,18 @@ def ordered_figure(statistics: OrderedStatistics) -> Figure:
     if isinstance(domain, NumberRange):
         axes.set_xlabel(plot_text(domain.unit, 40))
     if labels:
-        few = range(0, domain.size, max(1, domain.size // 6))
-        axes.set_xticks(few, [plot_text(domain.label(x), 16) for x in few])
+        few = range(0, domain.size, max(1, domain.size // (NARROW_TICKS if narrow else 6)))
+        axes.set_xticks(few, [plot_text(domain.label(x), 16) for x in few], rotation=30 if narrow else 0)
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(_title(estimate), loc="left", size=11, color=INK)
-    axes.legend(frameon=False, fontsize="small", loc="lower right")
+    _entitle(figure, axes, estimate, narrow)
+    if narrow:
+        axes.tick_params(labelsize=8)
+        figure.legend(loc="outside lower left", frameon=False, fontsize="small")
+    else:
+        axes.legend(frameon=False, fontsize="small", loc="lower right")
     return figure
 
 
@@ -121,5 +137,9 @@ def draw_cdf(axes: Axes, statistics: OrderedStatistics, places: Sequence[float])
     axes.plot(places, [point.estimate for point in points], color=INK, lw=1.6, label="share at or below")
 
 
-def _title(estimate: Estimate) -> str:
-    return f"{plot_text(estimate.campaign.title, 80)}\n{subtitle(estimate, estimate.size)}"
+def _entitle(figure: Figure, axes: Axes, estimate: Estimate, narrow: bool) -> None:
+    text = f"{plot_text(estimate.campaign.title, 80)}\n{subtitle(estimate, estimate.size)}"
+    if narrow:
+        narrow_title(figure, text)
+    else:
+        axes.set_title(text, loc="left", size=11, color=INK)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate.change import DistrictDifference
 from aggregator.estimate.ordered_comparison import OrderedComparison
@@ -40,7 +42,7 @@ def trend_section(trend: Trend) -> list[Html]:
         for point in trend.points
     ]
     parts = [
-        tag("figure", picture_of(trend_figure(trend),
+        tag("figure", picture_of(partial(trend_figure, trend),
             "The share of each value over the periods, with the interval of each period.")),
         page_table("The periods", ("periods", "from, to (UTC)", f"{estimated_noun(campaign)}s", ""), rows),
     ]  # fmt: skip
@@ -103,7 +105,7 @@ def ordered_comparison_section(comparison: OrderedComparison) -> list[Html]:
             f"The distribution function of each {comparison.by}, with its intervals; below, differences from the "
             "first one."
         )
-        parts.append(tag("figure", picture_of(comparison_figure(comparison), words)))
+        parts.append(tag("figure", picture_of(partial(comparison_figure, comparison), words)))
     confidence, unit = f"{100 * known[0][1].estimate.confidence:.4g}%", unit_of(comparison.domain)
     numbers = comparison.without_cdf()
     if not any(statistics.numbers() for _, statistics in numbers.known):

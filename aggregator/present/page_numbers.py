@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from aggregator.campaign_facts import counted_text
@@ -15,7 +17,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.ordered import TrueOrdered, statistic_name, value_text
-from aggregator.present.page_parts import page_table, picture_of, scrolled
+from aggregator.present.page_parts import image_of, page_table, picture_of, scrolled
 from aggregator.present.shown_shares import (
     MAY_BE_ZERO,
     decimals,
@@ -44,13 +46,13 @@ def results_section(estimate: Estimate, truth: Floats | None, statistics: Ordere
             "The distribution function: for each value, the share of the people with this value or a lower one. It has "
             "its band, and the quantiles have their intervals."
         )
-        return [tag("figure", picture_of(ordered_figure(statistics), words))]
+        return [tag("figure", picture_of(partial(ordered_figure, statistics), words))]
     if statistics is not None and statistics.bins:
         from aggregator.present.ordered_plot import histogram_figure  # matplotlib takes a second to load
 
         median = next(quantile for quantile in statistics.quantiles if quantile.p == 0.5)
         words = f"Shares of ranges, and deciles. The median is {value_text(median.value)}."
-        return [tag("figure", picture_of(histogram_figure(statistics, truth), words))]
+        return [tag("figure", picture_of(partial(histogram_figure, statistics, truth), words))]
     if statistics is not None:
         return numbers_section(statistics, truth)
     from aggregator.present.marks import marks
@@ -60,12 +62,17 @@ def results_section(estimate: Estimate, truth: Floats | None, statistics: Ordere
     top = int(np.argmax(estimate.share))
     share = percent(estimate.share[top], min(decimals(estimate, listed(estimate, ROWS)), 2))
     kind = "Map" if isinstance(grid, Grid) else "Bar chart"
-    drawn = estimate_figure(estimate, truth)
-    picture = picture_of(drawn, f"{kind} of the shares. The largest is {estimate.label(top)} with {share}.")
+    alt = f"{kind} of the shares. The largest is {estimate.label(top)} with {share}."
+    draw = partial(estimate_figure, estimate, truth)
     if not isinstance(grid, Grid):
-        return [tag("figure", picture)]
-    marked, words = marks(estimate, grid, drawn)
-    return [tag("figure", tag("div", picture, *marked, class_="map"), tag("figcaption", words, class_="soft"))]
+        return [tag("figure", picture_of(draw, alt))]
+    maps = []
+    for width in ("wide", "narrow"):
+        drawn = draw(narrow=width == "narrow")
+        picture = image_of(drawn, alt)
+        marked, words = marks(estimate, grid, drawn)
+        maps.append(tag("div", picture, *marked, class_=f"map {width}"))
+    return [tag("figure", *maps, tag("figcaption", words, class_="soft"))]
 
 
 def coverage_sentence(estimate: Estimate, truth: Floats) -> str:

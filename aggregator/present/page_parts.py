@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from aggregator.present.markup import Html, label, tag
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PHONE = "(max-width: 36rem)"
+"""The media query of a phone, as in page.css."""
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Html:
@@ -52,9 +55,23 @@ def scrolled(caption: str, heads: Sequence[str], rows: Iterable[Html], **style: 
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
-def picture_of(drawn: Figure, alt: str) -> Html:
-    """Return a figure as an embedded picture, with its description for screen readers."""
+def picture_of(draw: Callable[..., Figure], alt: str) -> Html:
+    """Return an embedded picture and its variant for a phone, with a description for screen readers.
+
+    Args:
+        draw: a function that returns the figure; ``narrow`` states whether it is for a phone.
+    """
+    source = tag("source", media=PHONE, srcset=_embedded(draw(narrow=True)))
+    return tag("picture", source, image_of(draw(narrow=False), alt))
+
+
+def image_of(drawn: Figure, alt: str) -> Html:
+    """Return one figure as an embedded picture, with its description for screen readers."""
+    return tag("img", src=_embedded(drawn), alt=f"{alt} Numbers are in the table below.")
+
+
+def _embedded(drawn: Figure) -> str:
+    """Return the address of a picture that contains its bytes."""
     from aggregator.present.picture import png
 
-    data = base64.b64encode(png(drawn)).decode("ascii")
-    return tag("img", src=f"data:image/png;base64,{data}", alt=f"{alt} Numbers are in the table below.")
+    return f"data:image/png;base64,{base64.b64encode(png(drawn)).decode('ascii')}"

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import io
+import textwrap
 import warnings
 from pathlib import Path
+from typing import Literal
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -15,8 +17,36 @@ from PIL import Image
 
 from aggregator.whole_file import whole_file
 
+LayoutName = Literal["constrained", "compressed"]
 DOTS_PER_INCH = 150
 COLOURS = 256
+
+NARROW, NARROW_DOTS_PER_INCH = 3.3, 200
+"""Width in inches, and resolution, of a picture for a phone. On a screen of 360 CSS pixels, letters of 8 points in it
+are as large as letters of 11 pixels."""
+
+NARROW_LETTERS = 46
+"""Maximum letters in a line of the title of a picture for a phone."""
+
+INK = "#1f2933"
+
+
+def new_figure(width: float, height: float, *, narrow: bool = False, layout: LayoutName = "constrained") -> Figure:
+    """Return an empty figure.
+
+    Args:
+        width, height: in inches; a narrow figure has the width ``NARROW``.
+        narrow: whether the figure is for a phone.
+    """
+    if narrow:
+        return Figure(figsize=(NARROW, height), dpi=NARROW_DOTS_PER_INCH, layout=layout)
+    return Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout=layout)
+
+
+def narrow_title(figure: Figure, text: str) -> None:
+    """Write the title of a picture for a phone, in short lines."""
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, NARROW_LETTERS)]
+    figure.suptitle("\n".join(lines), size=9, x=0.01, ha="left", color=INK)
 
 
 def png(figure: Figure) -> bytes:

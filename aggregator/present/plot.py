@@ -26,7 +26,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats, Integers
 from aggregator.present.coast import lines
 from aggregator.present.map_names import list_largest, write_names
-from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
+from aggregator.present.picture import INK, NARROW_LETTERS, narrow_title, new_figure, plot_text, save
 from aggregator.present.regions import Regions, regions
 from aggregator.present.shown_shares import (
     decimals,
@@ -53,7 +53,7 @@ smallest significant share, but not below a third of the largest share divided b
 
 LABEL = 34
 FADED = 0.3
-INK, SHARE, TRUTH, FAINT, SHORE = "#1f2933", "#8fb8de", "#c2410c", "#d9dee4", "#7b8794"
+SHARE, TRUTH, FAINT, SHORE = "#8fb8de", "#c2410c", "#d9dee4", "#7b8794"
 
 KILOMETRES = 111.2
 """Length of a degree of latitude, and of a degree of longitude at the equator."""
@@ -64,27 +64,28 @@ def draw_estimate(estimate: Estimate, path: Path, truth: Floats | None = None) -
     save(estimate_figure(estimate, truth), path)
 
 
-def estimate_figure(estimate: Estimate, truth: Floats | None = None) -> Figure:
+def estimate_figure(estimate: Estimate, truth: Floats | None = None, *, narrow: bool = False) -> Figure:
     """Return a figure of an estimate: bars, or a map for a grid.
 
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
+        narrow: whether the figure is for a phone.
     """
     grid = estimate.campaign.domain
-    return _map(estimate, grid, truth) if isinstance(grid, Grid) else _bars(estimate, truth)
+    return _map(estimate, grid, truth, narrow) if isinstance(grid, Grid) else _bars(estimate, truth, narrow)
 
 
-def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
+def _bars(estimate: Estimate, truth: Floats | None, narrow: bool) -> Figure:
     shown = listed(estimate, BARS)
     pale = [may_be_zero(estimate, x, len(shown)) for x in shown]
     note = ""
     if len(shown) < estimate.size:
         note = f"\n{selection_of_shares(estimate, len(shown))}{' (pale)' if any(pale) else ''}"
-    figure = Figure(figsize=(8.0, 1.9 + 0.27 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
+    figure = new_figure(8.0, 1.9 + (0.4 if narrow else 0.27) * len(shown), narrow=narrow)
     axes = figure.add_subplot()
     places = np.arange(len(shown))
     share = estimate.share[shown]
-    bars = axes.barh(places, share, height=0.72, color=SHARE, label="share")
+    bars = axes.barh(places, share, height=0.44 if narrow else 0.72, color=SHARE, label="share")
     for drawn, doubtful in zip(bars, pale, strict=True):
         drawn.set_alpha(FADED if doubtful else 1.0)
     low, high = (limit[shown] for limit in shown_intervals(estimate, len(shown)))
@@ -99,25 +100,36 @@ def _bars(estimate: Estimate, truth: Floats | None) -> Figure:
         axes.plot(raw[known], places[known], "o", ms=3, color=INK, label="unbiased estimate")
     if truth is not None:
         axes.plot(truth[shown], places, "D", ms=5.5, mfc="none", mec=TRUTH, mew=1.5, ls="none", label="truth")
-    _write_shares(axes, estimate, shown, truth)
-    axes.set_yticks(places, [plot_text(estimate.label(x), LABEL) for x in shown])
-    axes.invert_yaxis()
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    _write_shares(axes, estimate, shown, truth, 0.2 if narrow else 0.11)
+    labels = [plot_text(estimate.label(x), LABEL) for x in shown]
+    axes.set_yticks([] if narrow else places, [] if narrow else labels)
+    if narrow:  # beside the bars, labels would leave little room for them
+        for place, label in zip(places, labels, strict=True):
+            axes.text(
+                0, place - 0.45, label, transform=axes.get_yaxis_transform(), va="center", size=8.5, color=INK,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+            )  # fmt: skip
+        axes.tick_params(labelsize=8)
+    axes.set_ylim(len(shown) - 0.4, -0.8 if narrow else -0.6)
     axes.axvline(0, color=INK, lw=0.8)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=7))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4 if narrow else 7))
     axes.xaxis.set_major_formatter(FuncFormatter(_percent_tick))
     axes.grid(axis="x", color=FAINT, lw=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8.5)
-    _entitle(figure, estimate, len(shown), note)
+    figure.legend(loc="outside lower center", ncols=2 if narrow else 4, frameon=False, fontsize=8.5)
+    _entitle(figure, estimate, len(shown), note, narrow)
     return figure
 
 
-def _write_shares(axes: Axes, estimate: Estimate, shown: list[int], truth: Floats | None) -> None:
-    """Write each share as a number, to the right of everything drawn in its row."""
+def _write_shares(axes: Axes, estimate: Estimate, shown: list[int], truth: Floats | None, room: float) -> None:
+    """Write each share as a number, to the right of everything drawn in its row.
+
+    Args:
+        room: the room for the numbers, as a part of the range of all that is drawn.
+    """
     places = min(decimals(estimate, shown), 2)
     rows = [estimate.share, shown_intervals(estimate, len(shown))[1], estimate.raw] + ([] if truth is None else [truth])
     right = np.nanmax([row[shown] for row in rows], axis=0)
@@ -126,10 +138,10 @@ def _write_shares(axes: Axes, estimate: Estimate, shown: list[int], truth: Float
     gap = (0.012 if truth is None else 0.018) * span  # a diamond takes more room than the end of an interval
     for place, x in enumerate(shown):
         axes.text(right[place] + gap, place, percent(estimate.share[x], places), va="center", size=8.5, color=INK)
-    axes.set_xlim(left - 0.02 * span, right.max() + 0.11 * span)
+    axes.set_xlim(left - 0.02 * span, right.max() + room * span)
 
 
-def _map(estimate: Estimate, grid: Grid, truth: Floats | None) -> Figure:
+def _map(estimate: Estimate, grid: Grid, truth: Floats | None, narrow: bool) -> Figure:
     cut = regions(estimate)
     panels = [("share", cut.density, "GnBu")]
     if truth is not None:
@@ -140,10 +152,13 @@ def _map(estimate: Estimate, grid: Grid, truth: Floats | None) -> Figure:
     stretch = 1 / max(math.cos(math.radians((grid.south + grid.north) / 2 / MICRODEGREES)), 0.05)
     # A degree of longitude is shorter than one of latitude, so the picture is stretched.
     tall = (grid.north - grid.south) * stretch / (grid.east - grid.west)
-    stacked = tall < 0.8
+    stacked = narrow or tall < 0.8
     width = 8.0 if stacked else 1.2 + 4.2 * len(panels)
     height = 0.9 + len(panels) * (0.6 + 6.4 * tall) if stacked else 1.7 + min(3.0 * tall, 9.0)
-    figure = Figure(figsize=(width, min(height, 18.0)), dpi=DOTS_PER_INCH, layout="compressed")
+    if narrow:
+        height = 1.2 + len(panels) * (0.9 + 2.3 * min(tall, 3.0))
+    letters = NARROW_LETTERS if narrow else 100 if stacked else 48
+    figure = new_figure(width, min(height, 18.0), narrow=narrow, layout="compressed")
     shape = (len(panels), 1) if stacked else (1, len(panels))
     top = float(max(cut.density.max(), 0.0 if truth is None else truth.max())) or 1.0
     doubtful = ~cut.significant[cut.region_of]
@@ -161,17 +176,21 @@ def _map(estimate: Estimate, grid: Grid, truth: Floats | None) -> Figure:
         )
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=8)
-        text = textwrap.fill(_drawn_how(estimate, cut, int(doubtful.sum())), 100 if stacked else 48)
-        axes.set_title(text if name == "share" else name, size=9.5, loc="left", color=INK)
+        text = textwrap.fill(_drawn_how(estimate, cut, int(doubtful.sum())) if name == "share" else name, letters)
+        axes.set_title(text, size=8.5 if narrow else 9.5, loc="left", color=INK)
         if name == "share" and estimate.resolutions:
             axes.add_collection(LineCollection(_edges(grid, cut.region_of), colors=INK, linewidths=0.35, alpha=0.35))
         axes.tick_params(labelsize=8)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if stacked else 3))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if stacked and not narrow else 3))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda degrees, place: f"{degrees:g}°"))
-    list_largest(figure.axes[0], estimate, 100 if stacked else 52)
-    _entitle(figure, estimate, 0, "")
+    list_largest(figure.axes[0], estimate, letters if stacked else 52)
+    _entitle(figure, estimate, 0, "", narrow)
+    if narrow:
+        # The number of lines of text decides the height.
+        figure.draw_without_rendering()
+        figure.set_figheight(figure.get_tightbbox().height + 0.1)
     write_names(figure, figure.axes[0], estimate, grid)
     return figure
 
@@ -245,10 +264,14 @@ def _drawn_how(estimate: Estimate, cut: Regions, doubtful: int) -> str:
     )
 
 
-def _entitle(figure: Figure, estimate: Estimate, shown: int, note: str) -> None:
+def _entitle(figure: Figure, estimate: Estimate, shown: int, note: str, narrow: bool) -> None:
     title = textwrap.fill(estimate.campaign.title, 80).replace("$", r"\$")
     rounded = "" if estimate.note is None else "\n" + textwrap.fill(estimate.note, 90)
-    figure.suptitle(f"{title}\n{subtitle(estimate, shown)}{note}{rounded}", size=11, x=0.01, ha="left", color=INK)
+    text = f"{title}\n{subtitle(estimate, shown)}{note}{rounded}"
+    if narrow:
+        narrow_title(figure, text)
+    else:
+        figure.suptitle(text, size=11, x=0.01, ha="left", color=INK)
 
 
 def _percent_tick(share: float, place: int | None) -> str:

@@ -12,20 +12,22 @@ from aggregator.author.trade_off import TradeOff
 from aggregator.present.markup import Html, tag
 from protocol import exact
 
-WIDTH, SIDE, LEFT, TOP = 700, 300, 60, 12
+WIDTH, SIDE, LEFT, TOP = 390, 300, 60, 12
 """The chart's width; side, left and top of the square for errors from 0 to 1; in units of the chart."""
 
 LONGEST = 34
-"""Maximum characters in a line of the legend."""
+"""Maximum characters in an entry of the legend."""
 
 
 def trade_off_chart(curves: Sequence[TradeOff], noun: str) -> Html:
-    """Return the lines of the best tests of each pair (solid) and the promised bounds (dashed).
+    """Return the lines of the best tests of each pair (solid) and the promised bounds (dashed), and their legend.
+
+    On a narrow screen, the legend is below the chart.
 
     Args:
         noun: the word for an output (see ``counted_noun``).
     """
-    bottom, right = TOP + SIDE, LEFT + SIDE
+    bottom = TOP + SIDE
     parts = [
         tag("title", f"False alarms against missed detections of the best tests of one {noun}"),
         _line("frame", [(0, 1), (0, 0), (1, 0)]),
@@ -43,11 +45,14 @@ def trade_off_chart(curves: Sequence[TradeOff], noun: str) -> Html:
         if curve.promised(0) is not None:
             parts.append(_line(f"pair{place} promise", curve.promises))
             legend.append((f"pair{place} promise", f"promised: {_in_nats(curve.bounds)}"))
-    for row, (name, words) in enumerate(legend):
-        y = TOP + 14 + 22 * row
-        parts.append(tag("path", d=f"M{right + 24} {y - 4}h30", class_=name))
-        parts.append(_text(right + 62, y, words, "start"))
-    return tag("svg", *parts, class_="tests", viewBox=f"0 0 {WIDTH} {bottom + 46}", role="img")
+    chart = tag("svg", *parts, viewBox=f"0 0 {WIDTH} {bottom + 46}", role="img")
+    entries = (tag("li", _sample(name), words) for name, words in legend)
+    return tag("div", chart, tag("ul", *entries), class_="tests")
+
+
+def _sample(name: str) -> Html:
+    """Return a short line in the style of a line of the chart."""
+    return tag("svg", tag("path", d="M0 5h30", class_=name), viewBox="0 0 30 10", aria_hidden="true")
 
 
 def _line(name: str, points: Iterable[tuple[float, float]]) -> Html:

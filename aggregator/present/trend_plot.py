@@ -17,8 +17,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from aggregator.estimate.change import Difference
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.trend import Trend, true_shares
-from aggregator.present.picture import DOTS_PER_INCH, plot_text, save
-from aggregator.present.plot import BARS, FAINT, INK, LABEL, SHARE, TRUTH
+from aggregator.present.picture import INK, narrow_title, new_figure, plot_text, save
+from aggregator.present.plot import BARS, FAINT, LABEL, SHARE, TRUTH
 from aggregator.present.shown_changes import (
     comparison_title,
     foremost_regions,
@@ -42,8 +42,12 @@ def draw_trend(trend: Trend, path: Path) -> None:
     save(trend_figure(trend), path)
 
 
-def trend_figure(trend: Trend) -> Figure:
-    """Return a figure with a panel for each value, which shows the value's shares over the periods."""
+def trend_figure(trend: Trend, *, narrow: bool = False) -> Figure:
+    """Return a figure with a panel for each value, which shows the value's shares over the periods.
+
+    Args:
+        narrow: whether the figure is for a phone.
+    """
     latest = trend.latest
     if trend.only is not None:
         shown = [trend.only]
@@ -56,9 +60,10 @@ def trend_figure(trend: Trend) -> Figure:
             for z in significant_districts(resolution)
         ]
         shown = districts[:PANELS] or [Region(FINEST, x) for x in listed(latest, PANELS)]
-    across = min(ACROSS, len(shown))
+    across = 1 if narrow else min(ACROSS, len(shown))
     down = -(-len(shown) // across)
-    figure = Figure(figsize=(max(3.1 * across, 6.5), 1.3 + 2.0 * down), dpi=DOTS_PER_INCH, layout="constrained")
+    height = 1.8 + 1.6 * down if narrow else 1.3 + 2.0 * down
+    figure = new_figure(max(3.1 * across, 6.5), height, narrow=narrow)
     panels = figure.subplots(down, across, squeeze=False).ravel()
     pointwise = trend.only is not None or (not latest.resolutions and len(shown) == latest.size)
     for axes, region in zip(panels, shown, strict=False):
@@ -76,7 +81,7 @@ def trend_figure(trend: Trend) -> Figure:
     if trend.only is None and trend.change is not None:
         parts.append(selection_of_regions(trend.change, len(shown)))
     figure.supxlabel("period", size=9, color=INK)
-    _entitle(figure, title_with_class(latest), level_text(latest), *parts)
+    _entitle(figure, title_with_class(latest), level_text(latest), *parts, narrow=narrow)
     return figure
 
 
@@ -140,7 +145,7 @@ def draw_difference(difference: Difference, path: Path) -> None:
     pointwise = not difference.coarser and len(shown) == len(difference.raw)
     cells = [(difference.at(region.resolution), region.number) for region in shown]
     places = np.arange(len(shown))
-    figure = Figure(figsize=(10.0, 2.1 + 0.34 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
+    figure = new_figure(10.0, 2.1 + 0.34 * len(shown))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.05))
     names = ("low", "high") if pointwise else ("simultaneous_low", "simultaneous_high")
     for shift, side, name, colour in (
@@ -202,7 +207,11 @@ def draw_difference(difference: Difference, path: Path) -> None:
     save(figure, path)
 
 
-def _entitle(figure: Figure, title: str, *parts: str) -> None:
+def _entitle(figure: Figure, title: str, *parts: str, narrow: bool = False) -> None:
+    words = " · ".join(filter(None, parts))
+    if narrow:
+        narrow_title(figure, f"{title}\n{words}".replace("$", r"\$"))
+        return
     letters = int(12.5 * figure.get_figwidth())
-    lines = [*textwrap.wrap(title, letters), *textwrap.wrap(" · ".join(filter(None, parts)), letters)]
+    lines = [*textwrap.wrap(title, letters), *textwrap.wrap(words, letters)]
     figure.suptitle("\n".join(lines).replace("$", r"\$"), size=10, x=0.01, ha="left", color=INK)

@@ -17,7 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from PIL import Image
 
-from aggregator.present.plot import FAINT, INK
+from aggregator.present.picture import INK
+from aggregator.present.plot import FAINT
 from aggregator.reproduce.document import ExperimentRun
 from aggregator.reproduce.experiment import Curve, Panel
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocol.domain import Values
+from aggregator.present.picture import NARROW, NARROW_DOTS_PER_INCH
+from protocol.domain import Grid, Values
 from protocol.exact import NANONATS
 from protocol.notions import Lip
 from protocol.personal import lip_response
@@ -22,6 +23,31 @@ CAMPAIGNS = {
     "values": unsigned_campaign(VALUES),
     "prior": unsigned_campaign(VALUES, Lip(NANONATS, PRIOR), channel=lip_response(PRIOR, NANONATS)),
 }
+MAP = unsigned_campaign(Grid(40_000_000, 40_300_000, -4_000_000, -3_600_000, 100_000))
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize("kind", [*CAMPAIGNS, "map"])
+def test_pictures_fit_the_screen(browser: Chromium, tmp_path: Path, kind: str, width: int) -> None:
+    """On screens of 360 and 1200 points, no picture scrolls sideways. A phone shows the picture for a phone, with
+    letters of at least 10 points, and a wide screen the other picture."""
+    document = tmp_path / "report.html"
+    document.write_text(written(CAMPAIGNS.get(kind, MAP))[2], encoding="utf-8")
+    with browser.private(viewport={"width": width, "height": 844}) as context:
+        page = context.new_page()
+        page.goto(document.as_uri())
+        figures = page.locator("figure").all()
+        assert figures
+        for figure in figures:
+            assert figure.evaluate("figure => figure.scrollWidth <= figure.clientWidth")
+        (dots,) = (picture.evaluate("picture => picture.naturalWidth") for picture in page.locator("img:visible").all())
+        assert (dots == NARROW * NARROW_DOTS_PER_INCH) == (width == 360)
+        texts = page.locator(".tests > svg text").all()
+        assert texts
+        for text in texts:
+            assert text.evaluate("text => 14 * text.ownerSVGElement.getScreenCTM().a") >= 10
+        if kind == "map":
+            assert page.locator(".mark:visible").count() == MAP.domain.size
 
 
 @pytest.mark.parametrize("kind", CAMPAIGNS)
