@@ -111,7 +111,7 @@ class Estimates(Holdings):
 
         Args:
             campaign: its name in the study, its id in hex, or the beginning of exactly one id.
-            period: one period; the latest period of each device if not given.
+            period: one period; the latest period of each device if not given, with transcripts all periods.
             class_name: the name of one class of people; all people if not given.
             method: one of ``aggregator.estimate.names.METHODS``; chosen for the campaign if not given.
             confidence: the confidence level of the intervals, between 0 and 1.

@@ -22,9 +22,9 @@ SHARES = {
     "em": "the distribution that makes the reports most likely",
     "smooth": "the distribution that makes the reports most likely, smoothed; cross-validation between two "
     "halves of the reports chose the strength of the smoothing",
-    "mmse": "the mean posterior probability of each value, over all reports, under the campaign's prior; if the "
-    "prior is wrong, so are the shares",
-    "map": "the most probable distribution, given the reports and the campaign's prior",
+    "mmse": "the mean posterior probability of each value, over all reports, under the prior; if the prior is "
+    "wrong, so are the shares",
+    "map": "the most probable distribution, given the reports and the prior",
     "linear": "the unbiased estimates as they are: some may be below zero, and their sum need not be 100%",
 }
 """The meaning of the shares, by method."""

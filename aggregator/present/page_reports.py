@@ -82,7 +82,7 @@ def campaign_section(
 
     Args:
         reports: the number of counted reports.
-        period: the period; None for each device's latest period.
+        period: the period; None for each device's latest period, with transcripts for all periods.
         closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
         class_name: the class of people; None for everybody.
     """
@@ -96,7 +96,7 @@ def campaign_section(
         schedule, counted = f"one, with {per_device}", "all answers"
     else:
         schedule = f"{periods:,} of {length_text(campaign.period_seconds)} each, with {per_device} and period"
-        counted = "the latest period of each device"
+        counted = f"{'all reports' if campaign.transcript else 'the latest period'} of each device"
     if period is not None:
         start = campaign.opens + period * campaign.period_seconds
         end = min(start + campaign.period_seconds, campaign.closes)

@@ -261,6 +261,20 @@ def test_refusals_are_explained():
     assert "None: no report for this campaign was refused." in written(unsigned_campaign(COLOURS), period=0)[0].text
 
 
+@pytest.mark.parametrize(
+    ("prior", "counted"),
+    [
+        ("counts = [5, 3, 2]", "9 reports: the latest period of each device"),
+        ('kind = "transcript"\ncounts = [5, 3, 2]', "9 devices: all reports of each device"),
+    ],
+)
+def test_the_page_says_which_reports_of_a_device_are_counted(prior, counted):
+    """The page without a period counts each device's latest period; with transcripts, it counts all its reports."""
+    campaign = draft(f'[privacy]\nnotion = "lip"\nepsilon = 1.0\n[prior]\n{prior}')
+    section = page_reports.campaign_section(campaign, 9, None, None)
+    assert counted in Parsed(f"<main>{''.join(section)}</main>").text
+
+
 def test_the_page_explains_the_padding_of_sets():
     """The page of an item set says that sets are filled up with dummies, and what happens to larger sets."""
     _, _, text = written(unsigned_campaign(DOMAINS["items"]))
