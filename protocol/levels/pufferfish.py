@@ -78,8 +78,8 @@ class Pufferfish:
         if not any(any(scenario.joint[s]) and any(scenario.joint[o]) for scenario in self.scenarios
                    for s, o in self.pairs):  # fmt: skip
             raise NotionError(
-                "no scenario allows both secrets of a pair, so nothing would be protected: give both a weight in one "
-                "scenario"
+                "no scenario allows both secrets of any pair, so nothing would be protected: give both secrets of a "
+                "pair a weight in one scenario"
             )
 
 

@@ -84,10 +84,12 @@ def require_view_inputs(views: Sequence[View], domain: Domain, class_count: int)
     """
     for view in views:
         values = view.map.input_count(domain)
-        if view.channel.input_count != max(1, class_count) * values:
-            suffix = f" for each of {class_count} classes" if class_count else ""
+        expected = max(1, class_count) * values
+        if view.channel.input_count != expected:
+            suffix = f" in each of {class_count} classes" if class_count else ""
             raise CampaignError(
-                f"the channel of a view has {view.channel.input_count} inputs, but the view has {values} values{suffix}"
+                f"the channel of a view must have {expected} inputs, one for each of {values} values{suffix}, not "
+                f"{view.channel.input_count}"
             )
 
 
