@@ -3,7 +3,7 @@
 The signature covers bytes, never a re-encoded object. Until ``open`` has verified it, a payload is ``unverified`` and
 must not be trusted.
 
-The modules campaign, closing and report define the payloads.
+The modules ``campaign``, ``closing`` and ``report`` define the payloads.
 """
 
 from __future__ import annotations

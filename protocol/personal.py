@@ -4,7 +4,7 @@ A declared prior is a few small integers, and a fixed rule turns them into the i
 samples and the study that decodes derive the same channel from the same declaration, so the channel is never sent. The
 author of a campaign with one prior for all people uses the rule too.
 
-The module report encodes the declaration in an enrolment; notions.declared_prior defines the privacy notion.
+The module ``report`` puts the declaration into an enrolment; ``notions.declared_prior`` defines the privacy notion.
 """
 
 from __future__ import annotations

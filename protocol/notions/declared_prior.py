@@ -6,7 +6,8 @@ declaration. The campaign contains either the rule's response for the uniform pr
 level. A device uses the LDP channel if it is more accurate than the rule's response for its prior and the person
 declares no personal level.
 
-The module personal defines the rule, and report the declaration.
+The module ``personal`` defines the rule and the wire form of a declaration, and ``report`` the enrolment that
+contains it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The device's terms, the app in each language, the aggregator's audit and the HTML page all render this object, so they
 state the same bounds.
 
-The module sentences contains the wording, and notion the certificate.
+The module ``sentences`` contains the wording, and ``notion`` defines the certificate.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A key is a notion's name, that name with a suffix for a further sentence ("geo.l
 ("class", "ball", "everybody", "bundle"). A bound is stated with "at most" or "up to", and "as likely as". A pair of
 texts is the singular and the plural; ``count`` chooses.
 
-The module promise chooses the sentences and their numbers.
+The module ``promise`` chooses the sentences and their numbers.
 """
 
 from __future__ import annotations

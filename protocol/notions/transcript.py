@@ -12,7 +12,8 @@ error accumulates: the posterior's weights are integers that grow with the numbe
 The person's value may change. With a drift, the observer expects that before each period the value is drawn again, from
 the start prior, with that probability, and otherwise stays. The bound then applies to the value of every period.
 
-The module personal defines the rule, the posterior and the drift. The device and the study store the earlier reports.
+The module ``personal`` defines the rule, the posterior and the drift. The device and the study store the earlier
+reports.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every campaign has views, so one path through the code serves all campaigns. A plain campaign has a single view, which
 leaves the answer unchanged, and its wire form is the channel alone.
 
-The module choice chooses a device's view, and certificate certifies its channel.
+The module ``choice`` chooses a device's view, and ``certificate`` certifies its channel.
 """
 
 from __future__ import annotations

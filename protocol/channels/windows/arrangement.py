@@ -1,6 +1,6 @@
 """The parts of a windows channel: types of windows, singles, and the place of each input (SPEC 5.9).
 
-The module loss computes the worst ratios from these parts. The module channel adds the checks and the sampling.
+The module ``loss`` computes the worst ratios from these parts. The module ``channel`` adds the checks and the sampling.
 """
 
 from __future__ import annotations

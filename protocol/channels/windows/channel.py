@@ -12,9 +12,9 @@ weight for each type. An input that is frequent enough to have an output of its 
 The arcs are laid out in each of a few public random orders, and every answer draws one order. So two inputs that are
 neighbours in one order need not be neighbours in the others (MATH 2.8).
 
-The module arrangement defines types, singles and the places of inputs, circle computes the covered part of an arc, and
-loss the worst ratios. The author's aggregator.families.windows.recipe chooses the weights for a prior; this module
-accepts all valid weights.
+The module ``arrangement`` defines types, singles and the places of inputs, ``circle`` computes the covered part of an
+arc, and ``loss`` the worst ratios. The author's aggregator.families.windows.recipe chooses the weights for a prior;
+this module accepts all valid weights.
 
 Source: MATH 2.5-2.8; for singles, Jiang, Li, Tandon 2020, Theorem 3, where it is valid.
 """

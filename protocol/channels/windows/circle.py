@@ -4,7 +4,7 @@ Borders between cells and ends of arcs are compared as integers, on a circle ``c
 a whole number of an arc's 2^64 points. For each border and set of arcs there is a least span with which the window from
 this border covers a whole arc of the set. Below that span, only the arcs cut by the window's ends matter.
 
-The module channel defines weights and outputs.
+The module ``channel`` defines weights and outputs.
 """
 
 from __future__ import annotations

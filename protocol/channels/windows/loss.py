@@ -3,7 +3,7 @@
 The weight of an output depends on the input's kind and, for a rare input, on the covered part of its arc. So for a set
 of inputs only the most and the least covered arc matter, and windows are computed once if both are equal.
 
-The module channel defines weights and outputs, and circle the coverage.
+The module ``channel`` defines weights and outputs, and ``circle`` the coverage.
 """
 
 from __future__ import annotations
