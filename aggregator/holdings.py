@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from aggregator.intake.registry import Registry, load
 from aggregator.storage import tables
 from aggregator.storage.paths import StoragePath
-from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, StudyError
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REFUSALS, StudyError
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.closing import is_closing, unverified_closing
 from protocol.errors import BadData
@@ -172,7 +172,7 @@ class Holdings:
         # The only outside text of the query is an id, which has hex digits only.
         condition = f"campaign = '{campaign_hex}'"
         sql = f"SELECT reason, sum(count) AS n FROM rows WHERE {condition} GROUP BY reason ORDER BY reason"  # noqa: S608
-        rows = tables.query(tables.snapshot(self.path / REJECTS), sql)
+        rows = tables.query(tables.snapshot(self.path / REFUSALS), sql)
         return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))
 
 

@@ -28,7 +28,7 @@ from aggregator.quantity import quantity
 from aggregator.receive import codes, inbox
 from aggregator.storage import tables
 from aggregator.storage.paths import StoragePath, sync
-from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, Damaged, StudyError
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REFUSALS, REPORTS, SCHEMAS, Damaged, StudyError
 from aggregator.study import Study
 from protocol.closing import is_closing
 from protocol.errors import BadData
@@ -230,18 +230,18 @@ class _Rebuilding:
     def take_refusals(self, *, afresh: bool) -> None:
         """Read the recorded refusals, unless ``afresh``; ``count`` adds them to the new study."""
         if afresh:
-            self.incomplete.append(REJECTS)
+            self.incomplete.append(REFUSALS)
         else:
-            self.refusals = list(self._rows(REJECTS))
+            self.refusals = list(self._rows(REFUSALS))
 
     def count(self) -> None:
         """Count those reports of the batches that are missing in the tables."""
         incomplete = set(self.incomplete)
-        if incomplete & {KEYS, REPORTS, REJECTS} and not self.batches:
+        if incomplete & {KEYS, REPORTS, REFUSALS} and not self.batches:
             self._warn("no batches were kept or given: rows that were not copied are lost; give batches with --from")
-        empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
+        empty = Path(shutil.copytree(self.path / REFUSALS, self.path.with_name("empty")))
         recounted = REPORTS in incomplete and not self.copied  # no rows are copied, so the ingest produces all of them
-        if self.batches and incomplete & {KEYS, REJECTS} and not recounted:
+        if self.batches and incomplete & {KEYS, REFUSALS} and not recounted:
             self._count_apart()
         if self.batches and REPORTS in incomplete:
             result = self._ingest(self.study)
@@ -251,15 +251,15 @@ class _Rebuilding:
                     f"the rebuild does not count {quantity(revoked, 'report')} of revoked keys, because such a report "
                     "may have arrived after the revocation; --count-revoked counts them"
                 )
-        if REJECTS in incomplete and self.batches:
+        if REFUSALS in incomplete and self.batches:
             self._warn("refusals are counted again from the batches: those of repeated reports may be lost")
             if recounted:
                 return
         # The ingest refused copied rows as replays, so its refusals are discarded.
-        shutil.rmtree(self.path / REJECTS)
-        empty.rename(self.path / REJECTS)
+        shutil.rmtree(self.path / REFUSALS)
+        empty.rename(self.path / REFUSALS)
         if self.refusals:
-            tables.add(self.path / REJECTS, pa.concat_tables(self.refusals))
+            tables.add(self.path / REFUSALS, pa.concat_tables(self.refusals))
 
     def _ingest(self, study: Study) -> IngestResult:
         result = ingest(study, self.batches, now=self.now, threads=self.threads, progress=self.progress)
@@ -280,8 +280,8 @@ class _Rebuilding:
             enrolled = registry.enrolled
             priors = None if registry.prior is None else registry.prior[enrolled]
             enrolments.register(self.study, campaign, registry.ids[enrolled], registry.public[enrolled], priors)
-        if REJECTS in self.incomplete:
-            self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
+        if REFUSALS in self.incomplete:
+            self.refusals = [tables.query(tables.snapshot(apart.path / REFUSALS), "SELECT * FROM rows")]
 
     def warn_of_empty(self) -> None:
         """Warn of campaigns that have keys but no reports, if reports were counted again."""

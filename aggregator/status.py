@@ -73,11 +73,11 @@ class CampaignStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
-        status_json = {name: value for name, value in vars(self).items() if name not in ("noun", "refused")}
+        status_json = {name: value for name, value in vars(self).items() if name != "noun"}
         return status_json | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
             "periods": {str(period): outputs for period, outputs in self.periods.items()},
-            "rejected": dict(self.refused),
+            "refused": dict(self.refused),
             "views": [{"view": view.name, "share": view.share, "devices": view.devices} for view in self.views],
             "warnings": list(self.warnings),
         }

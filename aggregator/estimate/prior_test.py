@@ -46,7 +46,7 @@ class PriorTest:
 
     @property
     def rejected(self) -> bool:
-        """True if the test rejects the prior. The key ``rejected`` of an estimate has the refused envelopes instead."""
+        """True if the test rejects the prior."""
         return self.p_value < ALPHA
 
     def as_json(self) -> dict[str, Any]:

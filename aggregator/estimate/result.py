@@ -218,7 +218,7 @@ class Estimate(Shares):
             ],
             "prior_test": None if self.prior_test is None else self.prior_test.as_json(),
             "added_to_prior": self.distance_from_prior,
-            "rejected": dict(self.refused),
+            "refused": dict(self.refused),
             "influence": self.influence.as_json(),
             "warnings": list(self.warnings),
         }

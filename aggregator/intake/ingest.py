@@ -28,7 +28,7 @@ from aggregator.intake.slots import Slots
 from aggregator.intake.validate import PendingChunk, ValidationOutcome
 from aggregator.intake.verified import VerifiedDigests
 from aggregator.storage.paths import StoragePath, size_of
-from aggregator.storage.tables import REJECTS, REPORTS, SCHEMAS, add, sync_table
+from aggregator.storage.tables import REFUSALS, REPORTS, SCHEMAS, add, sync_table
 from protocol.envelope import Kind
 
 if TYPE_CHECKING:
@@ -97,14 +97,14 @@ class IngestResult:
             "read": self.read,
             "accepted": self.accepted,
             "outputs": self.outputs,
-            "rejected": dict(self.refused),
+            "refused": dict(self.refused),
             "enrolments": self.enrolments,
             "enrolments_ignored": self.enrolments_ignored,
             "keys_added": self.keys_added,
             "files": self.files,
             "warnings": list(self.warnings),
             "campaigns": {
-                name: {"accepted": counts.accepted, "outputs": counts.outputs, "rejected": dict(counts.refused)}
+                name: {"accepted": counts.accepted, "outputs": counts.outputs, "refused": dict(counts.refused)}
                 for name, counts in self.by_campaign.items()
             },
         }
@@ -250,7 +250,7 @@ class IngestTotals:
         self.refused.update(refused)
         rows = _reject_rows(refused, self.now)
         if rows.num_rows:
-            add(self.study.path / REJECTS, rows)
+            add(self.study.path / REFUSALS, rows)
 
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
         """Return the totals after syncing all tables to the disk, including the commits of other processes, because
@@ -282,7 +282,7 @@ class IngestTotals:
 
 
 def _reject_rows(refused: Mapping[tuple[str, RefusalReason], int], now: int) -> pa.Table:
-    """Return rows of the ``rejects`` table."""
+    """Return rows of the ``refusals`` table."""
     rows = [(campaign, str(reason), count, now) for (campaign, reason), count in sorted(refused.items()) if count]
-    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REJECTS])
-    return pa.table([list(column) for column in columns], schema=SCHEMAS[REJECTS])
+    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REFUSALS])
+    return pa.table([list(column) for column in columns], schema=SCHEMAS[REFUSALS])

@@ -166,7 +166,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, class_name: str
     """Return the SHA-256 in hex of the counts from which an estimate is computed.
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
-    "period": p or null, "rejected": {reason: count above zero}, "reports": n}, where "rejected" contains the refused
+    "period": p or null, "refused": {reason: count above zero}, "reports": n}, where "refused" contains the refused
     envelopes. The counts are those of the tally's features. In a campaign with several views, "views" takes the place
     of "counts" and "reports": a list with an object of these two for each view.
 
@@ -188,7 +188,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, class_name: str
     inputs: dict[str, Any] = {
         "campaign": campaign_id.hex(),
         "period": period,
-        "rejected": {name: count for name, count in tally.refused.items() if count},
+        "refused": {name: count for name, count in tally.refused.items() if count},
     }
     inputs |= {"views": [_counts(part) for part in tally.by_view]} if isinstance(tally, ViewsTally) else _counts(tally)
     if isinstance(tally, PersonalTally):
@@ -242,7 +242,7 @@ def source_section(
         pairs(rows),
         tag("p", "Made by halftruth from verified reports. The same study always gives the same page, byte for byte. "
         "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output, "
-        "bit or transcript), period, rejected (the refused reports by reason, if above zero) and reports; in a "
+        "bit or transcript), period, refused (the refused reports by reason, if above zero) and reports; in a "
         "campaign with several views, the counts and reports of each are in views. If they apply, the text also has "
         "class, groups (of devices), declared (the levels and priors that people declared), transcripts, and lost "
         "(reports that cannot be decoded). Changes between periods have counts of their own, which the digest does not "

@@ -42,7 +42,7 @@ from aggregator.storage.paths import StoragePath, below, of_uri, sync, uri_of
 from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
-CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
+CAMPAIGNS, KEYS, REPORTS, REFUSALS = "campaigns", "keys", "reports", "refusals"
 
 
 def _schema(**fields: pa.DataType | pa.Field) -> pa.Schema:
@@ -78,7 +78,7 @@ SCHEMAS = {
         output=pa.field("output", pa.int64()),
         word=pa.field("word", pa.binary()),
     ),
-    REJECTS: _schema(campaign=pa.string(), reason=pa.string(), count=pa.int64(), at=pa.int64()),
+    REFUSALS: _schema(campaign=pa.string(), reason=pa.string(), count=pa.int64(), at=pa.int64()),
 }
 PARTITIONS = {KEYS: ["campaign"], REPORTS: ["campaign", "period"]}
 

@@ -116,7 +116,7 @@ def test_a_longer_flood_needs_the_same_memory_and_proportional_time(tmp_path, na
     assert set(result.refused) <= {reject, "replayed"}
     assert result.refused[reject] > number
     assert result.accepted <= 5
-    rows = tables.snapshot(tmp_path / "large" / "rejects")
+    rows = tables.snapshot(tmp_path / "large" / "refusals")
     written = tables.query(rows, "SELECT count(*) AS n FROM rows")["n"][0].as_py()
     assert written <= 4 * (len(data) // BUFFER + 4 * number // CHUNK + 4)
 

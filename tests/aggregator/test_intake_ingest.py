@@ -573,7 +573,7 @@ def test_a_commit_that_keeps_failing_is_an_error(study, monkeypatch):
     assert rows(study) == {}
 
 
-def test_reports_are_counted_once_if_the_rejects_are_not_written(study, monkeypatch):
+def test_reports_are_counted_once_if_the_refusals_are_not_written(study, monkeypatch):
     """A failure between the commits of reports and of refusals loses counts of refusals only, and no report is
     counted twice."""
 

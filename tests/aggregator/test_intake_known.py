@@ -122,7 +122,7 @@ def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
     assert (again.accepted, again.refused, again.enrolments) == (1, {"replayed": 11}, 1)
 
 
-@pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the rejects"])
+@pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the refusals"])
 def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, monkeypatch, moment):
     """A run after a crash has the counts of an uninterrupted run, and verifies no signature again."""
     file = tmp_path / "batch.htr"
@@ -132,7 +132,7 @@ def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, 
     def crashing(path, rows_for):
         if moment != "before the commit":
             real(path, rows_for)
-        if moment != "before the rejects":
+        if moment != "before the refusals":
             raise KeyboardInterrupt
 
     def crashing_add(path, rows):

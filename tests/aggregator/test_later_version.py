@@ -73,7 +73,7 @@ def test_tables_of_a_later_version_are_not_changed(study, name, change):
     assert files_of(study) == before
 
 
-@pytest.mark.parametrize("name", ["reports", "rejects"])
+@pytest.mark.parametrize("name", ["reports", "refusals"])
 def test_a_table_extended_by_a_later_version_stops_the_ingest(study, name):
     """If a later version adds a column to a table after this process opened it, an ingest says to update; if the table
     is reports, it gets no new row.

@@ -59,7 +59,7 @@ def test_a_study_is_made_once_and_opened_after(tmp_path):
 def test_a_half_made_study_is_completed(tmp_path):
     """A study whose creation was interrupted is not opened, and creating it again completes it."""
     made = Study.create(tmp_path / "study")
-    (made.path / "rejects").rename(tmp_path / "rejects")
+    (made.path / "refusals").rename(tmp_path / "refusals")
     with pytest.raises(StudyError, match="is not a study"):
         Study.open(made.path)
     assert Study.create(made.path).campaigns() == []

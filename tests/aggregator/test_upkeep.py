@@ -131,7 +131,7 @@ def test_compaction_changes_only_files(study, before):
     assert contents(Study.open(study.path)) == before
     reports = done["reports"]
     assert (reports.before.files, reports.after.files, reports.retained.files) == (7, 3, 7)
-    assert (done["rejects"].before.files, done["rejects"].after.files) == (3, 1)
+    assert (done["refusals"].before.files, done["refusals"].after.files) == (3, 1)
     assert all(not one.removed.files and not one.unchanged for one in done.values())
     assert take(study, report(0, PLAIN, 0)).refused == {"replayed": 1}
     assert take(study, report(6, PLAIN, 6)).accepted == 1
@@ -147,7 +147,7 @@ def test_compaction_of_a_compact_study_commits_nothing(study):
 
 def test_a_partition_is_rewritten_at_twice_the_needed_files(study):
     """A partition is rewritten once it has at least twice as many files as its size needs."""
-    size = sum(path.stat().st_size for path in live(study, "rejects"))
+    size = sum(path.stat().st_size for path in live(study, "refusals"))
     assert compact(study, now=time.time(), file_bytes=-(-size // 2))[-1].after.files == 3
     assert compact(study, now=time.time(), file_bytes=size)[-1].after.files == 1
 
@@ -453,7 +453,7 @@ def all_of(sources):
 
 @pytest.mark.parametrize(
     ("name", "damage"),
-    [*((name, gone) for name in SCHEMAS), *(("reports", how) for how in (*NOTICED, zeroed)), ("rejects", file_cut)],
+    [*((name, gone) for name in SCHEMAS), *(("reports", how) for how in (*NOTICED, zeroed)), ("refusals", file_cut)],
 )
 def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, damage, before):
     """After damage to one table, the new study has the tallies, keys and refusals of the old one, which is unchanged.
@@ -467,7 +467,7 @@ def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, d
     assert done.incomplete == (name,)
     assert files_of(study.path) == left
     made = Study.open(done.path)
-    if name != "rejects":
+    if name != "refusals":
         assert contents(made) == before
     else:
         assert made.tally(PLAIN).counts.tolist() == before[1]["education", None][0]
@@ -536,7 +536,7 @@ def test_a_rebuild_counts_reports_of_revoked_keys_only_on_request(study, tmp_pat
     """Copied rows stay counted; from batches alone, reports of revoked keys count only with count_revoked."""
     study.revoke(enrolment(0, PLAIN))
     expected = contents(study)
-    gone(study.path / "rejects")
+    gone(study.path / "refusals")
     done = rebuild(study.path, tmp_path / "taken", Sources(), now=NOW)
     assert contents(Study.open(done.path))[1]["education", 0][0] == expected[1]["education", 0][0]
     gone(study.path / "reports")
@@ -566,7 +566,7 @@ def test_revocations_from_a_period_survive_upkeep(since, sources, tmp_path):
     assert expected[0][0].revoked_from == {1: 1, 2: 1}
     done = rebuild(since.path, tmp_path / "taken", Sources(), now=NOW)
     assert (done.incomplete, contents(Study.open(done.path))) == ((), expected)
-    gone(since.path / "rejects")
+    gone(since.path / "refusals")
     done = rebuild(since.path, tmp_path / "refused", all_of(sources), now=NOW)
     made = Study.open(done.path)
     assert made.status(NOW)[0].revoked_from == {1: 1, 2: 1}
@@ -600,7 +600,7 @@ def test_a_key_that_was_revoked_before_it_enrolled_is_not_enrolled_by_a_rebuild(
     """A rebuild that recounts refusals reads keys from batches, but does not enrol a key known only from a
     revocation."""
     study.revoke(enrolment(9, OPEN), enrolment(99, PLAIN), since=1)
-    gone(study.path / "rejects")
+    gone(study.path / "refusals")
     made = Study.open(rebuild(study.path, tmp_path / "new", Sources(), now=NOW).path)
     assert take(made, report(99, PLAIN)).refused == {"unknown-key": 1}
     assert take(made, report(9, OPEN), report(9, OPEN, period=1)).refused == {"unknown-key": 1, "revoked-key": 1}
@@ -687,7 +687,7 @@ def test_the_command_rebuild_works_as_the_error_advises(study, sources, tmp_path
     assert done.exit_code == 0
     document = json.loads(done.stdout)
     assert (document["incomplete"], document["copied"], document["counted"]) == (
-        ["campaigns", "reports", "keys", "rejects"],
+        ["campaigns", "reports", "keys", "refusals"],
         0,
         13,
     )
