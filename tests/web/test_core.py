@@ -383,7 +383,7 @@ def test_the_types_are_checked(tmp_path: Path) -> None:
     """TypeScript's compiler in strict mode reports no error in the types of the comments."""
     compiler = shutil.which("tsc")
     if compiler is None:
-        pytest.skip("needs typescript")
+        pytest.skip("needs tsc, the compiler of typescript")
     options = {
         "allowJs": True, "checkJs": True, "noEmit": True, "strict": True, "target": "es2023", "module": "nodenext",
         "lib": ["es2023", "dom", "dom.iterable"],
