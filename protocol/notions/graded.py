@@ -125,7 +125,8 @@ class Graded(Pairwise):
         return 4 * (self.input_count or 0)
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Graded:
-        # The bound of two values grows with each of their budgets, so a cell's least budget gives its least bounds.
+        # The bound of two values grows with each of their budgets, so the least budget of the values of a view's
+        # input gives its least bounds.
         cell_budgets = [exact.MAX_LEVEL] * size
         for budget, members in zip(self.budgets, self.inputs_by_class, strict=True):
             for x in members:

@@ -1,4 +1,4 @@
-"""Triples: the output is a set of three inputs; the error is near the minimum if k is 2 to 5 times e^eps (SPEC 5.10).
+"""Triples: the output is a set of three inputs; the error is near the minimum if k is about 3 (e^eps + 1) (SPEC 5.10).
 
 Any two points of a Steiner triple system lie in exactly one of its triples. So the triples that contain the true input
 can be more likely than the others by one factor, and every other input is in the same number of them. The error is that
