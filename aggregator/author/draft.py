@@ -126,6 +126,8 @@ def bins_sentences_of_draft(document: dict[str, Any], campaign_domain: Domain) -
 
     Args:
         campaign_domain: the domain of the campaign of the draft.
+    Raises:
+        DraftError, BadData
     """
     if not isinstance(campaign_domain, Form):
         return []

@@ -76,8 +76,8 @@ class ContributionBounds:
     """Bounds on the contribution of one report to the estimate of each input, if it can have many values.
 
     Attributes:
-        inverse_skewness: (k,) the least 1 / skewness^2 of the contribution over all possible shares. If this times
-            the number of reports is large, the estimate is nearly normal.
+        inverse_skewness: (k,) about the least 1 / skewness^2 of the contribution over the possible shares. If this
+            times the number of reports is large, the estimate is nearly normal.
         smallest, largest: (k,) the smallest and the largest contribution.
     """
 

@@ -64,6 +64,8 @@ class Remote:
     Attributes:
         key: the key without a slash at either end; empty for the whole bucket.
         listed: the object's metadata from a listing; None if it was not listed.
+
+    Every method that sends a request also raises ``StoragePathError`` if the client of object stores is not installed.
     """
 
     bucket: str

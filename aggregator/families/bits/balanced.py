@@ -12,7 +12,7 @@ from raw (generalised least squares: Aitken 1935).
 
 The corrected estimate of a value depends on all bits of a report. So its interval is normal if the number of reports
 divided by the squared skewness is large enough; otherwise the exact interval of the uncorrected estimate is used. The
-choice depends only on the channel and on the number of reports.
+choice depends only on the channel, the reference, and the effective number of reports.
 """
 
 from __future__ import annotations
