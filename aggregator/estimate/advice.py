@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from aggregator.estimate.distribution import project
+from aggregator.estimate.distribution import projection
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.prior_test import PriorTest
 from aggregator.estimate.robust import MAX_INPUTS, robust
@@ -78,15 +78,18 @@ def outside(shares: Floats, low: Floats, high: Floats, confidence: float) -> lis
     ]
 
 
-def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, shown_inputs: ShownInputs) -> list[str]:
+def beside_robust(
+    domain: Domain, decoder: Decoder, tally: Tally, prior: Floats | None, shown_inputs: ShownInputs
+) -> list[str]:
     """Return a list with one sentence that compares a robust estimate with the projection of all reports; empty if no
     robust estimate is computed."""
     if decoder.input_count > MAX_INPUTS or not decoder.one_hot or isinstance(decoder, Pooled):
         return []
     share, independent = tally.counts / tally.reports, math.ceil(tally.reports / tally.max_outputs)
     with suppress(NotInvertible):
-        less = robust(decoder, share, independent, shown_inputs)
-        return [_compared(domain, shown_inputs, project(decoder.invert(share), shown_inputs), less)]
+        less = robust(decoder, share, independent, prior, shown_inputs)
+        shares = projection(decoder, decoder.invert(share), tally.reports, prior, shown_inputs)
+        return [_compared(domain, shown_inputs, shares, less)]
     return []
 
 

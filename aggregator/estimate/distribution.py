@@ -46,6 +46,25 @@ def project(raw: Floats, shown_inputs: ShownInputs | None = None, weights: Float
     return nearest
 
 
+def projection(
+    decoder: Decoder, raw: Floats, reports: int, prior: Floats | None, shown_inputs: ShownInputs | None = None
+) -> Floats:
+    """Return the estimate of method "projection": for item sets that of ``project``, otherwise that of
+    ``project_unequal``.
+
+    Args:
+        decoder: the decoder of the campaign.
+        raw: (k,) unbiased shares.
+        reports: n, the number of reports.
+        prior: (k,) the shares under which the variances are computed; None for equal shares.
+        shown_inputs: see ``project``.
+    """
+    if shown_inputs is not None and shown_inputs.factor > 1:
+        return project(raw, shown_inputs)
+    reference = np.full(decoder.input_count, 1 / decoder.input_count) if prior is None else prior
+    return project_unequal(raw, decoder.variances(decoder.forward(reference)), reports)
+
+
 def project_unequal(raw: Floats, variances: Floats, reports: int) -> Floats:
     """Return a distribution near shares whose variances differ, in two steps.
 

@@ -123,7 +123,7 @@ def estimate(
     warnings += advice.noisy(unbiased.se)
     warnings += () if weighting is None else weighting.warnings
     if findings := find_forgeries_in_tally(decoder, tally, estimated_noun(unsigned)):
-        warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, shown_inputs)]
+        warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, prior, shown_inputs)]
     if method == "mmse" and tested is None:
         warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)
     shares, raw, se = map(shown_inputs.shares, (shares, unbiased.raw, unbiased.se))

@@ -156,10 +156,7 @@ def consistent(
         return empirical_bayes(*linear)
     if method == "linear":
         return linear[0]
-    if shown_inputs.factor > 1:
-        return distribution.project(linear[0], shown_inputs)
-    reference = np.full(decoder.input_count, 1 / decoder.input_count) if prior is None else prior
-    return distribution.project_unequal(linear[0], decoder.variances(decoder.forward(reference)), reports)
+    return distribution.projection(decoder, linear[0], reports, prior, shown_inputs)
 
 
 def _smooth_classes(decoder: ClassesDecoder, mean_features: Floats, reports: int, shown_inputs: ShownInputs) -> Floats:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.estimate import likelihood
-from aggregator.estimate.distribution import project
+from aggregator.estimate.distribution import projection
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats
 
@@ -30,14 +30,20 @@ CONVERGED = 1e-5
 """The search has converged if a round moves less than this fraction of the reports."""
 
 
-def robust(decoder: Decoder, mean_features: Floats, reports: int, shown_inputs: ShownInputs | None = None) -> Floats:
-    """Return the unbiased shares of the reduced counts, projected by ``distribution.project``.
+def robust(
+    decoder: Decoder,
+    mean_features: Floats,
+    reports: int,
+    prior: Floats | None = None,
+    shown_inputs: ShownInputs | None = None,
+) -> Floats:
+    """Return the shares of the reduced counts by method "projection".
 
     Args:
         decoder: the decoder of the campaign.
         mean_features: (m,) the relative frequency of each output.
         reports: n, the number of reports, or the effective number of reports.
-        shown_inputs: see ``distribution.project``.
+        prior, shown_inputs: see ``distribution.projection``.
     Raises:
         NotInvertible
         ValueError: the outputs of the channel are bit vectors.
@@ -55,4 +61,4 @@ def robust(decoder: Decoder, mean_features: Floats, reports: int, shown_inputs: 
         moved, reduced = float(np.abs(fewer - reduced).sum()), fewer
         if moved < CONVERGED:
             break
-    return project(decoder.invert(reduced), shown_inputs)
+    return projection(decoder, decoder.invert(reduced), reports, prior, shown_inputs)

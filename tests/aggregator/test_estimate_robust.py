@@ -1,10 +1,12 @@
 """Properties of the residual test and of the robust distribution: a small share of forged reports is detected and
 changes it little; honest counts pass."""
 
+import re
+
 import numpy as np
 import pytest
 
-from aggregator.estimate.distribution import project
+from aggregator.estimate.distribution import project, projection
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.forgeries import find_forgeries
 from aggregator.estimate.robust import robust
@@ -19,7 +21,7 @@ from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.support import ONE
 from protocol.domain import Values
 from protocol.exact import NANONATS
-from protocol.notions import Ldp
+from protocol.notions import HighLow, Ldp
 from protocol.views import plain_views
 from tests.aggregator.test_estimate_forgeries import CHANNELS, honest
 
@@ -93,7 +95,7 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
     apart = off = 0.0
     for _ in range(5):
         share = honest(channel, p / p.sum(), N, rng) / N
-        projected = project(decoder.invert(share))
+        projected = projection(decoder, decoder.invert(share), N, None)
         apart += np.abs(robust(decoder, share, N) - projected).sum()
         off += np.abs(projected - p / p.sum()).sum()
     assert apart < off / 20
@@ -122,6 +124,25 @@ def test_an_alarm_names_robust_values_and_keeps_all_reports():
     assert sum(f"{label}: " in beside for label in labels) == 3
     quiet = estimate(campaign, Tally(honest(TRIPLES, np.full(40, 1 / 40), N, rng), N, {}, 1))
     assert not quiet.warnings
+
+
+def test_an_alarm_compares_estimates_of_method_projection():
+    """The shares of all reports that a warning names are those of method projection, also for a channel whose unbiased
+    shares have different variances."""
+    channel = CHANNELS["high-low"]
+    decoder, counts, _ = attacked(channel, N // 50, np.random.default_rng(26))
+    labels = tuple(f"v{x}" for x in range(channel.input_count))
+    campaign = Campaign(
+        "Title", "Which?", "", "Library", Values(labels), HighLow(NANONATS, 12, (0, 5, 6)), "high-low",
+        plain_views(channel), 0, 10, 10, 1, 1, "open",
+    )  # fmt: skip
+    found = estimate(campaign, Tally(counts, N, {}, 1), method="projection")
+    (beside,) = (warning for warning in found.warnings if warning.startswith("a robust estimate"))
+    variances = decoder.variances(decoder.forward(np.full(len(labels), 1 / len(labels))))
+    assert variances.max() > 2 * variances.min()
+    stated = re.findall(r"v(\d+): [\d.]+%, not ([\d.]+)%", beside)
+    assert stated
+    assert all(f"{100 * found.share[int(x)]:.2f}" == share for x, share in stated)
 
 
 def test_an_alarm_warns_if_the_robust_estimate_is_nearly_the_same():
