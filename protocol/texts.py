@@ -64,7 +64,7 @@ class Texts:
         for name in ("title", "organisation", "contact"):
             require_text(getattr(self, name), name, MAX_TITLE)
         for name in ("question", "purpose", "retention"):
-            require_text(getattr(self, name).replace("\n", " "), name, MAX_TEXT)
+            require_text(getattr(self, name), name, MAX_TEXT, lines=True)
         if self.notice:
             address.require_link(self.notice)
         for label in self.labels:
@@ -191,18 +191,21 @@ def best_tag(language: str, available: Sequence[str]) -> str | None:
     return None
 
 
-def require_text(value: str, name: str, limit: int) -> None:
-    """Refuse a text that is too long, or not readable on one line.
+def require_text(value: str, name: str, limit: int, *, lines: bool = False) -> None:
+    """Refuse a text that is too long, or not readable.
 
+    Args:
+        lines: True if the text may have several lines, separated by line feeds; else it must be readable on one line.
     Raises:
         CampaignError
     """
     if len(value) > limit:
         raise CampaignError(f"the {name} must have at most {limit} characters, not {len(value)}")
-    if not codec.readable(value):
+    if not codec.readable(value.replace("\n", " ") if lines else value):
+        breaks = "line breaks other than line feeds" if lines else "line breaks"
         raise CampaignError(
             f"the {name} has a character that is not allowed: leave out control codes, invisible characters, "
-            "changes of direction and line breaks"
+            f"changes of direction and {breaks}"
         )
 
 

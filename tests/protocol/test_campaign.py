@@ -134,6 +134,17 @@ def test_no_signed_text_has_an_invisible_character(unseen: str) -> None:
             made(addresses=(f"https://{text}.example",))
 
 
+@pytest.mark.parametrize("name", ["question", "purpose", "retention"])
+def test_a_text_of_several_lines_may_have_line_feeds_only(name: str) -> None:
+    """A line feed is allowed in the texts of several lines, another line break is not, and the error says so. A title
+    has one line."""
+    assert getattr(made(**{name: "one\ntwo"}), name) == "one\ntwo"
+    with pytest.raises(CampaignError, match=rf"the {name} has .* line breaks other than line feeds$"):
+        made(**{name: "one\r\ntwo"})
+    with pytest.raises(CampaignError, match=r"the title has .* changes of direction and line breaks$"):
+        made(title="one\ntwo")
+
+
 def test_a_campaign_above_its_level_is_refused() -> None:
     """A channel one unit above its level makes no campaign; a certificate cannot be passed in, and no field can be
     changed."""
