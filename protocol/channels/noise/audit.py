@@ -59,6 +59,7 @@ class NoiseStructure(Structure):
 
         Raises:
             ValueError: a ratio is infinite.
+            TooLarge
         """
         rows, columns = self.channel.rows, self.channel.columns
         self.require_steps(self.channel.input_count**2, "comparing all pairs of its inputs")
