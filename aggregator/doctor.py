@@ -138,6 +138,7 @@ def _room() -> str:
     free = shutil.disk_usage(Path.cwd()).free
     if free < ROOM:
         raise CheckFailed(
-            f"{free / 2**30:.1f} GiB free here; a large ingest needs at least {ROOM / 2**30:g} GiB: free some space"
+            f"{free / 2**30:.1f} GiB free in this folder; a large ingest needs at least {ROOM / 2**30:g} GiB: free "
+            "some space"
         )
-    return f"{free / 2**30:.0f} GiB free here"
+    return f"{free / 2**30:.0f} GiB free in this folder"

@@ -92,7 +92,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the estimated table of two questions.")
 @click.option(
     "--value",
-    help="Only this value, or district of a map with views: its share, or with --population the number of people.",
+    help="Only this value or, with views, this district or group of values: its share, or with --population the number "
+    "of people.",
 )
 @click.option("--mean", is_flag=True, help="The mean of numbers or dates.")
 @click.option("--quantiles", metavar="P,...", help="Quantiles of ordered values, for example .1,.5,.9.")

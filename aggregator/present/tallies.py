@@ -1,7 +1,7 @@
 """Tallies as a table for other programs: Parquet and CSV.
 
-A row has only the number of reports with one output in a period. So no row describes a single device, and no column
-links two reports of a device. Periods with too few devices are left out; only the number of their reports is given.
+A row has only the number of reports with one output in a period. So no row names a device, and no column links two
+reports of a device. Periods with too few devices are left out; only the number of their reports is given.
 """
 
 from __future__ import annotations
