@@ -19,6 +19,7 @@ from aggregator.present.ordered import COLUMNS, rows_of, statistic_name, value_t
 from aggregator.present.shown_changes import interval_in_points, percentage_points
 from aggregator.present.shown_shares import MINUS, percent, query_texts, rounded_to_error
 from aggregator.present.table import new_table
+from protocol.domain import NumberRange
 
 SIDE_COLUMNS = ("side", "less", "reports", *COLUMNS)
 
@@ -98,6 +99,8 @@ def shift_texts(shift: Shift, comparison: OrderedComparison) -> tuple[str, str]:
     if shift.kind == "mean" or not all(float(number).is_integer() for number in numbers):
         texts = rounded_to_error(numbers, (shift.high - shift.low) / 4)
     difference, low, high = map(_signed, texts)
+    if texts[0] in ("1", "-1") and not isinstance(comparison.domain, NumberRange):  # an author wrote a number's unit
+        unit = unit.removesuffix("s")
     return f"{difference} {unit}".strip(), f"{low} to {high}"
 
 

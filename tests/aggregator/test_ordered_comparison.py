@@ -264,6 +264,7 @@ def test_a_difference_has_a_sign_unless_it_is_zero():
     """A difference and the ends of its interval are printed with a sign, and zero without one."""
     days = SimpleNamespace(domain=Dates.of("2026-01-01", "2026-01-16"))
     assert shift_texts(Shift("quantile", {"p": 0.5}, 0, -3, 1_200), days) == ("0 days", "\N{MINUS SIGN}3 to +1,200")
+    assert shift_texts(Shift("quantile", {"p": 0.5}, 1, 0, 2), days) == ("+1 day", "0 to +2")
     assert shift_texts(Shift("mean", {}, -0.004, -3.5, 3.25), days) == ("0.0 days", "\N{MINUS SIGN}3.5 to +3.2")
 
 
