@@ -186,7 +186,7 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
         return entry, None
     if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], kind) and not isinstance(entry[0], bool):
         if isinstance(entry[1], int | Decimal) and not isinstance(entry[1], bool):
-            share = finite(section, "shares", entry[1])
+            share = finite(section, "resolutions" if kind is int else "districts", entry[1])
             if 0 < share < 1:
                 return entry[0], share
         raise DraftError(f"[views] a share of the devices must be above 0 and below 1, not {shown(entry[1])}")
