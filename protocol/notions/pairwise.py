@@ -70,8 +70,9 @@ class Pairwise(Notion):
             loss = channel.loss(selected[first], selected[second])
             if loss.denominator == 0:
                 raise Uncertified(
-                    f"{self.name} bounds input {loss.x} against {loss.other}, but only input {loss.x} can give "
-                    f"output {channel.spelled(loss.y)}: choose a channel in which both inputs can give it"
+                    f"{self.name} bounds input {loss.x} against input {loss.other}, but input {loss.x} can give output "
+                    f"{channel.spelled(loss.y)}, and input {loss.other} cannot: choose a channel in which both inputs "
+                    "can give it"
                 )
             if not exact.satisfies(loss.numerator, loss.denominator, bound):
                 return False, loss.level or 0, loss
