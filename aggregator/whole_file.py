@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,10 @@ def whole_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     try:
         opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except OSError as error:
-        fault = f"cannot be written: {error.strerror}. Name a file in a folder that you may write to"
+        remedy = "Name a file in a folder that you may write to"
+        if error.errno == errno.ENAMETOOLONG:
+            remedy = "Choose a shorter name"
+        fault = f"cannot be written: {error.strerror}. {remedy}"
         raise OSError(error.errno, fault, str(path)) from None
     try:
         with os.fdopen(opened, "wb") as file:

@@ -100,6 +100,8 @@ def _reason(error: OSError) -> str:
     prefix = f"{error.filename}: " if error.filename else ""
     if error.errno == errno.ENOSPC:
         return f"{prefix}the disk is full. Make room and run the command again"
+    if error.errno == errno.ENAMETOOLONG:
+        return f"{prefix}the file name is too long. Choose a shorter name"
     return f"{prefix}{error.strerror or error}"
 
 

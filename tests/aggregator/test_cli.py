@@ -15,6 +15,7 @@ from aggregator.cli import new_files, printing
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.group import halftruth
 from aggregator.doctor import check_up
+from aggregator.whole_file import whole_file
 from protocol import keys
 from tests.aggregator.command import invalid_command_lines, require_one_clear_line, run
 from tests.altered import flipped
@@ -373,6 +374,17 @@ def test_a_campaign_among_the_batches_is_named(session, tmp_path):
     rebuilt = run("--study", session / "lib", "rebuild", "--from", name, "--out", tmp_path / "new")
     assert f"{warning} --campaign" in rebuilt.stderr
     assert "no envelope" not in done.stderr
+
+
+def test_a_file_name_that_is_too_long_is_refused_with_a_remedy(tmp_path):
+    """A command refuses a name that is too long for a file, or for the temporary file beside it, and asks for a
+    shorter one."""
+    for length in (245, 300):
+        refused = run("keygen", tmp_path / ("x" * length), code=1)
+        assert "the file name is too long. Choose a shorter name" in refused.stderr
+    too_long = pytest.raises(OSError, match=r"cannot be written: File name too long\. Choose a shorter name")
+    with too_long, whole_file(tmp_path / ("x" * 245)):
+        pass
 
 
 def test_another_name_for_an_imported_campaign_is_not_ignored_silently(session, tmp_path):
