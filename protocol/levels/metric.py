@@ -86,8 +86,8 @@ class Metric:
         """Return the nearest two different inputs, one of ``first`` and one of ``second``, and the square of their
         distance.
 
-        It sweeps from west to east, compares only points within the best distance so far, and stops at a pair with the
-        least possible distance.
+        It sweeps from west to east, compares only points that are nearer than the best distance so far in this
+        direction, and stops at a pair with the least possible distance.
 
         Args:
             max_pairs: maximum number of compared pairs; None for no limit.
