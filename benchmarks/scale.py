@@ -43,7 +43,7 @@ from protocol.keys import SigningKey
 
 REPORTS_VERIFIED = 200_000
 WARM_UP = 20_000
-ROUNDS = 2
+TURNS = 2
 """Turns of each engine with workers; the local engine, which benchmarks.ingest measures, has one."""
 DAY = 10**9
 """Number of reports for which the core-hours are computed: those of a large study in a day."""
@@ -155,11 +155,11 @@ def run() -> Iterator[tuple[str, str]]:
         batch = prepare(Path(name), REPORTS_VERIFIED)
         warm.write_bytes(batch.read_bytes()[: WARM_UP * batch.stat().st_size // REPORTS_VERIFIED])
         thread, threads, single, double = (Turns(engine) for engine in (Local(1), Local(), one_worker, two_workers))
-        for round_ in range(ROUNDS):
+        for turn in range(TURNS):
             for turns in (thread, threads, single, double):
-                if round_ == 0:
+                if turn == 0:
                     turns.warm_up(study, warm)
-                if round_ == 0 or isinstance(turns.engine, Cluster):
+                if turn == 0 or isinstance(turns.engine, Cluster):
                     turns.take(study, batch)
         read = batch.stat().st_size
     if len(thread.left | threads.left | single.left | double.left) != 1:
@@ -252,13 +252,13 @@ def aggregate(rows: int) -> Iterator[tuple[str, str]]:
 
 
 def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Iterator[tuple[str, str]]:
-    """Yield the seconds to find the replays of two rounds of outputs among the rows of a period; half of the outputs of
-    a round are replays."""
+    """Yield the seconds to find the replays of the outputs of two commits among the rows of a period; half of the
+    outputs of a commit are replays."""
     table = tables.snapshot(study.path / REPORTS)
-    size, preferred = cluster.ROUND_OUTPUTS, engine.workers.preferred([None, None])
+    size, preferred = cluster.COMMIT_OUTPUTS, engine.workers.preferred([None, None])
     known = tables.query(table, f"SELECT key FROM rows WHERE period = 0 LIMIT {size // 2}")["key"].to_numpy()  # noqa: S608
     study_version, rng = StudyVersion.of(study), np.random.default_rng(2)
-    for round_name in ("first round, reads the period", "next round"):
+    for commit_name in ("first commit, reads the period", "next commit"):
         fresh = rng.integers(-(2**63), 2**63 - 1, size - len(known))
         key = np.concatenate([known, fresh])
         candidates = valid_reports(signed, key, np.zeros(size, dtype=np.int64))
@@ -276,7 +276,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
         new_rows = [shard_result.rows.cast(SCHEMAS[REPORTS]) for shard_result in deduplicated]
         tables.add(study.path / REPORTS, pa.concat_tables(new_rows))
         table = tables.snapshot(study.path / REPORTS)
-        yield f"deduplication of {size:,} outputs, {round_name}", f"{took:.1f} s"
+        yield f"deduplication of {size:,} outputs, {commit_name}", f"{took:.1f} s"
 
 
 if __name__ == "__main__":

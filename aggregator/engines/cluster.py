@@ -8,7 +8,7 @@ crash, a lost worker or another writer has the same effects as with a single pro
     verify_enrolments  verify enrolments; register their keys                             workers; driver
     validate_piece     verify and parse reports; sort them into shards by key             workers
     deduplicate        find the free slots of each shard, at one version of the table     workers
-    append             commit the rows of a round of pieces if the table still has that   driver
+    append             commit the rows of many pieces if the table still has that         driver
                        version; otherwise deduplicate them again
 
 Pieces are deduplicated in the order in which they were read, so the first of two copies of a report counts, as with the
@@ -46,9 +46,9 @@ from aggregator.storage.tables import CAMPAIGNS, REPORTS, SCHEMAS
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
-ROUND_OUTPUTS = 2**20
+COMMIT_OUTPUTS = 2**20
 """Approximate number of outputs in a commit; more with many workers, so that they do not wait for commits."""
-ROUND_PIECES = 256
+COMMIT_PIECES = 256
 """Maximum number of pieces in a commit."""
 MAX_SHARDS = 16
 TALLY_ROWS = 2**24
@@ -62,13 +62,13 @@ class Cluster:
     """The engine on a Dask scheduler.
 
     Attributes:
-        piece_bytes, round_outputs: see ``PIECE_BYTES`` and ``ROUND_OUTPUTS``.
+        piece_bytes, commit_outputs: see ``PIECE_BYTES`` and ``COMMIT_OUTPUTS``.
         sent_bytes: the number of bytes of the valid reports that workers packed for sending in the last ingest.
     """
 
     workers: Workers
     piece_bytes: int = PIECE_BYTES
-    round_outputs: int = ROUND_OUTPUTS
+    commit_outputs: int = COMMIT_OUTPUTS
     sent_bytes: int = 0
 
     def ingest(
@@ -152,14 +152,14 @@ class Cluster:
         warnings: dict[StoragePath, str],
         progress: Callable[[int], None] | None,
     ) -> None:
-        """Commit the valid reports in rounds, while workers validate the next pieces."""
+        """Commit the valid reports of many pieces at a time, while workers validate the next pieces."""
         self.sent_bytes = 0
         threads = self.workers.threads()
         shards = 1 << min(MAX_SHARDS, max(threads, 2)).bit_length() - 1
-        max_outputs = self.round_outputs * max(1, threads // 8)
+        max_outputs = self.commit_outputs * max(1, threads // 8)
         jobs = ((piece.ranges, study_version, totals.now, shards) for piece in cut)
         items = self.workers.in_order(steps.validate_piece, jobs, summarize=steps.summary)
-        round_: list[tuple[WorkItem, ValidatedReports]] = []
+        pending: list[tuple[WorkItem, ValidatedReports]] = []
         preferred: list[str | None] = [None] * shards
         for piece, item in zip(cut, items, strict=True):
             validated: ValidatedReports = item.summary.result()
@@ -167,28 +167,28 @@ class Cluster:
             self.sent_bytes += validated.sent_bytes
             for path, reason in validated.reasons.items():
                 warnings.setdefault(path, unread(reason, nothing=False))
-            round_.append((item, validated))
+            pending.append((item, validated))
             if progress is not None:
                 progress(piece.size)
-            if sum(validated.outputs for _, validated in round_) >= max_outputs or len(round_) >= ROUND_PIECES:
+            if sum(validated.outputs for _, validated in pending) >= max_outputs or len(pending) >= COMMIT_PIECES:
                 preferred = self.workers.preferred(preferred)
-                self._commit(totals, round_, study_version, preferred)
-                round_ = []
-        if round_:
-            self._commit(totals, round_, study_version, self.workers.preferred(preferred))
+                self._commit(totals, pending, study_version, preferred)
+                pending = []
+        if pending:
+            self._commit(totals, pending, study_version, self.workers.preferred(preferred))
 
     def _commit(
         self,
         totals: IngestTotals,
-        round_: Sequence[tuple[WorkItem, ValidatedReports]],
+        pending: Sequence[tuple[WorkItem, ValidatedReports]],
         study_version: StudyVersion,
         preferred: Sequence[str | None],
     ) -> None:
-        """Deduplicate each shard of a round, and commit the rows of all shards at once."""
+        """Deduplicate each shard of the pending pieces, and commit the rows of all shards at once."""
         shards = len(preferred)
         submit = self.workers.client.submit
         parts = [
-            [submit(steps.shard_part, item.future, shard, pure=False, priority=URGENT) for item, _ in round_]
+            [submit(steps.shard_part, item.future, shard, pure=False, priority=URGENT) for item, _ in pending]
             for shard in range(shards)
         ]
         deduplicated: list[ShardResult] = []
@@ -202,11 +202,12 @@ class Cluster:
             deduplicated = [item.future.result() for item in items]
             return pa.concat_tables([shard_result.rows.cast(SCHEMAS[REPORTS]) for shard_result in deduplicated])
 
-        if any(validated.outputs for _, validated in round_):
+        if any(validated.outputs for _, validated in pending):
             tables.append(totals.study.path / REPORTS, rows_for)
         totals.take_reports(
             steps.merged(
-                [validated.outcome for _, validated in round_] + [shard_result.outcome for shard_result in deduplicated]
+                [validated.outcome for _, validated in pending]
+                + [shard_result.outcome for shard_result in deduplicated]
             )
         )
         pa.default_memory_pool().release_unused()

@@ -110,7 +110,7 @@ def stored_digests(path: StoragePath, size: int) -> VerifiedDigests:
 
 
 class SlotCache:
-    """Cache of the filled slots of a shard, which a process uses in later rounds and for other drivers."""
+    """Cache of the filled slots of a shard, which a process uses for later commits and for other drivers."""
 
     def __init__(self, path: StoragePath, shard: int, shard_count: int) -> None:
         """Make an empty cache for one of ``shard_count`` shards of the study at ``path``."""
@@ -219,7 +219,7 @@ def shard_part(validated: tuple[ValidatedReports, list[ShardPart]], shard: int) 
 
 @dataclass(frozen=True)
 class ShardResult:
-    """The accepted and refused reports of a shard in a round, valid only for the table version from which they were
+    """The accepted and refused reports of a shard in a commit, valid only for the table version from which they were
     computed.
 
     Attributes:

@@ -77,10 +77,10 @@ def address():
 
 @pytest.fixture
 def dask(address):
-    """An engine on the scheduler, with small pieces and rounds, when both workers are present."""
+    """An engine on the scheduler, with small pieces and commits, when both workers are present."""
     with connection.connected(address.replace("tcp", "dask"), None) as engine:
         engine.workers.client.wait_for_workers(2, timeout=PATIENCE)
-        yield replace(engine, piece_bytes=PIECE, round_outputs=80)
+        yield replace(engine, piece_bytes=PIECE, commit_outputs=80)
 
 
 @pytest.fixture
@@ -289,10 +289,10 @@ def test_remembered_signatures_change_no_result(watched, study, tmp_path, change
 
 
 def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
-    """Each data file is read once for each shard, in any number of rounds, or twice if another worker takes over."""
+    """Each data file is read once for each shard, in any number of commits, or twice if another worker takes over."""
     dask, seen = watched
     file = many(study, tmp_path)
-    replace(dask, piece_bytes=2000, round_outputs=40).ingest(study, [file], now=NOW)
+    replace(dask, piece_bytes=2000, commit_outputs=40).ingest(study, [file], now=NOW)
     written = len(tables.data_files(study.path / REPORTS, tables.snapshot(study.path / REPORTS)))
     found = seen()
     del found["verified"]
@@ -582,7 +582,7 @@ def test_the_work_of_a_stopped_worker_is_counted_once(study, tmp_path):
     with dask_processes(2, heartbeat=3) as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
-        ingest_with_failure(Cluster(Workers(client), piece_bytes=PIECE, round_outputs=80), study, tmp_path, "stop")
+        ingest_with_failure(Cluster(Workers(client), piece_bytes=PIECE, commit_outputs=80), study, tmp_path, "stop")
         client.wait_for_workers(2, timeout=PATIENCE)
         workers = list(client.run(os.getpid).values())
         os.kill(workers[0], signal.SIGSTOP)
@@ -612,13 +612,13 @@ def ingest_until_killed(address, study, file, when, step, pipe):
     """Ingest in a driver that kills itself before or after one of its commits; send the number of accepted reports."""
     kill_at_commit(when, step)
     with connection.connected(address.replace("tcp", "dask"), None) as engine:
-        engine.piece_bytes, engine.round_outputs = PIECE // 3, 30
+        engine.piece_bytes, engine.commit_outputs = PIECE // 3, 30
         pipe.send(engine.ingest(Study.open(study), [file], now=NOW).accepted)
 
 
 @pytest.mark.parametrize("die", [pytest.param("before", marks=pytest.mark.long), "after"])
 def test_the_work_of_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path, die):
-    """If the driver is killed with kill -9 just before or after the second round's commit, a second run counts every
+    """If the driver is killed with kill -9 just before or after the second commit, a second run counts every
     report once."""
     file = many(study, tmp_path)
     process, _ = start_process(ingest_until_killed, address, study.path, file, die, 1)
