@@ -47,7 +47,8 @@ class ExportedTallies:
         table: columns ``period``; ``class``, if the campaign has classes; ``view``, counted from 0, if it has several
             views; ``output``, or ``bit`` if a report is a bit vector (``feature`` if that depends on the view);
             ``count``, the number of reports with this output; and ``reports``, the number of all reports of that period
-            (and class and view). An output that did not occur has no row.
+            (and class and view). If a report can have several outputs, both count outputs. An output that did not
+            occur has no row.
         reports, periods: numbers of reports and periods in the table.
         withheld: number of reports left out, in periods (or classes or views) with fewer devices than the campaign's
             minimum.

@@ -33,7 +33,7 @@ print(
 )
 print(f"notion {found['notion']}, mechanism {found['mechanism']}")
 for notion, level in found["levels"].items():
-    print(f"  {notion}, in nats: {level}" if level is not None else f"  {notion}: none")
+    print(f"  {notion}, in nats: {level}" if level is not None else f"  {notion}: no bound")
 level = found["levels"].get("ldp")
 if level is None:
     sys.exit("refused: the channel has no plain LDP level, because some output rules out some answer")
