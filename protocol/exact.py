@@ -179,7 +179,7 @@ def satisfies(numerator: int, denominator: int, level: int) -> bool:
     """Return whether numerator / denominator <= exp_lower(level) / 2^96; a positive numerator over 0 satisfies no
     level."""
     shifted = numerator << EXP_BITS
-    # Geo compares up to 230,000 pairs at different levels, and the series of one level takes about 0.1 ms, more above
+    # Geo compares up to 230,000 pairs at different levels, and the series of one level takes up to 0.1 ms, more above
     # 20 nats. So a fast lower bound is tried first.
     return shifted <= _exp_below(level) * denominator or shifted <= exp_lower(level) * denominator
 
