@@ -132,8 +132,8 @@ class ProjectiveGeometry:
             yield self._completed(coordinates, pivot, self._canonical(place, self.dimension - 1), 0)
 
     def distinguishing(self, x: int, other: int) -> int:
-        """Return a point orthogonal to ``x`` and not to ``other``; there is one, because both sets share only ci < cs
-        points.
+        """Return a point orthogonal to ``x`` and not to ``other``; it exists, because S_x and S_other share only ci of
+        their cs points.
 
         e_c - x_c e_pivot is orthogonal to x for every c. If all of these were orthogonal to ``other``, ``other`` would
         be a multiple of x.

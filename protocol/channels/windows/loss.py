@@ -1,7 +1,7 @@
 """The worst ratios of a windows channel, without a visit to each output for each input (SPEC 5.9).
 
 The weight of an output depends on the input's kind and, for a rare input, on the covered part of its arc. So for a set
-of inputs only the most and the least covered arc matter, and windows are computed once if both are equal.
+of inputs only the most and the least covered arc of a window matter, and windows that agree in both are computed once.
 
 The module ``channel`` defines weights and outputs, and ``circle`` the coverage.
 """
