@@ -40,10 +40,13 @@ def introduction(campaign: Campaign) -> Html:
     """Return the first paragraph of the section, on the pages of forms too."""
     noun = counted_noun(campaign)
     sent = "a random report instead of its answer" if noun == "report" else "random outputs instead of its answers"
+    likely = f"; the answer only makes some {noun}s more likely"
+    if campaign.certificate.ldp_level is None:  # some outputs rule out some answers
+        likely = ""
     return tag(
         "p",
-        f"Each device sent {sent}; the answer only makes some {noun}s more likely. “What people were promised” states "
-        f"how much a single {noun} may reveal. All {noun}s together give the shares, with the errors shown here.",
+        f"Each device sent {sent}{likely}. “What people were promised” states how much a single {noun} may reveal. All "
+        f"{noun}s together give the shares, with the errors shown here.",
     )
 
 

@@ -124,12 +124,8 @@ def _tests(campaign: Campaign) -> list[Html]:
             f"Suppose somebody sees one {noun} and tests whether the answer was the first or the second of two. A "
             "false alarm is a decision for the first answer if it was the second; a missed detection is a decision "
             "for the second if it was the first. No test has errors below the line of its two answers."
-            + (
-                " The dashed line is the bound that the campaign promises for these two answers. Tests of other "
-                "answers may have fewer errors."
-                if bounded
-                else ""
-            ),
+            + (" The dashed line is the bound that the campaign promises for these two answers." if bounded else "")
+            + " Tests of other answers may have fewer errors.",
         ),
         tag("figure", trade_off_chart(curves, noun)),
         page_table(

@@ -353,6 +353,16 @@ def test_the_best_hypothesis_tests_of_a_report_are_drawn_and_described():
     assert "promised: 1 nat" in parsed.text
 
 
+def test_a_page_claims_no_uncertainty_that_reports_lack():
+    """If reports can rule out answers, the page does not say that answers only make reports more likely; and it says
+    that tests of other answers than the drawn ones may have fewer errors."""
+    sensitive = draft('[privacy]\nnotion = "high-low"\nepsilon = 1.0\nsensitive = ["a"]')
+    for campaign, uncertain in ((draft('[privacy]\nnotion = "ldp"\nepsilon = 1.0'), True), (sensitive, False)):
+        text = written(campaign)[0].text
+        assert ("the answer only makes some reports more likely" in text) == uncertain
+        assert "Tests of other answers may have fewer errors" in text
+
+
 def test_a_page_with_classes_has_no_chart_of_hypothesis_tests():
     """A page with classes has no chart of tests, because a chart shows one channel and each class has its own."""
     blocks = Blocks(0, ((1, 3), (2, 3)), (randomized_response(3, NANONATS), randomized_response(3, 2 * NANONATS)))
