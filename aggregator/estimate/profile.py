@@ -48,6 +48,9 @@ these shares are nearly right."""
 LEAST = 1e-14
 """Shares below this count as zero."""
 
+EVEN_PART = 0.1
+"""The part of an even distribution in a start at which, without it, an observed output would be impossible."""
+
 SHORTER = 0.6
 """Ratio of the quantiles with shorter tails to those of chi-square: 1.61 / 2.71 at .9, and 2.29 / 3.84 at .95."""
 
@@ -94,7 +97,8 @@ class Profile:
         """Return the signed root of the statistic for the share ``t`` in the chosen blocks. It is nearly standard
         normal.
 
-        The root increases in t, and is 0 if t is the share in the maximum-likelihood distribution.
+        The root increases in t, and is 0 if t is the share in the maximum-likelihood distribution. It is infinite if
+        the reports are impossible at the share t, as at 0 if only the chosen blocks give some observed output.
 
         Args:
             chosen: (K,) whether a block is in the set; at least one block is in the set, and at least one is not.
@@ -102,7 +106,12 @@ class Profile:
         """
         inside = np.tile(chosen, self._classes)
         estimate = float(self.share[inside].sum())
-        value = self._log_likelihood(self._best(self._start(inside, t), inside, t))
+        start = self._start(inside, t)
+        if not self._explains(start):
+            start = self._spread(start, inside)
+        if not self._explains(start):
+            return math.copysign(math.inf, t - estimate)
+        value = self._log_likelihood(self._best(start, inside, t))
         return math.copysign(math.sqrt(max(2 * (self._value - value), 0) / self._effect), t - estimate)
 
     def _start(self, inside: Mask, t: float) -> Floats:
@@ -133,6 +142,18 @@ class Profile:
                 start += shares * (max(mass, 0.0) / shares.sum())
         return start
 
+    def _explains(self, p: Floats) -> bool:
+        """Return whether every observed output is possible under ``p``."""
+        return bool((p @ self._channel > 0).all())
+
+    def _spread(self, p: Floats, inside: Mask) -> Floats:
+        """Return ``p`` mixed with a distribution that is even inside and outside in each class, and has the same share
+        there, shape (C K,)."""
+        cell = 2 * self._class_of_row + inside
+        even = np.bincount(cell, p)[cell] / np.bincount(cell)[cell]
+        mixed: Floats = (1 - EVEN_PART) * p + EVEN_PART * even
+        return mixed
+
     def interval(self, chosen: Mask, z: float) -> tuple[float, float]:
         """Return the interval of shares in the chosen blocks that the test does not reject.
 
@@ -151,10 +172,13 @@ class Profile:
         reached = self.root(chosen, limit)
         if abs(reached) <= math.sqrt(AT_LIMITS) * abs(z):
             return limit
-        # Find the zero of root - z by regula falsi with the Illinois rule.
+        # Find the zero of root - z by regula falsi with the Illinois rule, or by bisection while a root is infinite.
         near, far = (estimate, -z), (limit, reached - z)
         while abs(far[0] - near[0]) > 1e-4 * (1 + abs(estimate)) / 10:
-            t = near[0] - near[1] * (far[0] - near[0]) / (far[1] - near[1])
+            if math.isinf(near[1]) or math.isinf(far[1]):
+                t = (near[0] + far[0]) / 2
+            else:
+                t = near[0] - near[1] * (far[0] - near[0]) / (far[1] - near[1])
             value = self.root(chosen, t) - z
             if abs(value) < 1e-3:
                 return t
@@ -165,8 +189,9 @@ class Profile:
         return far[0]
 
     def _log_likelihood(self, p: Floats) -> float:
-        """Return the log-likelihood of all reports in nats."""
-        return self._reports * float(self._weights @ np.log(p @ self._channel))
+        """Return the log-likelihood of all reports in nats; minus infinity if an observed output is impossible."""
+        with np.errstate(divide="ignore"):
+            return self._reports * float(self._weights @ np.log(p @ self._channel))
 
     def _slope(self, p: Floats) -> Floats:
         """Return the gradient of the log-likelihood per report, shape (C K,)."""

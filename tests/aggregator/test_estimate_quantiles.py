@@ -17,13 +17,16 @@ from aggregator.estimate.profile import CONVERGED_NATS, SHORTER, Profile
 from aggregator.estimate.range_statistics import INTERVAL_BLOCKS
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.bits.recipe import oue
+from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.wave.recipe import wave
+from protocol.campaign import Campaign
 from protocol.domain import Dates, Domain, NumberRange, OrderedValues, Values
 from protocol.errors import NotInDomain
 from protocol.exact import NANONATS
-from protocol.views import Coarse, Identity, View
+from protocol.notions import HighLow
+from protocol.views import Coarse, Identity, View, plain_views
 from tests.aggregator.campaigns import unsigned_campaign
 from tests.aggregator.test_estimate_smoothed import shapes
 
@@ -69,6 +72,40 @@ def test_the_statistic_equals_that_of_slow_maximisation() -> None:
     assert profile.root(chosen, low) == pytest.approx(-Z, abs=2e-3)
     assert profile.root(chosen, high) == pytest.approx(Z, abs=2e-3)
     assert Profile(on, 4.0).root(chosen, 0.9) == pytest.approx(roots[-1] / 2)
+
+
+def test_shares_at_which_the_reports_are_impossible_are_rejected() -> None:
+    """A report reveals its block, so the statistic of a block's share is that of a binomial count, infinite at the
+    shares 0 and 1; a value that alone gives some output has a share above 0."""
+    channel = in_blocks([0] * 4 + [1] * 6 + [2], NANONATS, randomized_response)
+    decoder, chosen, n = decoder_of(channel), np.arange(11) < 4, 400
+    counts = np.random.default_rng(7).multinomial(n, decoder.forward(np.full(11, 1 / 11)))
+    profile = Profile(MergedReports.of(decoder, counts))
+    part = counts[decoder.forward(chosen / 4) > 0].sum() / n
+    for t in (0.1, 0.3, 0.7):
+        divergence = part * math.log(part / t) + (1 - part) * math.log((1 - part) / (1 - t))
+        root = math.copysign(math.sqrt(2 * n * divergence), t - part)
+        assert profile.root(chosen, t) == pytest.approx(root, abs=0.02)
+    assert (profile.root(chosen, 0), profile.root(chosen, 1)) == (-math.inf, math.inf)
+    low, high = profile.interval(chosen, Z)
+    assert profile.root(chosen, low) == pytest.approx(-Z, abs=2e-3)
+    assert profile.root(chosen, high) == pytest.approx(Z, abs=2e-3)
+    assert 0 < profile.interval(np.arange(11) == 10, Z)[0] < 1 / 11
+    few = np.where(decoder.forward(np.eye(11)[10]) > 0, 1, counts)
+    assert 0 < Profile(MergedReports.of(decoder, few)).interval(np.arange(11) == 10, 5.0)[0] < 1e-5
+
+
+def test_quantiles_of_a_question_with_sensitive_numbers() -> None:
+    """Quantiles, ranges and the distribution function exist for high-low LDP, where a report may reveal a number."""
+    channel = high_low(20, range(4), NANONATS, randomized_response)
+    counts = np.random.default_rng(8).multinomial(2000, decoder_of(channel).forward(shapes(20)["smooth"]))
+    notion, views = HighLow(NANONATS, 20, tuple(range(4))), plain_views(channel)
+    domain = NumberRange.of(1, 20)
+    campaign = Campaign("T", "Q?", "", "O", domain, notion, "any", views, 0, 86_400, 86_400, 1, 1, "open")
+    found = ordered_statistics(campaign, Tally.of(counts), quantiles=(0.1, 0.5), cdf=True, between=(3, 9), above=19)
+    for one in (found.between, found.above, *found.cdf):
+        assert 0 <= one.low <= one.estimate <= one.high <= 1
+    assert all(one.low <= one.value <= one.high for one in found.quantiles)
 
 
 def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -> None:
