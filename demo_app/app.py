@@ -1,7 +1,7 @@
 """The app: the navigation between screens, and the threads that run the tasks.
 
-The thread of the window only draws. One worker runs all tasks on the store, and another all tasks on the network; each
-worker has its own model. The app shows a result when it arrives.
+The thread of the window only draws. One worker runs the tasks that need no network, and another the tasks that use the
+network. Each has its own model, so both may have the store open. The app shows a result when it arrives.
 
 The package screens defines the screens, the module shell the frame around them, the module model the tasks, and
 settings the saved choices.
@@ -189,7 +189,7 @@ class HalftruthApp(App):
         self.unlock()
 
     def unlock(self) -> None:
-        """Ask the system to unlock the phone; then continue at the same place."""
+        """Have the system ask the person to unlock the phone; if they do, continue at the same place."""
 
         def resume(_: object) -> None:
             self._locked = False

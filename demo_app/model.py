@@ -319,7 +319,8 @@ class Model:
         """Return the envelopes for an answer and the information that they could reveal; nothing is drawn or charged.
 
         Args:
-            value: the text of the answer: a label, a number, "latitude,longitude", or items separated by semicolons.
+            value: the text of the answer: a label, a number, a day (YYYY-MM-DD), "latitude,longitude", items separated
+                by semicolons, or the answers to a form (name=answer; name=answer).
         Raises:
             NotInDomain
         """
@@ -411,7 +412,8 @@ class Model:
         return OutboxContent.of(self._device, self._clock())
 
     def send(self) -> Delivery:
-        """Send all due envelopes to their studies, and fetch the closing notices of these studies.
+        """Send all due envelopes to their studies; then ask for closing notices for the campaigns whose envelopes were
+        sent.
 
         Raises:
             StoreError

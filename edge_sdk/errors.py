@@ -20,7 +20,8 @@ class ConsentMissing(HalftruthError):
 
 
 class QuotaReached(HalftruthError):
-    """The given slot of the period was filled or skipped before, or no slot of the period is left."""
+    """The given slot was skipped, waits to be bundled, or was filled with another value or before the campaign was
+    forgotten; or no slot of the period is left."""
 
 
 class NotJoined(HalftruthError):

@@ -23,7 +23,7 @@ def has_lock() -> bool:
 
 
 def unlock(title: str, receive: Callable[[bool], object]) -> None:
-    """Request that the system asks the person to unlock the phone.
+    """Have the system ask the person to unlock the phone.
 
     Args:
         title: the reason, shown to the person.

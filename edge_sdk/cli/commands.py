@@ -159,8 +159,8 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
         raise error if isinstance(error, HalftruthError) else Usage(f"invalid level: {error}") from None
     return {
         "campaign": campaign_id.hex(),
-        "public": "the probabilities in the column 'before' become public permanently, for everybody who can read the "
-        "study's keys",
+        "public": "the probabilities named 'before', and the level if you gave one, become public permanently: "
+        "everybody who can read the study's keys can read them",
         "declared_before": declared.declared_before,
         "level": declared.level,
         "cost": declared.cost,

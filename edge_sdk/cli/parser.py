@@ -165,7 +165,8 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         "--level",
         type=nats_from,
         metavar="NATS",
-        help="with --prior: also declare a personal level below the campaign's, in nats (see docs/GLOSSARY.md)",
+        help="with --prior: also declare a personal level below the campaign's, in nats (see docs/GLOSSARY.md); it "
+        "becomes public too",
     )
     answer = campaign(
         command(

@@ -1,13 +1,13 @@
 """The Android key store: the secret in a file that only a key in this phone's Keystore can decrypt.
 
 The key that wraps the secret cannot leave the phone and is in no backup, so on another phone a restored folder cannot
-be decrypted. The key is also replaced with the first change of the ledger after each opening, so most folders restored
-on the same phone cannot be decrypted either.
+be decrypted. The key is also replaced with the first change of the ledger or the caps after each opening, so most
+folders restored on the same phone cannot be decrypted either.
 
 The key is not replaced with every answer. The Keystore's chip may need a tenth of a second or more for a new key; a
-signature and a commit take a hundredth. So a restored copy is detected if the store was opened and its ledger changed
-after the copy was made. Suppose that a copy is made after the first change of one opening, and restored before the
-first change of the next opening. It is detected only if the file system distinguishes a file from its copy
+signature and a commit take a hundredth. So a restored copy is detected if the store was opened, and its ledger or caps
+changed, after the copy was made. Suppose that a copy is made after the first change of one opening, and restored before
+the first change of the next opening. It is detected only if the file system distinguishes a file from its copy
 (host_identity).
 
 This module is written for pyjnius and the documented Keystore of Android 6 (API 23) and later. It was tested with a
@@ -52,7 +52,9 @@ class AndroidKeyStore(FileKeyStore):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Use files in ``folder``, which may be part of the phone's backups."""
         super().__init__(folder)
-        self.elsewhere = "the Keystore's key, if the store was opened and its ledger changed after the copy was made"
+        self.elsewhere = (
+            "the Keystore's key, if the store was opened, and its ledger or caps changed, after the copy was made"
+        )
         self._path = self.folder / WRAPPED_FILE
         self._secret: bytes | None = None
         self._renewed = False

@@ -73,7 +73,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
 
     Raises:
         ConfigurationRefused, BadData, OSError
-        BudgetRefused: the caps leave no room for the campaign, even in a new store.
+        BudgetRefused: the store does not exist yet, and the configured caps leave no room for the campaign.
     """
     from edge_sdk.budget.policy import MAX_NATS, BudgetPolicy
     from edge_sdk.store.sqlite import DATABASE_FILE, MEMORY

@@ -25,17 +25,19 @@ import { countsOf, ownOf, priorsOf } from "./role.js";
 const CHOICE_BYTES = 8;
 
 /**
- * Record the consent under a class chosen at random, most likely the one whose prior is nearest to the person's
- * history: the nearest class with probability e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1).
+ * Record the consent under a class chosen at random; the class whose prior is nearest to the person's history is the
+ * most likely. With C classes:
+ *
+ *     P(nearest class) = e^level / (e^level + C - 1),   P(each other class) = 1 / (e^level + C - 1)
  *
  * The class is drawn once, and `level` is charged at once, in addition to the worst case of the class. A person who
  * agreed before keeps their class. After forgetting, the class is drawn and charged again.
  * @param {Device} device @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may reveal
- * @param {Counts} [history] counts of the person's values, which never leave the device; by default this device's own
- *   answers to campaigns with the same domain
+ * @param {Counts} [history] counts of the person's values, which never leave the device; by default this device's
+ *   answers to all campaigns with the same domain, except those that ask it for a coarser answer
  * @returns {Promise<string>} the class
- * @throws {import("./errors.js").HalftruthError} CampaignError if a class has no prior; NotionError, NotInDomain,
- *   BudgetRefused, OutboxFull, OutsideSchedule
+ * @throws {import("./errors.js").HalftruthError} CampaignError if a class has no prior; NotionError; ReportError or
+ *   NotInDomain for an invalid count or label of the history; BudgetRefused, OutboxFull, OutsideSchedule
  */
 export function chooseClass(device, id, level, history) {
   // The bytes are drawn before the history is read, so that the draw cannot depend on it.
@@ -55,9 +57,9 @@ export function chooseClass(device, id, level, history) {
 }
 
 /**
- * Record the consent under a declared prior. It is chosen at random, as `chooseClass` does, from a public list of k + 1
- * priors: the uniform prior and, for each value, the prior that gives it three quarters. A prior is public and
- * permanent: for a person who declared one before, nothing is drawn or charged.
+ * Record the consent under a declared prior that is drawn as in `chooseClass`, from a public list of k + 1 priors: the
+ * uniform prior and, for each value, the prior that gives it three quarters. A prior is public and permanent: for a
+ * person who declared one before, nothing is drawn or charged.
  * @param {Device} device @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may reveal
  * @param {Counts} [history] as in `chooseClass`
  * @returns {Promise<Counts>} the declared weights by label

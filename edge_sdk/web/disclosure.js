@@ -41,8 +41,8 @@ function bounded({ n, d }, level) {
  * The possible disclosure by one report of a channel.
  * @param {Channel} channel @param {bigint | null} level its LDP level
  * @param {Map<number, number>} counts number of earlier answers with each input
- * @param {number | null} x the input of the answer; null for the answer that a report can make most probable; if
- *   the channel is large, this answer is only approximate
+ * @param {number | null} x the input of the answer; null for the answer that a report can make most probable or, if the
+ *   channel is too large, for the answer that is most probable before the report
  * @returns {Revealed}
  */
 export function revealed(channel, level, counts, x) {
