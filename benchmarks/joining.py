@@ -47,7 +47,8 @@ NotionAndChannel = tuple[Notion, Channel]
 
 
 def most_expensive() -> dict[str, Callable[[], NotionAndChannel]]:
-    """Return makers of a notion and a channel, by name: the most expensive ones of each family, accepted or refused."""
+    """Return makers of a notion and a channel, by name: the most expensive ones of each family except wave,
+    accepted or refused."""
     return {
         "hadamard, ldp, 2^20 values": lambda: (Ldp(MOST), Hadamard(2**63 + 2**62, 2**20)),
         "hadamard, pairwise, 112 values": lambda: (_matrix(112), Hadamard(2**63 + 2**62, 112)),

@@ -94,7 +94,8 @@ def run(library: str, part: str) -> None:
 
 
 def results_file(library: str, part: str) -> Path:
-    """Return the file of a library's costs or errors, which has a line of JSON for each mechanism, k and eps."""
+    """Return the file of a library's costs or errors: a line of JSON for each mechanism, k and eps, or one line with
+    the reason if the run failed."""
     return PLACE / f"{library}-{part}.jsonl"
 
 

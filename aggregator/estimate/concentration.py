@@ -50,8 +50,8 @@ class Children:
     projected: Floats
     even: Floats
 
-    def part(self) -> tuple[float, float]:
-        """Return the estimate of f, the part of the projection in the best mixture, and the standard error of the
+    def weight(self) -> tuple[float, float]:
+        """Return the estimate of f, the weight of the projection in the best mixture, and the standard error of the
         estimate.
 
         Inside a parent of known share, the errors of the estimates have the covariance diag(v) - v v' / sum(v). Let A
@@ -85,16 +85,16 @@ class Children:
         numerator = float(u @ (conditional - self.even) - divergence)
         return numerator / size, math.sqrt(max(float(u**2 @ v + trace), 0.0)) / size
 
-    def mixed(self, part: float) -> tuple[Floats, float]:
-        """Return the mixed shares, and the part f of the projection in the mixture.
+    def mixed(self, weight: float) -> tuple[Floats, float]:
+        """Return the mixed shares, and the weight f of the projection in the mixture.
 
         Args:
-            part: the part f of the next coarser resolution, which is used unless the reports contradict it.
+            weight: the weight f of the next coarser resolution, which is used unless the reports contradict it.
         Returns:
             (k,) shares, and f.
         """
-        estimate, error = self.part()
+        estimate, error = self.weight()
         if math.isfinite(error):
             doubt = quantile(DOUBT) * error
-            part = min(max(part, estimate - doubt, 0.0), max(estimate + doubt, 0.0), 1.0)
-        return part * self.projected + (1 - part) * self.even, part
+            weight = min(max(weight, estimate - doubt, 0.0), max(estimate + doubt, 0.0), 1.0)
+        return weight * self.projected + (1 - weight) * self.even, weight

@@ -327,14 +327,14 @@ def consistent(tree: Tree, combined: Sequence[CombinedEstimate]) -> list[Floats]
         for each resolution, (k_j,), shares that sum to one.
     """
     shares: list[Floats] = []
-    above, part = np.ones(1), 1.0
+    above, weight = np.ones(1), 1.0
     for resolution, estimate in enumerate(combined):
         parent = tree.parents[resolution]
         projected = project_inside(estimate.raw, estimate.reference_variances, parent, above)
         if resolution:
             variances = estimate.reference_variances * estimate.excess
             children = Children(estimate.raw, variances, parent, above, projected, tree.even(resolution, above))
-            projected, part = children.mixed(part)
+            projected, weight = children.mixed(weight)
         shares.append(projected)
         above = projected
     return shares

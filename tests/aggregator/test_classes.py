@@ -68,7 +68,7 @@ def of_classes(**changes) -> Campaign:
     return unsigned_campaign(**{"notion": notion, "channel": blocks, "classes": NAMES, **changes})
 
 
-def of_own() -> Campaign:
+def of_declared() -> Campaign:
     notion = DeclaredPrior(NAT, K)
     return unsigned_campaign(notion=notion, channel=notion.channel_of(notion.uniform))
 
@@ -87,7 +87,7 @@ def tallies() -> dict[str, tuple[Campaign, Tally]]:
     priors = np.array([*PRIORS, (1, 1, 1, 1, 1)])
     counts = generator.multinomial(900, np.full(priors.size, 1 / priors.size))
     levels = (NAT, NAT // 2, NAT, NAT // 3)
-    found["own"] = of_own(), PersonalTally(counts, 900, declared=np.column_stack([levels, priors]))
+    found["own"] = of_declared(), PersonalTally(counts, 900, declared=np.column_stack([levels, priors]))
     return found
 
 
@@ -240,7 +240,7 @@ def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() 
     assert error["map"] < 0.25 * error["mmse"]
 
 
-def test_intervals_have_their_coverage() -> None:
+def test_intervals_have_nominal_coverage() -> None:
     """In 400 surveys of 600 people in classes with different distributions, at most 7.5% of the 95% intervals miss.
 
     There are k * 400 = 2,000 intervals. If each missed a value's share independently with probability 5%, more than 150
@@ -294,7 +294,7 @@ def test_a_campaign_without_classes_is_not_pooled() -> None:
     campaign = unsigned_campaign(notion=Ldp(NAT), channel=randomized_response(K, NAT))
     assert pooled(campaign, Tally.of(np.ones(K, dtype=np.int64))) is None
     with pytest.raises(ValueError, match="PersonalTally, not a Tally"):
-        pooled(of_own(), Tally.of(np.ones(K, dtype=np.int64)))
+        pooled(of_declared(), Tally.of(np.ones(K, dtype=np.int64)))
 
 
 # End to end
@@ -348,7 +348,7 @@ def test_a_file_of_classes_is_read_strictly(tmp_path, row: str, message: str) ->
 
 def test_declared_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> None:
     """Priors are declared at enrolment, reports are counted by prior, and the estimate uses each person's prior."""
-    made, signed = study_of(of_own())
+    made, signed = study_of(of_declared())
     priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))
     truth = Truth(("wheat", "hay", "flax"), (300, 200, 100), priors=priors)
     batch = tmp_path / "batch.htr"
@@ -370,7 +370,7 @@ def test_declared_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> 
 def test_a_report_without_a_declared_prior_is_of_an_unknown_key(study_of, tmp_path) -> None:
     """An enrolment without the required prior is malformed, so reports under its key are refused as from an unknown
     key."""
-    made, signed = study_of(of_own())
+    made, signed = study_of(of_declared())
     envelopes = []
     for number, prior in enumerate([None, (1, 2), (1, 2, 3, 4, 5)]):
         key = SigningKey.for_campaign(bytes([number]) * 32, signed.id)
@@ -418,7 +418,7 @@ def test_enrolment_columns_equal_the_decoded_enrolments(rows) -> None:
 
 def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
     """If a key declares a prior twice, the first declaration is kept, and later ones change nothing."""
-    made, signed = study_of(of_own())
+    made, signed = study_of(of_declared())
     key = SigningKey.for_campaign(bytes(32), signed.id)
     for prior in ((1, 2, 3, 4, 256), (5, 1, 1, 1, 1)):
         made.enrol(Enrolment(signed.id, key.public, prior).seal(key))
@@ -432,7 +432,7 @@ def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
 
 def test_a_revoked_key_keeps_its_prior_and_sends_no_more_reports(study_of, tmp_path) -> None:
     """A revoked key's prior is still used for its counted reports, and the key's new reports are refused."""
-    made, signed = study_of(of_own())
+    made, signed = study_of(of_declared())
     truth = Truth(("wheat",), (3,))
     (sent,) = population(signed.campaign, signed.id, truth, 0, seed=1)
     (tmp_path / "batch.htr").write_bytes(sent.reports)

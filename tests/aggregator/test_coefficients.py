@@ -54,9 +54,9 @@ def laws_of(campaign: Campaign) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("prior", [False, True])
-def test_sums_are_unbiased_and_their_intervals_have_their_coverage(prior):
-    """Sums over 2,000 surveys of 900 people with fixed shares in each class are unbiased, and their 95% intervals have
-    a coverage of 93 to 97%.
+def test_sums_are_unbiased_and_their_intervals_have_nominal_coverage(prior):
+    """Sums over 2,000 surveys of 900 people with fixed shares in each class are unbiased, and the coverage of their
+    95% intervals is 93 to 97%.
 
     The mean estimate is within 5 standard errors of the sum (alpha 6e-7), the mean standard error is within 10% of the
     standard deviation, and intervals miss in 3 to 7% (alpha below 1e-4). A failure means a biased sum or a wrong

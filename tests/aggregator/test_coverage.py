@@ -169,7 +169,7 @@ def test_the_page_states_the_measured_coverage():
 
 
 @pytest.mark.parametrize("name", ["item sets, `oue`, 300 people", "a mean, `hadamard`, 100 people"])
-def test_intervals_have_their_coverage(name):
+def test_intervals_have_nominal_coverage(name):
     """The coverage of 95% intervals over S = 100 surveys is at least 88%.
 
     With correct intervals this fails with a probability of 0.0015. Intervals of item sets are for the shares of people

@@ -1,4 +1,5 @@
-"""A trusted curator's least error equals that of linear programs in another formulation, and no valid rule has less."""
+"""A trusted curator's least error equals that of linear programs in another formulation, and no valid mechanism has
+less."""
 
 from __future__ import annotations
 
@@ -86,13 +87,12 @@ def test_the_least_error_falls_with_the_level_and_is_symmetric():
             curator_error(people, share, NAT)
 
 
-def test_the_optimum_for_declared_priors_is_at_most_the_error_of_every_rule():
+def test_the_optimum_for_declared_priors_is_at_most_the_error_of_each_mechanism():
     """If all people have one prior, the optimum is the closed form.
 
-    With declared priors it is at most the error of devices (Jiang, Li, Tandon 2019, Theorem 6) and at most that of
-    the rule for many people.
-    For a single person it is the local optimum. A number of people of 0 or above the limit, and a share of 1, are
-    refused.
+    With declared priors it is at most the error of devices (Jiang, Li, Tandon 2020, Theorem 6) and at most that of
+    the mechanism for many people. For a single person it is the local optimum. A number of people of 0 or above the
+    limit, and a share of 1, are refused.
     """
     generator = np.random.default_rng(8)
     for people, nats in ((2, 0.5), (3, 1.0), (4, 2.0)):

@@ -150,7 +150,7 @@ def check_coverage(surveys, least):
             assert p[0] != 1 / k or (widths < 1.001).all(), (channel, n)
 
 
-def test_intervals_have_their_coverage_and_are_no_wider():
+def test_intervals_have_nominal_coverage_and_are_no_wider():
     """The coverage of each value's 95% interval is above 88.5% in 200 surveys of each of 21 cases.
 
     For a true coverage of 95%, the test fails for one value with a probability of 2 * 10^-4; the seeds are fixed. The
@@ -161,7 +161,7 @@ def test_intervals_have_their_coverage_and_are_no_wider():
 
 
 @pytest.mark.long
-def test_intervals_have_their_coverage_long():
+def test_intervals_have_nominal_coverage_long():
     """Over 4,000 surveys of each of 21 cases with 9 values at most, each value's coverage is above 93.5%.
 
     For a true coverage of 95%, the test fails for one value with a probability of 2 * 10^-5.

@@ -24,13 +24,13 @@ def geometric(k, ratio=0.95):
     return weights / weights.sum()
 
 
-def estimated(channel, p, n, batches, seed=1):
+def estimated(channel, p, n, surveys, seed=1):
     """Return the mean total variation distance of the projection and of empirical Bayes from the truth, over the
-    batches."""
+    surveys."""
     rng, decoder = np.random.default_rng(seed), decoder_of(channel)
     distribution = decoder.forward(p)
     found = []
-    for _ in range(batches):
+    for _ in range(surveys):
         share = rng.multinomial(n, distribution / distribution.sum()) / n
         raw, se = decoder.invert(share), standard_errors(decoder, share, n)
         found.append([np.abs(each - p).sum() / 2 for each in (project(raw), empirical_bayes(raw, se))])
@@ -52,7 +52,7 @@ PUBLISHED = [
 def test_the_simulated_figures_are_reproduced(p, eps, projection, bayes):
     """For k = 1024, n = 10^5 and Hadamard response the projection (MATH 6.1) has the stated total variation, to 8%.
 
-    That of empirical Bayes is at most 1.1 times the stated one. 10 batches; the total variation of one batch varies by
+    That of empirical Bayes is at most 1.1 times the stated one. 10 surveys; the total variation of one survey varies by
     3%. A failure means that the estimator has changed.
     """
     found = estimated(hadamard(K, eps * NANONATS), p, 100_000, 10)
@@ -74,7 +74,7 @@ def test_empirical_bayes_beats_the_projection_if_noise_is_large(channel, p):
     """Empirical Bayes has less total variation than the projection for n = 10,000 and k = 400.
 
     The channels have equal or unequal errors of the values, and the errors are related to the shares or not. Means of
-    10 batches; the distance is 5 to 95% smaller. A failure means that unequal errors are treated as equal.
+    10 surveys; the distance is 5 to 95% smaller. A failure means that unequal errors are treated as equal.
     """
     projection, bayes = estimated(channel, p, 10_000, 10, seed=2)
     assert bayes < projection
@@ -84,7 +84,7 @@ def test_empirical_bayes_beats_the_projection_if_noise_is_large(channel, p):
 def test_octaves_of_errors_have_separate_distributions(p):
     """If blocks contain the large shares, empirical Bayes has at most 0.95 of the projection's total variation.
 
-    n = 10,000 and 10^5, 10 batches each. With one distribution for all octaves of errors it would have 1.08 to 1.84
+    n = 10,000 and 10^5, 10 surveys each. With one distribution for all octaves of errors it would have 1.08 to 1.84
     times the projection's in four of these six cases. A failure means that the octaves do not have separate
     distributions.
     """
@@ -150,7 +150,7 @@ def test_equal_values_share_their_estimate_at_any_noise(p):
     """If all of 1,000 values have the same share, or each has one of two shares, the total variation is below a fifth
     of the projection's at any noise.
 
-    The noise is from a sixth of the smaller share to a fiftieth of it, 4 batches each. As the noise falls, the total
+    The noise is from a sixth of the smaller share to a fiftieth of it, 4 surveys each. As the noise falls, the total
     variation never grows by more than a tenth, unless it is below half a per cent. A failure means that raw estimates
     above four standard errors are kept as they are, which has the projection's total variation.
     """
@@ -187,7 +187,7 @@ def test_different_shares_are_not_shrunk_to_one_another(p, n):
     """If all shares differ and several are far above the noise, the total variation is at most 1.05 times the
     projection's.
 
-    Hadamard, eps = 1, 6 batches. It would be up to 1.25 times if each point of the most likely distribution were taken
+    Hadamard, eps = 1, 6 surveys. It would be up to 1.25 times if each point of the most likely distribution were taken
     as exact.
     """
     projection, found = estimated(hadamard(len(p), NANONATS), p, n, 6, seed=9)

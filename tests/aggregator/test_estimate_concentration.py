@@ -27,8 +27,8 @@ def children(raw, variances, parent, above):
     return Children(raw, variances, parent, above, project_inside(raw, variances, parent, above), even)
 
 
-def slow_part(one):
-    """Return the projection's part in the mixture and its standard error, from the projection's numerical derivative:
+def slow_weight(one):
+    """Return the projection's weight in the mixture and its standard error, from the projection's numerical derivative:
     the slow reference."""
     numerator = size = variance = 0.0
     for at, share in enumerate(one.above):
@@ -52,14 +52,14 @@ def slow_part(one):
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_the_closed_forms_of_the_part_equal_dense_matrices(seed):
+def test_the_closed_forms_of_the_weight_equal_dense_matrices(seed):
     """The closed forms of divergence and trace equal those of the derivative of the projection times the covariance."""
     one, _ = random_children(np.random.default_rng(seed))
-    assert one.part() == pytest.approx(slow_part(one), rel=1e-4, abs=1e-4)
+    assert one.weight() == pytest.approx(slow_weight(one), rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.5, 50.0])
-def test_the_part_is_unbiased_and_has_the_stated_error(spread):
+def test_the_weight_is_unbiased_and_has_the_stated_error(spread):
     """Over 3,000 draws of concentrated and of uniform shares, the mean numerator is the true one within four standard
     errors.
 
@@ -74,7 +74,7 @@ def test_the_part_is_unbiased_and_has_the_stated_error(spread):
     off, claimed = [], []
     for _ in range(3000):
         one = children(truth + rng.normal(0, 0.03, 108), variances, fans, above)
-        found, error = one.part()
+        found, error = one.weight()
         u = np.where((above >= 0.03)[fans], one.projected - one.even, 0)
         off.append(found * (u @ u) - u @ (truth - one.even))
         claimed.append((error * (u @ u)) ** 2)
@@ -82,11 +82,11 @@ def test_the_part_is_unbiased_and_has_the_stated_error(spread):
     assert np.std(off) == pytest.approx(math.sqrt(np.mean(claimed)), rel=0.1)
 
 
-def test_parents_below_the_noise_keep_the_part_of_the_projection():
-    """Parents smaller than the noise leave the part of the projection as it was.
+def test_parents_below_the_noise_do_not_change_the_weight_of_the_projection():
+    """Parents below the noise do not change the weight of the projection in the mixture.
 
-    Concentrated parents lead to a part of 1, uniform ones to a part of 0, from two starts, to within 0.25. From a part
-    of 0, concentrated parents lead to more than 0.8.
+    Concentrated parents lead to a weight of 1, uniform ones to a weight of 0, from two starts, to within 0.25. From a
+    weight of 0, concentrated parents lead to more than 0.8.
     """
     parent, above = np.repeat(np.arange(50), 8), np.full(50, 0.02)
     rng = np.random.default_rng(1)
@@ -95,11 +95,11 @@ def test_parents_below_the_noise_keep_the_part_of_the_projection():
     for noise, truth, kept in ((0.3, even, (1.0, 0.4)), (0.002, spiky, (1.0, 1.0)), (0.002, even, (0.0, 0.0))):
         v = np.full(400, noise**2)
         one = children(truth + rng.normal(0, noise, 400), v, parent, above)
-        found = [one.mixed(part)[1] for part in (1.0, 0.4)]
+        found = [one.mixed(weight)[1] for weight in (1.0, 0.4)]
         assert found == pytest.approx(kept, abs=0.25)
     v = np.full(400, 0.002**2)
-    shares, part = children(spiky + rng.normal(0, 0.002, 400), v, parent, above).mixed(0.0)
-    assert part > 0.8
+    shares, weight = children(spiky + rng.normal(0, 0.002, 400), v, parent, above).mixed(0.0)
+    assert weight > 0.8
     assert np.bincount(parent, shares) == pytest.approx(above)
 
 

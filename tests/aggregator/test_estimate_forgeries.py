@@ -38,10 +38,10 @@ def honest(channel, p, n, rng):
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_reports_raise_almost_no_alarm(channel, n):
-    """At most 1 of 100 honest batches, uniform, skewed or all of one value, raises an alarm.
+    """At most 1 of 100 honest surveys, uniform, skewed or all of one value, raises an alarm.
 
     Each test's alpha is 1e-4, so .03 alarms are expected, and more than 1 have probability below 5e-4. A failure means
-    that the tests reject honest populations. If they rejected one batch in 16, this function would fail with
+    that the tests reject honest populations. If they rejected one survey in 16, this function would fail with
     probability 98.8%.
     """
     rng = np.random.default_rng(3)
@@ -53,9 +53,9 @@ def test_honest_reports_raise_almost_no_alarm(channel, n):
 
 @pytest.mark.parametrize(("k", "n", "targets"), [(50, 100_000, 5), (1000, 100_000, 10), (1000, 100_000, 1000)])
 def test_a_maximal_gain_attack_of_one_percent_is_detected(k, n, targets):
-    """If 1% of the reports have the output that supports the most of 5, 10 or all targets, every batch raises an alarm.
+    """If 1% of the reports have the output that supports the most of 5, 10 or all targets, each survey raises an alarm.
 
-    100 attacked batches of a skewed population each.
+    100 attacked surveys of a skewed population each.
     """
     channel, rng = hadamard(k, NANONATS), np.random.default_rng(5)
     decoder = decoder_of(channel)
@@ -104,9 +104,9 @@ def test_forged_reports_with_an_honest_distribution_are_not_detected():
 BITS = {"oue": unary.oue(30, NANONATS), "rappor": unary.rappor(30, NANONATS), "eps = 4": unary.oue(30, 4 * NANONATS)}
 
 
-def honest_bits(decoder, p, n, batches, rng):
-    """Return exact counts of independent bits, (batches, k): a binomial for each bit and the people of each input."""
-    people = rng.multinomial(n, p, batches)
+def honest_bits(decoder, p, n, surveys, rng):
+    """Return exact counts of independent bits, (surveys, k): a binomial for each bit and the people of each input."""
+    people = rng.multinomial(n, p, surveys)
     chances = np.array([decoder.forward(unit) for unit in np.eye(decoder.input_count)])
     return rng.binomial(people[:, :, None], chances).sum(axis=1)
 
@@ -114,10 +114,10 @@ def honest_bits(decoder, p, n, batches, rng):
 @pytest.mark.parametrize("channel", BITS.values(), ids=BITS.keys())
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_bits_raise_almost_no_alarm(channel, n):
-    """At most 3 of 2,500 honest batches of bits, uniform, skewed or all of one value, raise an alarm.
+    """At most 3 of 2,500 honest surveys of bits, uniform, skewed or all of one value, raise an alarm.
 
     There are two tests of alpha 1e-4 each: at most 1/2 an alarm is expected, and more than 3 have probability 2e-3. If
-    the tests rejected one honest batch in 300, this function would fail with probability 96%.
+    the tests rejected one honest survey in 300, this function would fail with probability 96%.
     """
     rng, k, decoder = np.random.default_rng(13), channel.input_count, decoder_of(channel)
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
@@ -128,7 +128,7 @@ def test_honest_bits_raise_almost_no_alarm(channel, n):
 
 
 def test_honest_subsets_raise_almost_no_alarm():
-    """At most 3 of 1,000 honest batches of subsets raise an alarm, with counts drawn over all 126 subsets.
+    """At most 3 of 1,000 honest surveys of subsets raise an alarm, with counts drawn over all 126 subsets.
 
     Each test has alpha 1e-4. A failure means that the dependence of the bits of a subset is ignored.
     """
@@ -137,15 +137,15 @@ def test_honest_subsets_raise_almost_no_alarm():
     bits = np.array([[y >> (8 - x) & 1 for x in range(9)] for y in words])
     distribution = np.array([[channel.weight(x, y) / (1 << channel.scale) for y in words] for x in (0, 8)])
     decoder = decoder_of(channel)
-    batches = np.concatenate([rng.multinomial(n, row / row.sum(), 500) @ bits for row in distribution])
-    assert sum(bool(find_forgeries(decoder, counts, n)) for counts in batches) <= 3
+    surveys = np.concatenate([rng.multinomial(n, row / row.sum(), 500) @ bits for row in distribution])
+    assert sum(bool(find_forgeries(decoder, counts, n)) for counts in surveys) <= 3
 
 
 @pytest.mark.parametrize("targets", [1, 15, 30])
 def test_words_that_set_only_the_targets_are_detected(targets):
-    """If 1% of the reports set the bits of 1, 15 or all 30 targets and no others, every batch raises an alarm.
+    """If 1% of the reports set the bits of 1, 15 or all 30 targets and no others, every survey raises an alarm.
 
-    100 attacked batches of 100,000 reports, OUE at eps = 1. Honest words have 8 ones, so attacks on 5 to 12 targets are
+    100 attacked surveys of 100,000 reports, OUE at eps = 1. Honest words have 8 ones, so attacks on 5 to 12 targets are
     too similar to be detected.
     """
     decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(15), 100_000
@@ -199,8 +199,8 @@ CASES = {
 SIZES = (10_000, 100_000, 1_000_000)
 
 
-def detection_rate(channel, attacked, targets, n, batches):
-    """Return the fraction of attacked batches that raise an alarm.
+def detection_rate(channel, attacked, targets, n, surveys):
+    """Return the fraction of attacked surveys that raise an alarm.
 
     The people's shares are as 1 / rank, in random order. 1% of the reports are one output, drawn from those that add
     most to random target values; for bits, the word of these values.
@@ -209,7 +209,7 @@ def detection_rate(channel, attacked, targets, n, batches):
     k, forged, alarms = decoder.input_count, n // 100, 0
     chances = None if decoder.one_hot else np.array([decoder.forward(unit) for unit in np.eye(k)])
     p = 1 / np.arange(1, k + 1)
-    for _ in range(batches):
+    for _ in range(surveys):
         p = rng.permutation(p / p.sum())
         chosen = np.zeros(k)
         among = np.arange(k) if attacked is None else np.array(attacked)
@@ -221,7 +221,7 @@ def detection_rate(channel, attacked, targets, n, batches):
             counts = rng.binomial(rng.multinomial(n - forged, p)[:, None], chances).sum(axis=0)
             counts += chosen.astype(int) * forged
         alarms += bool(find_forgeries(decoder, counts, n))
-    return alarms / batches
+    return alarms / surveys
 
 
 def stated():
@@ -238,10 +238,10 @@ def test_the_table_of_detection_rates_has_every_case():
 
 @pytest.mark.parametrize("name", CASES)
 def test_detection_rates_are_those_of_the_table(name):
-    """The detection rate over 25 attacked batches of 100,000 reports is that of ESTIMATES.md.
+    """The detection rate over 25 attacked surveys of 100,000 reports is that of ESTIMATES.md.
 
-    The tolerance is 4 standard deviations, and at least 6 batches in 100: the 26 cells fail by chance with probability
-    2e-3 at most. A failure means that the tests have changed since the table's rates were measured, with 150 batches.
+    The tolerance is 4 standard deviations, and at least 6 surveys in 100: the 26 cells fail by chance with probability
+    2e-3 at most. A failure means that the tests have changed since the table's rates were measured, with 150 surveys.
     """
     for targets in (1, 3):
         expected = stated()[name, targets][1]
@@ -253,9 +253,9 @@ def test_detection_rates_are_those_of_the_table(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_detection_rates_of_every_size_are_those_of_the_table(name):
-    """The detection rates over 200 batches of each size are those of the table.
+    """The detection rates over 200 surveys of each size are those of the table.
 
-    The tolerance is 4 standard deviations, and at least 2 batches in 100; the seed is fixed.
+    The tolerance is 4 standard deviations, and at least 2 surveys in 100; the seed is fixed.
     """
     for targets in (1, 3):
         for n, expected in zip(SIZES, stated()[name, targets], strict=True):
@@ -298,8 +298,8 @@ def test_scores_equal_the_scaled_means_of_the_directions():
 
 @pytest.mark.parametrize("name", ["hadamard", "high-low"])
 def test_honest_devices_that_repeat_outputs_seldom_raise_an_alarm(name):
-    """At most 2 of 200 honest batches in which each device repeats its output ten times raise an alarm."""
+    """At most 2 of 200 honest surveys in which each device repeats its output ten times raise an alarm."""
     channel, rng = CHANNELS[name], np.random.default_rng(12)
     decoder, k = decoder_of(channel), channel.input_count
-    batches = [10 * honest(channel, p, 2000, rng) for p in rng.dirichlet(np.full(k, 0.2), 5) for _ in range(40)]
-    assert sum(bool(find_forgeries(decoder, counts, 20_000, 2000, 10)) for counts in batches) <= 2
+    surveys = [10 * honest(channel, p, 2000, rng) for p in rng.dirichlet(np.full(k, 0.2), 5) for _ in range(40)]
+    assert sum(bool(find_forgeries(decoder, counts, 20_000, 2000, 10)) for counts in surveys) <= 2

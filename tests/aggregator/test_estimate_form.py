@@ -271,7 +271,7 @@ def related() -> Floats:
 
 
 @pytest.mark.parametrize(("surveys", "least"), [(60, 52), pytest.param(400, 372, marks=pytest.mark.long)])
-def test_simultaneous_intervals_of_all_cells_cover_the_truth(surveys: int, least: int) -> None:
+def test_simultaneous_intervals_of_all_cells_have_nominal_coverage(surveys: int, least: int) -> None:
     """In at least 52 of 60 surveys all simultaneous 95% intervals contain the truth, for each pair of questions.
 
     If all intervals of a survey contain the truth in 95% of the surveys, this function fails with a probability of 3e-3

@@ -96,8 +96,8 @@ SHORT = {("response", 0.0), ("hadamard", 0.3), ("bits", 0.0), ("sharp", 0.3)}
         for restless in (0.0, 0.3)
     ],
 )
-def test_intervals_cover_if_devices_send_several_reports(name, restless):
-    """95% intervals have their coverage if devices send several reports; intervals for independent reports would not.
+def test_intervals_of_several_reports_of_a_device_have_nominal_coverage(name, restless):
+    """95% intervals have nominal coverage if devices send several reports; intervals for independent reports do not.
 
     The short test has each channel with one kind of people, and each kind of people with two channels. S = 60 surveys
     of 500 devices with 1 to 12 reports each; the seed is fixed. The coverage of single values is above 92%, and that of
@@ -120,7 +120,7 @@ def test_intervals_cover_if_devices_send_several_reports(name, restless):
     assert np.mean(wrong) < (0.6 if restless == 0 else 0.75)
 
 
-def test_intervals_of_a_dozen_devices_have_their_coverage():
+def test_intervals_of_a_dozen_devices_have_nominal_coverage():
     """The coverage of 95% intervals of 12 devices with up to 200 reports each is above 93%.
 
     S = 200 surveys, seed fixed. Errors are computed between devices. A failure means that the small number of devices
@@ -298,8 +298,9 @@ def changes_covered(name, moves, surveys):
 
 
 @pytest.mark.parametrize(("name", "moves"), [("sharp", 0.0), ("response", 0.004), ("bits", 0.02), ("hadamard", 0.2)])
-def test_intervals_of_a_change_have_their_coverage(name, moves):
-    """From few changed devices to many, 95% intervals of the change cover, for one value and for all values together.
+def test_intervals_of_a_change_have_nominal_coverage(name, moves):
+    """For few and for many changed devices, the 95% intervals of a change have nominal coverage, for one value and for
+    all values together.
 
     S = 80 pairs of periods, 800 devices, nine in ten of them in each period. The coverage of one value is above 92.5%,
     and that of all values together above 90%. At a true coverage of 95% together, one test in 20 fails; it may be above
@@ -313,7 +314,7 @@ def test_intervals_of_a_change_have_their_coverage(name, moves):
 @pytest.mark.long
 @each
 @pytest.mark.parametrize("moves", [0.0, 0.001, 0.004, 0.02, 0.2, 0.4])
-def test_intervals_of_a_change_have_their_coverage_long(name, moves):
+def test_intervals_of_a_change_have_nominal_coverage_long(name, moves):
     """With S = 500 pairs of periods, the coverage of a change's intervals is above 92%.
 
     At a true coverage of 95% of all values together, one test in 370 fails; the seed is fixed.
@@ -349,7 +350,7 @@ def test_the_interval_of_a_change_is_wide_if_all_outputs_are_repeated(readings):
 
 
 @pytest.mark.parametrize("name", ["response", "sharp"])
-def test_intervals_of_a_difference_without_common_devices_have_their_coverage(name):
+def test_intervals_of_a_difference_without_common_devices_have_nominal_coverage(name):
     """For two surveys without a common device, the coverage of 95% intervals of the differences is above 93%.
 
     S = 200 pairs of surveys of 60 and 300 people, over four values; the seed is fixed. A failure means that errors of

@@ -1,8 +1,8 @@
-"""Properties of estimates and intervals over 4,000 and more simulated batches for each mechanism.
+"""Properties of estimates and intervals over 4,000 and more simulated surveys for each mechanism.
 
-Batches are drawn from the exact distribution of the counts. "Drawn people": every batch has new people from the shares
+Surveys are drawn from the exact distribution of the counts. "Drawn people": every survey has new people from the shares
 p, so counts are multinomial under p Q; the standard error is computed in this model, and the intervals are tight.
-"Fixed people": every batch has the same people, so counts vary less, and intervals may only be wider than needed.
+"Fixed people": every survey has the same people, so counts vary less, and intervals may only be wider than needed.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.personal import lip_response
 
-BATCHES = 4000
+SURVEYS = 4000
 MANY = 20_000
 REPORTS = 4000
 ALPHA = 0.05
@@ -46,7 +46,7 @@ TABLE = Table(
 class Case:
     """A channel, its decoder, and the (k, w) distribution of its reports, with the (w, m) features of each report.
 
-    Batches that several tests use are drawn once, of drawn and of fixed people, 4,000 people each.
+    Surveys that several tests use are drawn once, of drawn and of fixed people, 4,000 people each.
     """
 
     channel: object
@@ -62,7 +62,7 @@ class Case:
     @cached_property
     def fixed(self):
         """Return counts of fixed people, (4,000, m)."""
-        return fixed_people(self, people_of(self), BATCHES)
+        return fixed_people(self, people_of(self), SURVEYS)
 
     @cached_property
     def left_inverse(self):
@@ -136,33 +136,33 @@ def people_of(given, n=REPORTS):
     return people
 
 
-def drawn_people(given, people, batches):
-    """Return counts, (batches, m); every batch has new people."""
+def drawn_people(given, people, surveys):
+    """Return counts, (surveys, m); every survey has new people."""
     distribution = people / people.sum() @ given.distribution
     rng = np.random.default_rng(11)
-    return counted(given, rng.multinomial(people.sum(), distribution / distribution.sum(), batches))
+    return counted(given, rng.multinomial(people.sum(), distribution / distribution.sum(), surveys))
 
 
-def fixed_people(given, people, batches):
-    """Return counts, (batches, m); every batch has the same people."""
+def fixed_people(given, people, surveys):
+    """Return counts, (surveys, m); every survey has the same people."""
     rng = np.random.default_rng(12)
     rows = zip(people, given.distribution, strict=True)
-    return counted(given, sum(rng.multinomial(count, row / row.sum(), batches) for count, row in rows))
+    return counted(given, sum(rng.multinomial(count, row / row.sum(), surveys) for count, row in rows))
 
 
 def counted(given, reports):
-    """Return counts of features, (batches, m), from the counts of outputs or words."""
+    """Return counts of features, (surveys, m), from the counts of outputs or words."""
     return reports if given.features is None else reports @ given.features
 
 
 def estimates(given, counts, n=REPORTS):
-    """Return raw estimates, (batches, k)."""
+    """Return raw estimates, (surveys, k)."""
     L, bases = given.left_inverse
     return counts / n @ L + bases
 
 
 def dense_errors(given, counts, n):
-    """Return standard errors, (batches, k): the dense reference of ``standard_errors``."""
+    """Return standard errors, (surveys, k): the dense reference of ``standard_errors``."""
     L, _ = given.left_inverse
     if given.features is None:
         variances = counts / n @ L**2 - estimates(given, counts, n) ** 2
@@ -172,13 +172,13 @@ def dense_errors(given, counts, n):
 
 
 def all_intervals(given, counts, alpha, n=REPORTS):
-    """Return lower and upper ends, each (batches, k), computed from the steps of all batches at once."""
+    """Return lower and upper ends, each (surveys, k), computed from the steps of all surveys at once."""
     ground, reaches = given.reached
     steps = np.einsum("bm,msk->sbk", counts.astype(float), reaches.astype(float), optimize=True)
     steps = np.rint(steps).astype(np.int64) + n * ground.counts[:, None]
-    batches = len(counts)
+    surveys = len(counts)
     joined = BinomialSteps(
-        np.tile(ground.base, batches), np.tile(ground.heights, batches), steps.reshape(len(steps), -1), n
+        np.tile(ground.base, surveys), np.tile(ground.heights, surveys), steps.reshape(len(steps), -1), n
     )
     raw, se = estimates(given, counts, n), dense_errors(given, counts, n)
     low, high = intervals(joined, raw.ravel(), se.ravel(), alpha)
@@ -186,7 +186,7 @@ def all_intervals(given, counts, alpha, n=REPORTS):
 
 
 def test_simulated_counts_follow_the_channels_weights(given):
-    """The rows of the batches' distribution sum to one, and its mean is the decoder's forward pass."""
+    """The rows of the surveys' distribution sum to one, and its mean is the decoder's forward pass."""
     np.testing.assert_allclose(given.distribution.sum(axis=1), 1, atol=1e-12)
     mean = given.distribution if given.features is None else given.distribution @ given.features
     np.testing.assert_allclose(
@@ -194,15 +194,15 @@ def test_simulated_counts_follow_the_channels_weights(given):
     )
 
 
-def test_steps_of_batches_equal_the_steps_of_each_batch(given):
-    """The steps and standard errors of each batch equal those of ``binomial_steps`` and ``standard_errors``."""
+def test_steps_of_surveys_equal_the_steps_of_each_survey(given):
+    """The steps and standard errors of each survey equal those of ``binomial_steps`` and ``standard_errors``."""
     counts = given.drawn[:3]
     low, high = all_intervals(given, counts, ALPHA)
-    for b, batch in enumerate(counts):
-        raw = given.decoder.invert(batch / REPORTS)
-        se = standard_errors(given.decoder, batch / REPORTS, REPORTS)
+    for b, survey in enumerate(counts):
+        raw = given.decoder.invert(survey / REPORTS)
+        se = standard_errors(given.decoder, survey / REPORTS, REPORTS)
         np.testing.assert_allclose(estimates(given, counts)[b], raw, atol=1e-9)
-        own = intervals(given.decoder.binomial_steps(batch, REPORTS), raw, se, ALPHA)
+        own = intervals(given.decoder.binomial_steps(survey, REPORTS), raw, se, ALPHA)
         np.testing.assert_allclose((low[b], high[b]), own, atol=1e-7)
 
 
@@ -218,19 +218,19 @@ def test_the_expected_estimate_is_the_truth(given):
 def test_raw_estimates_are_unbiased(given, model):
     """The mean of 4,000 raw estimates is within 5 standard errors of the truth, for every value.
 
-    n = 4,000 reports a batch. There are 522 comparisons over all mechanisms and both models. With a limit of 4 standard
-    errors (alpha 6e-5 each) one seed in 30 would fail by chance; with 5, one in 3,300 does. A failure means that counts
-    do not follow the weights, because test_the_expected_estimate_is_the_truth shows exactly that the decoder is a left
-    inverse.
+    n = 4,000 reports a survey. There are 522 comparisons over all mechanisms and both models. With a limit of 4
+    standard errors (alpha 6e-5 each) one seed in 30 would fail by chance; with 5, one in 3,300 does. A failure means
+    that counts do not follow the weights, because test_the_expected_estimate_is_the_truth shows exactly that the
+    decoder is a left inverse.
     """
     people = people_of(given)
-    raw = estimates(given, getattr(given, model)[:BATCHES])
+    raw = estimates(given, getattr(given, model)[:SURVEYS])
     error = raw.mean(axis=0) - people / REPORTS
-    assert (np.abs(error) <= 5 * raw.std(axis=0) / np.sqrt(BATCHES) + 1e-12).all()
+    assert (np.abs(error) <= 5 * raw.std(axis=0) / np.sqrt(SURVEYS) + 1e-12).all()
 
 
 def test_the_mean_squared_error_is_the_closed_form(given):
-    """n times the total squared error of 20,000 batches is within 5% of the closed form of ``expected_mse``.
+    """n times the total squared error of 20,000 surveys is within 5% of the closed form of ``expected_mse``.
 
     n = 4,000. The relative standard error is at most sqrt(2 / 20,000) = 1% (one degree of freedom, k = 2; alpha =
     6e-7). A failure means a wrong formula.
@@ -249,21 +249,22 @@ def test_standard_errors_are_the_spread_of_the_estimates(given):
     """
     counts = given.drawn
     raw = estimates(given, counts)
-    se = np.array([standard_errors(given.decoder, batch / REPORTS, REPORTS) for batch in counts[:200]]).mean(axis=0)
+    se = np.array([standard_errors(given.decoder, survey / REPORTS, REPORTS) for survey in counts[:200]]).mean(axis=0)
     np.testing.assert_allclose(se[raw.std(axis=0) > 0], raw.std(axis=0)[raw.std(axis=0) > 0], rtol=0.05)
 
 
-def test_intervals_of_one_value_cover_the_truth(given):
-    """The mean coverage of 95% intervals is 94 to 96.5% over 4,000 batches, each with new people; no value's is below
-    93.5%.
+def test_intervals_of_one_value_have_nominal_coverage(given):
+    """Over 4,000 surveys, each with new people, the mean coverage of 95% intervals is 94 to 96.5%, and that of each
+    value at least 93.5%.
 
-    n = 4,000; the mean is over 4,000 batches and all values whose estimate varies. (An open value without people and
-    without reports of other values is always covered, and omitted.) The standard error of the mean is below 0.35% (k =
-    2, where both values are covered together), mostly below 0.2%. Exact intervals are conservative by half a count:
-    0.3% at the 200 reports that the rarest outputs have here. A failure means wrong quantiles or a wrong variance.
+    n = 4,000; the mean is over 4,000 surveys and all values whose estimate varies. (The interval of an open value
+    without people and without reports of other values always contains 0; the mean omits it.) The standard error of the
+    mean is below 0.35% (k = 2, where the intervals of both values contain their shares or neither does), mostly below
+    0.2%. Exact intervals are conservative by half a count: 0.3% at the 200 reports that the rarest outputs have here. A
+    failure means wrong quantiles or a wrong variance.
     """
     people = people_of(given)
-    counts = given.drawn[:BATCHES]
+    counts = given.drawn[:SURVEYS]
     low, high = all_intervals(given, counts, ALPHA)
     truth = people / REPORTS
     covered = ((low <= truth) & (truth <= high)).mean(axis=0)
@@ -272,10 +273,10 @@ def test_intervals_of_one_value_cover_the_truth(given):
     assert 0.94 <= covered[varies].mean() <= 0.965
 
 
-def test_intervals_of_fixed_people_have_their_coverage(given):
-    """The coverage of 95% intervals is at least 94% if every batch has the same people.
+def test_intervals_of_fixed_people_have_nominal_coverage(given):
+    """The coverage of 95% intervals is at least 94% if every survey has the same people.
 
-    n = 4,000, 4,000 batches. There is no upper limit, because counts of fixed people vary less than the intervals allow
+    n = 4,000, 4,000 surveys. There is no upper limit, because counts of fixed people vary less than the intervals allow
     for (Hoeffding 1956). The difference is larger for values reported with less noise: the coverage of the high-low
     channel's intervals is 98%. A failure means that intervals are too narrow.
     """
@@ -285,35 +286,35 @@ def test_intervals_of_fixed_people_have_their_coverage(given):
     assert ((low <= truth) & (truth <= high)).mean() >= 0.94
 
 
-def test_simultaneous_intervals_cover_all_values(given):
-    """In at least 95% of 4,000 batches, less 3 standard errors, all intervals at alpha / k contain their truths.
+def test_simultaneous_intervals_have_nominal_coverage(given):
+    """In at least 95% of 4,000 surveys, less 3 standard errors, all intervals at alpha / k contain their truths.
 
     n = 4,000, one-sided alpha = 0.1% if the true coverage were exactly 95%; Bonferroni's is higher. A failure means
     that alpha was not divided by k, or that normal tails are used too far from the centre.
     """
     people = people_of(given)
-    low, high = all_intervals(given, given.drawn[:BATCHES], ALPHA / given.channel.input_count)
+    low, high = all_intervals(given, given.drawn[:SURVEYS], ALPHA / given.channel.input_count)
     truth = people / REPORTS
     together = ((low <= truth) & (truth <= high)).all(axis=1).mean()
-    assert together >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / BATCHES)
+    assert together >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / SURVEYS)
 
 
 @pytest.mark.parametrize("n", [30, 400, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("alpha", [0.05, 0.001])
-def test_intervals_of_few_reports_have_their_coverage(given, n, alpha):
+def test_intervals_of_few_reports_have_nominal_coverage(given, n, alpha):
     """With 30 to 400 reports the interval of each value misses the truth with a probability of at most 1.4 alpha.
 
-    4,000 batches of drawn people; for each value the fraction of misses is at most 1.4 alpha + 3.5 standard errors.
+    4,000 surveys of drawn people; for each value the fraction of misses is at most 1.4 alpha + 3.5 standard errors.
     With correct intervals the test fails with a probability of 0.02% for each of about 1,000 values, so the seed is
     fixed. A failure means that the normal interval is used for too few reports.
     """
-    batches = 4000
+    surveys = 4000
     people = people_of(given, n)
-    low, high = all_intervals(given, drawn_people(given, people, batches), alpha, n)
+    low, high = all_intervals(given, drawn_people(given, people, surveys), alpha, n)
     missed = ((low > people / n) | (high < people / n)).mean(axis=0)
     # By the Edgeworth expansion, each of the two tails may have up to 4/3 of its mass before exact intervals take over.
     slack = 0.4 * alpha
-    assert (missed <= alpha + slack + 3.5 * np.sqrt(alpha / batches)).all()
+    assert (missed <= alpha + slack + 3.5 * np.sqrt(alpha / surveys)).all()
 
 
 def test_clopper_pearson_is_the_inversion_of_the_binomial():
@@ -334,12 +335,12 @@ def test_clopper_pearson_matches_a_published_table():
     assert (round(float(low[0]), 4), round(float(high[0]), 4)) == (0.272, 0.728)
 
 
-def test_exact_intervals_cover_a_value_without_people():
-    """For a value without people the normal interval of randomised response misses in 61% of the batches; the exact one
-    does not.
+def test_exact_intervals_of_a_value_without_people_have_nominal_coverage():
+    """For a value without people the normal interval of randomised response misses in 61% of the surveys, the exact one
+    in less than 5%.
 
-    eps = 8, n = 2,000. The output comes from the cover alone, 0.5 times on average; in e^-0.5 = 61% of the batches it
-    does not occur, and the normal interval has no width (MATH 6.3). 20,000 batches: the miss rates are precise to 0.4%.
+    eps = 8, n = 2,000. The output comes from the cover alone, 0.5 times on average; in e^-0.5 = 61% of the surveys it
+    does not occur, and the normal interval has no width (MATH 6.3). 20,000 surveys: the miss rates are precise to 0.4%.
     A failure means that a normal interval is used for a rare output.
     """
     channel = randomized_response(1000, 8 * NANONATS)

@@ -1,5 +1,5 @@
 """Properties of maximum likelihood: it finds a maximum, states its gap correctly, and its intervals, where they
-exist, have their coverage."""
+exist, have nominal coverage."""
 
 from fractions import Fraction
 
@@ -157,11 +157,11 @@ def test_values_with_the_same_outputs_are_not_identified():
     np.testing.assert_allclose(found.raw[:2], p[:2], atol=1e-9)
 
 
-def test_intervals_of_identified_values_have_their_coverage(rng):
-    """The coverage of the 95% intervals of identified values is 93.5 to 96.5% over 2,000 batches, and the estimate is
+def test_intervals_of_identified_values_have_nominal_coverage(rng):
+    """The coverage of the 95% intervals of identified values is 93.5 to 96.5% over 2,000 surveys, and the estimate is
     unbiased.
 
-    n = 2,000; coverage is precise to .5%. Weights come from each batch by maximum likelihood, with shares of zero; no
+    n = 2,000; coverage is precise to .5%. Weights come from each survey by maximum likelihood, with shares of zero; no
     person has the last value but one. A failure means wrong weights or a wrong variance.
     """
     decoder, p, n = decoder_of(ALIKE), np.array([0.55, 0.02, 0.0, 0.43]), 2000

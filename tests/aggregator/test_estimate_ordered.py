@@ -122,7 +122,7 @@ def covered(surveys, seed):
             yield hits / surveys
 
 
-def test_intervals_of_means_have_their_coverage():
+def test_intervals_of_means_have_nominal_coverage():
     """More than 91.2% of the 95% intervals contain the mean in 540 surveys of 400 people (alpha 10^-4 for a coverage of
     95%).
 
@@ -132,7 +132,7 @@ def test_intervals_of_means_have_their_coverage():
 
 
 @pytest.mark.long
-def test_intervals_of_means_have_their_coverage_long():
+def test_intervals_of_means_have_nominal_coverage_long():
     """Over 4,000 surveys of each of 9 cases, with 400 people at 1 nat, the coverage is 93.5 to 96%.
 
     One seed in 70 would fail at a coverage of exactly 95%; the seed is fixed. A failure means a wrong interval.

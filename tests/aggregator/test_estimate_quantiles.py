@@ -176,7 +176,7 @@ def covered(
     return found
 
 
-def test_intervals_have_their_coverage() -> None:
+def test_intervals_have_nominal_coverage() -> None:
     """At least 80% of the 90% intervals of deciles, and of the shares up to them, contain the truth.
 
     4 surveys of 5,000 people on each of five shapes, 74 numbers, 1 nat, pooled over nine deciles; seed fixed. A failure
@@ -187,7 +187,7 @@ def test_intervals_have_their_coverage() -> None:
 
 
 @pytest.mark.long
-def test_intervals_have_their_coverage_long() -> None:
+def test_intervals_have_nominal_coverage_long() -> None:
     """With 200 surveys the coverage of 90% intervals is at least 87% on each shape; seed fixed.
 
     For deciles of shapes without numbers that many people share, it is at most 98%.
@@ -198,7 +198,7 @@ def test_intervals_have_their_coverage_long() -> None:
 
 
 @pytest.mark.long
-def test_intervals_on_steep_distributions_have_their_coverage_long() -> None:
+def test_intervals_on_steep_distributions_have_nominal_coverage_long() -> None:
     """The coverage of 90% intervals is at least 87% where neighbouring numbers differ much, so that many intervals are
     a single number.
 

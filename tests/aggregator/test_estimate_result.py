@@ -348,17 +348,17 @@ def test_a_tally_of_43750_values_is_estimated(rng):
 # Queries
 
 
-def simulated(rng, asked, p, n, batches, ask):
-    return [ask(asked, tally(rng, asked.channel, p, n)) for _ in range(batches)]
+def simulated(rng, asked, p, n, surveys, ask):
+    return [ask(asked, tally(rng, asked.channel, p, n)) for _ in range(surveys)]
 
 
 AGES = unsigned_campaign(hadamard(7, NANONATS), domain=Buckets.of([0, 20, 30, 40.5, 60, 80, 100]))
 AGE_SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.2, 0.1, 0.05])
 
 
-def test_means_are_unbiased_and_their_intervals_have_their_coverage(rng):
-    """Over 1,000 batches the mean is unbiased within 4 standard errors, its se is right within 7%, and 95% intervals
-    cover 93 to 97%.
+def test_means_are_unbiased_and_their_intervals_have_nominal_coverage(rng):
+    """Over 1,000 surveys the mean is unbiased within 4 standard errors, its se is right within 7%, and the coverage
+    of 95% intervals is 93 to 97%.
 
     n = 2,000; coverage is precise to 0.7% (alpha 0.5%, seed fixed), the standard deviation to 2.2%. A failure means a
     biased mean or a wrong standard error.

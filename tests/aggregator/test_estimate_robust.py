@@ -56,11 +56,11 @@ def test_the_residual_test_detects_attacks_that_ceilings_seldom_detect(channel, 
 
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_reports_of_many_outputs_raise_no_alarm(n):
-    """No honest batch raises an alarm: 100 batches of channels with many outputs, for uniform, skewed and single-value
+    """No honest survey raises an alarm: 100 surveys of channels with many outputs, for uniform, skewed and single-value
     populations.
 
-    The three tests of a batch have alpha 1e-4 each, so an alarm has probability 3e-2 at most; the seed is fixed. If the
-    residual test rejected one honest batch in 25, this function would fail with probability 98%.
+    The three tests of a survey have alpha 1e-4 each, so an alarm has probability 3e-2 at most; the seed is fixed. If
+    the residual test rejected one honest survey in 25, this function would fail with probability 98%.
     """
     rng = np.random.default_rng(22)
     for channel in (TRIPLES, GEOMETRY):

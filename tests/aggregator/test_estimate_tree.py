@@ -1,4 +1,5 @@
-"""The tree of resolutions: its estimates equal those of dense linear algebra, and its intervals have their coverage."""
+"""The tree of resolutions: its estimates equal those of dense linear algebra, and its intervals have nominal
+coverage."""
 
 import numpy as np
 import pytest
@@ -209,7 +210,7 @@ def test_errors_are_as_large_as_stated():
 @pytest.mark.long
 @pytest.mark.parametrize("n", [2_000, 100_000])
 @pytest.mark.parametrize("factors", [(6, 2, 1), (6, 3, 1), (4, 1)])
-def test_intervals_have_their_coverage_at_every_resolution(n, factors):
+def test_intervals_have_nominal_coverage_at_every_resolution(n, factors):
     """Over 200 surveys with fixed seeds, the coverage of 95% intervals of districts and cells is 93.5% to 97%.
 
     A failure means that the stated errors are wrong.

@@ -106,7 +106,8 @@ def test_every_resolution_is_unbiased(name):
 def test_a_class_whose_number_of_devices_is_unknown_raises_no_alarm_about_keys():
     """In a class whose devices have several reports each, only a lower bound on the number of devices is known.
 
-    The bounds of the views are not in proportion to the weights, so they are not tested, and the number is unknown.
+    The lower bounds are not proportional to the views' weights. So the test of the weights is not run, and the estimate
+    states no number of devices.
     """
     campaign = unsigned_campaign(GRID, Coarse(4), Identity(), weights=[10, 1])
     rng, parts = np.random.default_rng(8), []
@@ -255,7 +256,7 @@ def covered(campaign, people, numbers, surveys, seed):
     return held
 
 
-def test_intervals_have_their_coverage():
+def test_intervals_have_nominal_coverage():
     """In 30 surveys of 3,000 people the coverage of 95% intervals is at least 93%.
 
     All intervals of a resolution contain the truth in at least 26 surveys. The seed is fixed. A failure means that the
@@ -268,7 +269,7 @@ def test_intervals_have_their_coverage():
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["squares in squares", "stripes across squares", "numbers"])
-def test_intervals_have_their_coverage_long(name):
+def test_intervals_have_nominal_coverage_long(name):
     """Over 200 surveys of 1,000 and of 50,000 people, the coverage of 95% intervals of each value is at least 93%.
 
     For four districts 200 surveys have a standard error of 1.1%. All intervals of a resolution together contain the
@@ -328,11 +329,12 @@ def panel(campaign, rng, devices, moves):
 
 
 @pytest.mark.parametrize("moves", [0.01, 0.3])
-def test_intervals_of_a_change_have_their_coverage(moves):
-    """95% intervals of the change of each cell and of each square have their coverage, separately and simultaneously.
+def test_intervals_of_a_change_have_nominal_coverage(moves):
+    """The 95% intervals of the changes of cells and of squares have nominal coverage, for one value and for all values
+    together.
 
-    There are 12 panels of 1,500 devices. If the simultaneous intervals have their coverage, they contain all true
-    changes in fewer than 8 panels with probability 2e-4. If very few devices have changed, the coverage may be above
+    There are 12 panels of 1,500 devices. With correct simultaneous intervals, fewer than 8 panels have all
+    true changes in their intervals with probability 2e-4. If very few devices have changed, the coverage may be above
     95%. The seed is fixed. A failure means that the errors of a change are too small.
     """
     campaign, rng = block(), np.random.default_rng(41)

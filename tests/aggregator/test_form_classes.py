@@ -407,16 +407,16 @@ def test_equal_classes_seldom_have_a_significant_difference(surveys: int, least:
 
 
 def assert_one_of_two(found: FormSides[Any]) -> None:
-    """Assert that the only difference has the simultaneous interval of one of two differences."""
+    """Assert that the simultaneous interval of the only difference has alpha divided by two differences."""
     (one,), (before, after) = found.differences, [side.answered for _, side in found.sides]
     confidence = 1 - 0.05 / (2 * len(one.labels))
     alone = form_difference(one.names, one.labels, before, after, paired=one.paired, confidence=confidence)
     np.testing.assert_allclose((one.simultaneous_low, one.simultaneous_high), (alone.low, alone.high))
 
 
-def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() -> None:
-    """If the second of three classes has too few devices, the remaining difference has the simultaneous interval of one
-    of two."""
+def test_a_class_with_too_few_devices_still_counts_when_alpha_is_divided() -> None:
+    """If the second of three classes has too few devices, alpha is divided by two differences, although only one can be
+    estimated."""
     made = campaign_of_draft(FORM + CLASSES + "[classes.others]\nepsilon = 1.5\n")
     tally = drawn(made, UNRELATED, (6_000, 15, 3_000), np.random.default_rng(15))
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
@@ -519,9 +519,9 @@ def test_the_change_of_weighted_shares_is_their_difference() -> None:
     assert (found.change.se > 0.3 * np.hypot(first.shares.se, second.shares.se)).all()
 
 
-def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None:
-    """If the second of three periods has too few devices, the remaining step has the simultaneous interval of one of
-    two, as in ``trend``.
+def test_a_period_with_too_few_devices_still_counts_when_alpha_is_divided() -> None:
+    """If the second of three periods has too few devices, alpha is divided by two steps, although only one can be
+    estimated, as in ``trend``.
 
     Ends that are not two of the spans are refused before anything is estimated.
     """

@@ -56,9 +56,9 @@ def test_the_decoder_of_the_blocks_is_the_dense_one(made):
 
 
 @pytest.mark.parametrize("people", [400, 20_000])
-def test_intervals_for_all_people_have_their_coverage(made, people):
+def test_intervals_for_all_people_have_nominal_coverage(made, people):
     """Over 300 surveys with fixed shares in each class, the estimate for all people is unbiased and the 95% intervals
-    cover.
+    have nominal coverage.
 
     The mean estimate of each value is within 5 standard errors (alpha 6e-7 a value). Of the 3,600 single 95% intervals
     at most 6.5% miss (alpha below 1e-3 if at least 2,200 of them are independent). With 20,000 people the intervals of

@@ -102,7 +102,7 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
 
 @pytest.mark.parametrize("reports", [100, 20_000])
 @pytest.mark.parametrize("name", ["q=2 t=3 k=5", "q=3 t=3 k=13"])
-def test_intervals_have_their_coverage(name, reports):
+def test_intervals_have_nominal_coverage(name, reports):
     """The coverage of the 95% interval of each value is at least 92.5% over 1,000 surveys of a random distribution.
 
     The numbers of reports are small and large. With a coverage of exactly 95% the test fails with alpha = 3e-4; the

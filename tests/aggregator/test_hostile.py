@@ -50,7 +50,8 @@ def replays(rng: random.Random, number: int) -> bytes:
 
 
 def scraps(rng: random.Random, number: int) -> bytes:
-    """Return beginnings of envelopes that claim up to 4 GiB, followed by more beginnings, between reports."""
+    """Return valid reports, each preceded by truncated envelopes, the first of which may claim a length of up to 4
+    GiB."""
     heads = [bytes([0x95, 1, kind, 0xC4, 8]) + bytes(8) for kind in Kind]
     claims = [b"\xc6\xff\xff\xff\xff", b"\xc5\xff\xff", b"\xc4\xff", b""]
     sealed = report(0, PLAIN)

@@ -1,4 +1,7 @@
-"""Invalid arguments: none of those tried causes a traceback, in any command except receive, demo and reproduce."""
+"""No invalid argument that is tried here causes a traceback.
+
+receive, demo and reproduce are not tested, because they run for long.
+"""
 
 from __future__ import annotations
 
@@ -65,10 +68,8 @@ def wrong(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", COMMAND)
 def test_no_argument_ends_in_a_traceback(tmp_path, monkeypatch, name):
-    """Numbers out of range, folders, wrong or missing files and control characters cause no exception.
-
-    Every command except receive, demo and reproduce ends with exit code 0, 1, 2, 65 or 75.
-    """
+    """With numbers out of range, folders, wrong or missing files and control characters, each tested command ends with
+    exit code 0, 1, 2, 65 or 75."""
     monkeypatch.chdir(tmp_path)
     assert COMMAND.keys() | {"receive", "demo", "reproduce"} == COMMANDS.keys()
     (tmp_path / "folder").mkdir()

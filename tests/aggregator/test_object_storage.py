@@ -229,9 +229,9 @@ def test_an_ingest_killed_at_a_commit_is_completed_by_the_next(stores, bucket, s
 
 
 def test_compaction_keeps_the_rows_and_replaced_objects(bucket, study):
-    """Compaction makes fewer objects with the same rows, and keeps replaced objects for the retention of a disk.
+    """Compaction makes fewer objects with the same rows, and keeps replaced objects for the retention time.
 
-    The retention begins with the replacement, and a reader of the previous version can read on until it ends.
+    This time begins with the replacement, and a reader of the previous version can read on until it ends.
     """
     for number in range(3):
         (bucket / f"{number}.htr").write_bytes(report(number, PLAIN, number))

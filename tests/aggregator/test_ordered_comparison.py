@@ -86,7 +86,7 @@ def covered(surveys, generator, kept, people=1000):
     return hits / surveys
 
 
-def test_intervals_of_changes_have_their_coverage():
+def test_intervals_of_changes_have_nominal_coverage():
     """At most 1 of sixteen 90% intervals misses the true change, if 0 or 70% of 1,000 devices repeat their output.
 
     The figures are 3 quantiles and a share in 4 surveys. With a coverage of exactly 90% two misses would be common; the
@@ -98,7 +98,7 @@ def test_intervals_of_changes_have_their_coverage():
 
 
 @pytest.mark.long
-def test_intervals_of_changes_have_their_coverage_long():
+def test_intervals_of_changes_have_nominal_coverage_long():
     """In 300 surveys for each of 3 fractions of repeated outputs, the coverage of the 90% intervals of each figure is
     at least 90%.
 
@@ -109,7 +109,7 @@ def test_intervals_of_changes_have_their_coverage_long():
         assert covered(300, generator, kept).min() >= 0.9
 
 
-def test_intervals_between_classes_have_their_coverage():
+def test_intervals_between_classes_have_nominal_coverage():
     """At most 6 of thirty-two 90% intervals miss the true difference of classes, in 8 surveys of 1,000 people in each
     class.
 
@@ -120,7 +120,7 @@ def test_intervals_between_classes_have_their_coverage():
 
 
 @pytest.mark.long
-def test_intervals_between_classes_have_their_coverage_long():
+def test_intervals_between_classes_have_nominal_coverage_long():
     """In 300 surveys the coverage of the 90% intervals of each figure is at least 87%.
 
     With a coverage of exactly 90% the test fails with alpha = 0.04 for each figure; the seed is fixed. A failure means

@@ -187,7 +187,7 @@ def test_many_transcripts_are_read_in_parts(monkeypatch) -> None:
         monkeypatch.undo()
 
 
-def test_intervals_have_their_coverage() -> None:
+def test_intervals_have_nominal_coverage() -> None:
     """Over 300 surveys of 400 devices, 95% intervals miss at most 80 of 900 shares, three values a survey.
 
     More than 80 misses have a probability below 10^-4 if each interval misses in 5%; the seed is fixed. A failure means

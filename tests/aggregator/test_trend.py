@@ -81,7 +81,7 @@ SPANS = [Span(at, at) for at in range(4)]
 SIGNED = SignedCampaign(unsigned_campaign(RESPONSE), b"", b"", b"")
 
 
-def test_simultaneous_intervals_of_all_steps_cover_the_truth():
+def test_simultaneous_intervals_of_all_steps_have_nominal_coverage():
     """Simultaneous 95% intervals of three steps and four values all contain the truth in 25 or more of 30 panels of 400
     devices.
 

@@ -153,7 +153,7 @@ def test_a_partition_is_rewritten_at_twice_the_needed_files(study):
 
 
 def test_a_rewrite_of_an_old_snapshot_fails(study):
-    """A rewrite is a compare-and-swap: after a commit or another rewrite it fails, and every row stays once."""
+    """A rewrite based on an old snapshot fails after a commit or another rewrite, and each row remains exactly once."""
     path = study.path / "reports"
     first, second, third = (tables.snapshot(path) for _ in range(3))
     partition = {"campaign": PLAIN.id.hex(), "period": 0}
@@ -208,7 +208,7 @@ def test_an_ingest_counts_once_if_a_compaction_commits_before_it(study, before_c
 
 
 def test_a_reader_of_an_older_snapshot_gets_the_same_rows(study):
-    """Replaced files stay for the retention, whatever their age, and a reader of an older snapshot still gets the
+    """Replaced files stay for the retention time, whatever their age, and a reader of an older snapshot still gets the
     same rows."""
     age(study.path, 90 * DAY)
     table = tables.snapshot(study.path / "reports")
@@ -220,7 +220,7 @@ def test_a_reader_of_an_older_snapshot_gets_the_same_rows(study):
 
 
 def test_unused_files_are_removed_after_the_retention(study, before):
-    """Replaced, uncommitted and half-written files are removed after the retention and not before, foreign files
+    """Replaced, uncommitted and half-written files are removed after the retention time and not before, foreign files
     never."""
     reports = study.path / "reports"
     partition = next(iter(live(study, "reports"))).parent
@@ -713,8 +713,8 @@ def test_a_rebuild_does_not_change_an_intact_study(study, tmp_path, before):
 
 
 @pytest.fixture
-def own(tmp_path):
-    """Three things: a study with one report, by a device that declared a prior; the signed campaign; and the device's
+def declared(tmp_path):
+    """Return a study with one report of a device that declared a prior, the signed campaign, and the device's
     enrolment."""
     notion = DeclaredPrior(exact.NANONATS, 16)
     campaign = replace(
@@ -726,15 +726,15 @@ def own(tmp_path):
     )
     signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
     study = Study.create(tmp_path / "lib")
-    study.import_campaign(signed.data, [AUTHOR.public], "own")
+    study.import_campaign(signed.data, [AUTHOR.public], "declared")
     named = Enrolment(signed.id, device(0, signed).public, tuple(range(1, 17))).seal(device(0, signed))
     take(study, named + report(0, signed, 3))
     return study, signed, named
 
 
-def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
+def test_declared_priors_that_are_lost_stop_a_rebuild(declared, tmp_path):
     """A rebuild fails if the priors of reports' keys are lost, unless batches or enrolments contain them."""
-    study, signed, _ = own
+    study, signed, _ = declared
     expected = study.tally(signed)
     assert (expected.reports, expected.priors.tolist()) == (1, [list(range(1, 17))])
     gone(study.path / "keys")
@@ -746,9 +746,9 @@ def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
         rebuild(study.path, tmp_path / "newer", Sources(), now=NOW)
 
 
-def test_the_lost_prior_of_a_revoked_key_stops_a_rebuild(own, tmp_path):
+def test_the_lost_prior_of_a_revoked_key_stops_a_rebuild(declared, tmp_path):
     """A rebuild fails if the enrolment that declared a revoked key's prior is lost: the revocation does not have it."""
-    study, _, named = own
+    study, _, named = declared
     (enrolling,) = live(study, "keys")
     study.revoke(named)
     enrolling.unlink()
@@ -758,9 +758,9 @@ def test_the_lost_prior_of_a_revoked_key_stops_a_rebuild(own, tmp_path):
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["batches", "enrolments"])
-def test_a_rebuild_restores_the_prior_of_a_revoked_key(own, tmp_path, kept):
+def test_a_rebuild_restores_the_prior_of_a_revoked_key(declared, tmp_path, kept):
     """If the enrolment of a key is lost but its revocation is not, its earlier reports are decoded as before."""
-    study, signed, named = own
+    study, signed, named = declared
     expected = study.tally(signed)
     (enrolling,) = live(study, "keys")
     study.revoke(named)

@@ -196,7 +196,7 @@ def covered(surveys, generator, weights=None, people=3000):
 
 
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
-def test_intervals_for_all_people_have_their_coverage(weights):
+def test_intervals_for_all_people_have_nominal_coverage(weights):
     """At most 4 of twenty 90% intervals miss the truth, in 5 surveys of 3,000 people in two classes of 0.5 and 2 nats.
 
     The figures are three quantiles and a share. If the intervals were independent, alpha would be 0.04; the seed is
@@ -207,7 +207,7 @@ def test_intervals_for_all_people_have_their_coverage(weights):
 
 @pytest.mark.long
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
-def test_intervals_for_all_people_have_their_coverage_long(weights):
+def test_intervals_for_all_people_have_nominal_coverage_long(weights):
     """The coverage of each figure's 90% intervals is at least 84.8% in 300 surveys of 3,000 people.
 
     This is 3 standard errors below 90%. With a coverage of exactly 90% the test fails with alpha = 0.0024 for each

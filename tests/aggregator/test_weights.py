@@ -293,7 +293,7 @@ LARGE = (333_333, 4 * NANONATS)
         pytest.param((0, 1), 400, *LARGE, 0.93, 0.97, marks=pytest.mark.long),
     ],
 )
-def test_weighted_shares_are_near_the_truth_and_their_intervals_cover(
+def test_weighted_shares_are_near_the_truth_and_their_intervals_have_nominal_coverage(
     by: tuple[int, ...], surveys: int, n: int, level: int, least: float, most: float
 ) -> None:
     """If people of one sex answer three times as often, weighting to known margins reduces the total variation to a

@@ -48,7 +48,7 @@ from tests.edge_sdk.test_forms import GERMAN as GERMAN_FORM
 from tests.edge_sdk.test_forms import MAPS as FORM_MAPS
 from tests.edge_sdk.test_forms import NAMES as FORM_NAMES
 from tests.edge_sdk.test_forms import NAT, form_campaign, in_german
-from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
+from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_declared, of_levels
 from tests.edge_sdk.test_transcript import made as of_transcripts
 from tests.edge_sdk.test_views import dice_of
 from tests.families.blocks import high_low
@@ -507,7 +507,7 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
     assert [one.name for one in terms.terms.classes] == ["workers", "students", "others"]
     model.consent(of(terms), "students")
     assert model.terms(of(terms)).terms.member_of == "students"
-    own = joined(model, tmp_path, of_own())
+    own = joined(model, tmp_path, of_declared())
     assert own.terms.declares_prior
     assert own.statement.is_uniform
     assert not own.statement.declared_before
@@ -517,7 +517,7 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
 def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
     """The preview of a declaration has its posteriors, and the worst case that is then reserved; the declaration holds
     after forgetting, is shown, and cannot be typed again."""
-    terms = joined(model, tmp_path, of_own())
+    terms = joined(model, tmp_path, of_declared())
     model.lower_caps(lifetime=30.0)
     weights = weights_of(dict.fromkeys(LABELS, "") | {"none": "70"})
     statement = model.statement(of(terms), weights)
@@ -537,7 +537,7 @@ def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
     model.consent(of(terms), prior=statement.prior)
     assert model.budget().reserved == pytest.approx(statement.worst_case)
     model.forget(of(terms))
-    again = joined(model, tmp_path, of_own())
+    again = joined(model, tmp_path, of_declared())
     assert again.statement.declared_before
     assert not again.statement.can_be_typed
     assert again.statement.values == statement.values
@@ -551,7 +551,7 @@ def test_the_choice_of_a_prior_shows_the_earlier_answers_it_uses(model, tmp_path
     other = of(joined(model, tmp_path, campaign("The same, asked by others")))
     model.consent(other)
     model.answer(other, "none")
-    terms, spent = joined(model, tmp_path, of_own()), model.budget().spent
+    terms, spent = joined(model, tmp_path, of_declared()), model.budget().spent
     assert terms.random_choice.known == 1
     for one in terms.random_choice.strengths:
         assert one.share == pytest.approx(1 / (1 + 6 * 2.718281828**-one.level))
@@ -954,7 +954,7 @@ def test_the_key_in_the_app_is_trusted_and_cannot_be_removed(tmp_path, clock):
 
 
 @pytest.mark.parametrize("name", ["", "missing.campaign", "a\0b", "."])
-def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
+def test_a_file_that_cannot_be_read_has_an_error_message(model, tmp_path, name):
     """If a path does not lead to a readable file, the person gets an error message."""
     with pytest.raises(NotAFile) as refused:
         model.read(tmp_path / name)
@@ -970,7 +970,7 @@ def test_a_file_that_is_not_a_campaign_is_refused(model, tmp_path):
     assert model.overview().campaigns == ()
 
 
-def test_every_error_of_the_sdk_has_a_notice():
+def test_every_error_of_the_sdk_has_an_error_message():
     """Each class of error of the SDK, the protocol and the app leads to a message other than the unexpected one."""
     known = {
         kind

@@ -22,7 +22,7 @@ from tests.demo_app.screen import DESKTOP, PATIENCE, PHONE, SHOTS, Screen, Scree
 from tests.demo_app.test_session import tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 from tests.edge_sdk.test_forms import FORM, form_campaign, in_german
-from tests.edge_sdk.test_roles import NAMES, of_classes, of_own
+from tests.edge_sdk.test_roles import NAMES, of_classes, of_declared
 from tests.edge_sdk.test_send import FakeResponse, UploadNetwork
 from tests.edge_sdk.test_transcript import made as of_transcripts
 from tests.edge_sdk.test_views import dice_of
@@ -401,7 +401,7 @@ def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
 def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path):
     """Shares that cannot be declared are refused; valid shares are shown again with the resulting posterior, and are
     declared."""
-    (tmp_path / "own.campaign").write_bytes(of_own(opens=now() - DAY, closes=now() + 9 * DAY))
+    (tmp_path / "own.campaign").write_bytes(of_declared(opens=now() - DAY, closes=now() + 9 * DAY))
     options = ["--store", folder, "--language", "de", "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options, shots=SHOTS / "statement") as screen:
         screen.wait("campaigns:page")
@@ -611,8 +611,8 @@ def test_language_and_palette_change_at_once_and_are_kept(number, folder):
         assert screen.call("__import__('demo_app.widgets.palette').widgets.palette.palette.dark")
 
 
-def test_settings_that_cannot_be_saved_are_a_notice(number, folder):
-    """If the settings cannot be written, the choice still applies, and a notice shows the reason."""
+def test_settings_that_cannot_be_saved_are_reported(number, folder):
+    """If the settings cannot be written, the choice still applies, and the app shows the reason."""
     (folder / f"{FILE}.new").mkdir()
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("campaigns:page")

@@ -1,4 +1,4 @@
-"""docs/MECHANISMS.md describes the library: its tables are current, and its proofs are tests."""
+"""docs/MECHANISMS.md: its computed tables are current, and each row of the papers' results names a test."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_computed_tables_are_current(name: str) -> None:
     assert computed(page, name) == page
 
 
-def test_every_row_of_the_papers_names_the_tests_that_prove_it() -> None:
+def test_every_row_of_the_papers_results_names_a_test() -> None:
     """The last table has every row, and each row names a test."""
     found = re.findall(r"^\| ([A-D][0-9]+) \| [^|]+ \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert tuple(row for row, _ in found) == ROWS

@@ -1,4 +1,4 @@
-"""Kill a device repeatedly at random moments, and compare its envelopes with its charges.
+"""Kill a device just before its SQL statements, or at random moments, and compare its envelopes with its charges.
 
 A child process answers new values in a loop, or collects and bundles them, and dies; then the store is opened again.
 One child in ``OUTSIDE`` is killed by a signal from outside after a random delay. The others kill themselves just

@@ -638,7 +638,10 @@ def test_a_configuration_cannot_replace_a_signed_address(world):
 
 def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     """If the clock is before the files' time, the consent or the latest reading's period, nothing is read or joined.
-    The unit logs once until when it waits, checks the clock every few seconds, and then continues by itself."""
+
+    Each time, the unit logs one line: that it waits until the clock is set, or until a time if it knows one. It checks
+    the clock every few seconds, and then continues by itself.
+    """
     one = world()
     one.again(past=OPENS + 10)
     assert [one.unit.step() for _ in range(3)] == [CLOCK_SECONDS] * 3
@@ -740,7 +743,7 @@ def test_a_source_without_a_reading_is_logged_once_and_skipped(world):
 
 
 def test_a_configured_answer_replaces_a_missing_reading(world):
-    """With ``instead``, neither an outside observer nor the log shows that a source failed."""
+    """With ``instead``, an outside observer cannot detect that a source failed, and the log does not mention it."""
     text = PLAIN.replace('file = "reading"', 'file = "reading"\ninstead = "0"')
     one = world(text, readings=lambda now: ("", "broken") if now < OPENS + 2 * EVERY else "0.3")
     one.until(OPENS + PERIOD)

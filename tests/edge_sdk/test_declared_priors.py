@@ -21,7 +21,7 @@ from protocol.notions.notion import certify
 from protocol.report import Enrolment
 from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, Dice, agreed, campaign
-from tests.edge_sdk.test_roles import NAT, PRIOR, K, of_own
+from tests.edge_sdk.test_roles import NAT, PRIOR, K, of_declared
 
 NOTION = DeclaredPrior(NAT, K)
 LISTED = personal.candidate_priors(K)
@@ -30,7 +30,7 @@ OFFERED = hadamard(K, NAT)
 
 def of_offered() -> bytes:
     """Return a campaign that offers an LDP channel beside the rule's response."""
-    return of_own(views=plain_views(OFFERED))
+    return of_declared(views=plain_views(OFFERED))
 
 
 def weights_of(prior) -> dict[str, int]:
@@ -40,7 +40,7 @@ def weights_of(prior) -> dict[str, int]:
 # The disclosure by a declaration
 
 
-@pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
+@pytest.mark.parametrize("data", [of_declared(), of_offered()], ids=["response", "offered"])
 @pytest.mark.parametrize("prior", [(1,) * K, (4, 2, 1, 1, 1, 1), (500, 500, 1, 1, 1, 1)])
 def test_posteriors_and_costs_of_a_declaration_follow_bayes(open_device, data: bytes, prior) -> None:
     """Posteriors and costs are computed for the channel that a reader of the enrolment derives; posteriors are within a
@@ -74,9 +74,9 @@ def test_posteriors_and_costs_of_a_declaration_follow_bayes(open_device, data: b
 def test_the_first_declaration_stays(open_device) -> None:
     """After forgetting, the first declaration still holds, and another declaration is refused."""
     device = open_device(lifetime=100)
-    joined = agreed(device, of_own(), prior=PRIOR)
+    joined = agreed(device, of_declared(), prior=PRIOR)
     device.forget(joined)
-    device.join(of_own())
+    device.join(of_declared())
     preview = device.declaration(joined)
     assert preview.declared_before
     assert [one.before for one in preview.values] == [Fraction(n, sum(PRIOR.values())) for n in PRIOR.values()]
@@ -89,7 +89,7 @@ def test_the_first_declaration_stays(open_device) -> None:
 # Personal levels
 
 
-@pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
+@pytest.mark.parametrize("data", [of_declared(), of_offered()], ids=["response", "offered"])
 def test_a_personal_level_is_declared_and_cannot_change(open_device, place, data: bytes) -> None:
     """The enrolment has the person's own level, costs and posteriors are those of the rule's channel at this level, and
     the level cannot be changed later."""
@@ -121,7 +121,7 @@ def test_a_personal_level_is_at_most_the_level_of_the_campaign(open_device) -> N
     """A personal level above the campaign's or below the protocol's minimum is refused, and so is a level without a
     prior. A level equal to the campaign's is not declared."""
     device = open_device(lifetime=100)
-    joined = device.join(of_own()).campaign_id
+    joined = device.join(of_declared()).campaign_id
     assert device.declaration(joined, PRIOR, 1.0) == device.declaration(joined, PRIOR)
     with pytest.raises(CampaignError, match=r"above the campaign's, 1 nat: "):
         device.consent(joined, prior=PRIOR, level=1.5)
@@ -163,7 +163,7 @@ def test_the_costliest_prior_of_a_list_is_no_cheaper_than_any(channel) -> None:
 def test_the_choice_of_a_prior_is_charged_once_and_cannot_be_changed(open_device, place) -> None:
     """Level and worst case are reserved, and the level is charged; after forgetting the prior stays and no other is
     drawn."""
-    data = of_own()
+    data = of_declared()
     with open_device(place, lifetime=100, urandom=Dice(4)) as device:
         joined = device.join(data).campaign_id
         prior = device.choose_prior(joined, 0.7, {"none": 9, "primary": 1})
@@ -192,7 +192,7 @@ def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
         rand = (draw * 2**64 // 30).to_bytes(8, "big")
         asked = iter([bytes(32), bytes(8), rand])
         device = open_device(lifetime=100, urandom=lambda count, asked=asked: next(asked))
-        joined = device.join(of_own()).campaign_id
+        joined = device.join(of_declared()).campaign_id
         found = device.choose_prior(joined, 2.0, {"primary": 5, "none": 1})
         # For this history, the second value has three quarters of the weight.
         expected = LISTED[channel.sample(2, rand)]
@@ -207,12 +207,12 @@ def test_the_choice_of_a_prior_depends_on_earlier_answers(open_device) -> None:
     for seed in range(4):
         device = open_device(lifetime=100, urandom=Dice(seed))
         device.answer(agreed(device, campaign()), "doctorate")
-        found = device.choose_prior(device.join(of_own()).campaign_id, 20.0)
+        found = device.choose_prior(device.join(of_declared()).campaign_id, 20.0)
         # Any other result has a probability below 10^-7.
         assert found["doctorate"] > 1
 
 
-@pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
+@pytest.mark.parametrize("data", [of_declared(), of_offered()], ids=["response", "offered"])
 def test_a_refusal_does_not_depend_on_the_drawn_prior(open_device, data: bytes) -> None:
     """Before the draw, the budget must have room for the choice and the costliest prior of the list; a refusal charges
     nothing."""
@@ -236,7 +236,7 @@ def test_an_invalid_choice_of_a_prior_is_refused(open_device) -> None:
     device = open_device(lifetime=100)
     with pytest.raises(CampaignError, match="asks for no prior"):
         device.choose_prior(device.join(campaign()).campaign_id, 1.0)
-    joined = device.join(of_own()).campaign_id
+    joined = device.join(of_declared()).campaign_id
     for level in (0.0, 21.0):
         with pytest.raises(NotionError):
             device.choose_prior(joined, level)
@@ -249,7 +249,7 @@ def test_an_invalid_choice_of_a_prior_is_refused(open_device) -> None:
 def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) -> None:
     """`preview --prior` shows the effect of a declaration and stores nothing; `consent --choose-prior` declares a prior
     of the list."""
-    data = of_own(opens=0, closes=2**39, period_seconds=2**38)
+    data = of_declared(opens=0, closes=2**39, period_seconds=2**38)
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
     (tmp_path / "own").write_bytes(data)
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))

@@ -18,7 +18,7 @@ from protocol.keys import KEY_ID_BYTES, PUBLIC_BYTES, SIGNATURE_BYTES, public_li
 from protocol.notions import Ldp, TranscriptPrior
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
-from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_own
+from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_declared
 
 NAT = exact.NANONATS
 EVEN = {label: 1 + place for place, label in enumerate(LABELS)}
@@ -40,7 +40,7 @@ def channels(channel) -> bytes:
         (campaign(), {}),
         (campaign(enrolment="enrolled"), {}),
         (of_classes(), {"as_class": NAMES[1]}),
-        (of_own(), {"prior": EVEN}),
+        (of_declared(), {"prior": EVEN}),
         (of_transcripts(), {}),
     ],
     ids=["open", "enrolled", "classes", "declared prior", "transcript"],
@@ -150,7 +150,7 @@ def test_the_parts_of_a_report_are_shown_in_order(open_device, clock):
     [
         (campaign(), {}),
         (of_classes(), {"as_class": NAMES[2]}),
-        (of_own(), {"prior": EVEN}),
+        (of_declared(), {"prior": EVEN}),
         (of_transcripts(), {}),
         (channels(Hadamard(3 << 62, 11)), {}),
         (channels(Bits.over([(1 << 31, 1 << 30)] * 9)), {}),

@@ -21,7 +21,7 @@ from protocol.domain import Buckets, Dates, Grid, Items, NumberRange, OrderedVal
 from protocol.errors import BadData, CampaignError, KeyRefused, NotInDomain
 from protocol.keys import SigningKey, public_line
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
-from tests.edge_sdk.test_roles import of_classes, of_levels, of_own
+from tests.edge_sdk.test_roles import of_classes, of_declared, of_levels
 
 MICRO = 10**6
 
@@ -186,7 +186,7 @@ def test_a_promise_is_of_the_persons_class(open_device):
     assert promise.text().startswith("Your report shows openly which group of people you belong to.")
 
 
-@pytest.mark.parametrize(("data", "fits"), [(of_classes(), True), (of_levels(), False), (of_own(), False)])
+@pytest.mark.parametrize(("data", "fits"), [(of_classes(), True), (of_levels(), False), (of_declared(), False)])
 def test_a_class_can_be_chosen_if_each_class_has_a_prior(open_device, data, fits):
     """An app offers the choice if and only if the device can make it."""
     device = open_device()
@@ -200,7 +200,7 @@ def test_a_class_can_be_chosen_if_each_class_has_a_prior(open_device, data, fits
 def test_the_uniform_prior_can_be_declared(open_device):
     """A campaign for declared priors accepts the uniform prior that the app offers."""
     device = open_device()
-    joined = device.join(of_own()).campaign_id
+    joined = device.join(of_declared()).campaign_id
     device.consent(joined, prior=uniform_prior(device, joined))
     assert device.consented(joined)
 

@@ -47,10 +47,11 @@ def test_the_bound_is_never_below_the_exact_posterior(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("counts", [{}, {1: 9, 3: 1}])
-def test_the_figures_without_an_answer_are_those_of_one_answer(counts, open_device):
-    """Without an answer, all probabilities of a preview are those of the answer with the highest posterior, here one
-    that is not sensitive, and not the most exposed one in the audit. They are equal if the person considers this
-    answer."""
+def test_a_preview_without_an_answer_equals_that_of_the_answer_with_the_highest_posterior(counts, open_device):
+    """A preview without an answer has the probabilities of the preview of the answer with the highest posterior.
+
+    Here this answer is not sensitive, so it is not the audit's witness.
+    """
     domain, channel = Values(tuple("abcd")), high_low(NANONATS, [0, 1, 1, 1])
     campaign = Campaign(
         "t", "q", "p", "o", domain, HighLow(NANONATS, 4, (1, 2, 3)), "by hand", plain_views(channel), OPENS, OPENS + 9,

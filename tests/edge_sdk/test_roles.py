@@ -60,7 +60,7 @@ def of_levels() -> bytes:
     return made(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=channel, classes=("careful", "open"))
 
 
-def of_own(**changes) -> bytes:
+def of_declared(**changes) -> bytes:
     """Return a campaign for declared priors."""
     notion = DeclaredPrior(NAT, K)
     return made(**{"notion": notion, "channel": notion.channel_of(notion.uniform), **changes})
@@ -310,7 +310,7 @@ PRIOR = {"none": 8, "primary": 4, "secondary": 2, "bachelor": 2, "master": 2, "d
 def test_a_declared_prior_makes_the_channel(open_device) -> None:
     """The enrolment contains the prior in lowest terms, and cost and output are those of the channel designed for
     it."""
-    data, dice = of_own(), Dice(3)
+    data, dice = of_declared(), Dice(3)
     device = open_device(urandom=dice)
     joined = device.join(data).campaign_id
     assert device.terms(joined).declares_prior
@@ -331,7 +331,7 @@ def test_an_incomplete_prior_is_refused(open_device) -> None:
     """Consent without a prior is refused, and so is a prior that misses a value, has an invalid weight or has a value
     outside the domain."""
     device = open_device()
-    joined = device.join(of_own()).campaign_id
+    joined = device.join(of_declared()).campaign_id
     with pytest.raises(ConsentMissing, match="weight for every value"):
         device.consent(joined)
     for wrong in ({"none": 1}, {**PRIOR, "none": 0}, {**PRIOR, "none": 2**21}, {**PRIOR, "none": 1.5}):
@@ -344,7 +344,7 @@ def test_an_incomplete_prior_is_refused(open_device) -> None:
 
 def test_a_declaration_stays_after_forgetting(open_device, place) -> None:
     """The study keeps the first prior, so forgetting does not let a device declare another."""
-    data = of_own()
+    data = of_declared()
     with open_device(place) as device:
         joined = agreed(device, data, prior=PRIOR)
         first = device.enrolment(joined)
@@ -361,7 +361,7 @@ def test_a_campaign_with_a_damaged_declaration_can_be_forgotten(open_device) -> 
     """A campaign can be forgotten even if its declaration is damaged, because forgetting does not read the
     declaration."""
     device = open_device()
-    joined = agreed(device, of_own(), prior=PRIOR)
+    joined = agreed(device, of_declared(), prior=PRIOR)
     device.answer(joined, "none")
     with device._store.transaction():
         device._store.execute("UPDATE declared SET prior = x'ff'")
@@ -373,7 +373,7 @@ def test_a_campaign_with_a_damaged_declaration_can_be_forgotten(open_device) -> 
 
 def test_a_prior_is_stored_only_with_a_consent(open_device) -> None:
     device = open_device(lifetime=4.5)
-    joined = device.join(of_own(closes=OPENS + 3 * WEEK)).campaign_id
+    joined = device.join(of_declared(closes=OPENS + 3 * WEEK)).campaign_id
     with pytest.raises(BudgetRefused):
         device.consent(joined, prior=PRIOR)
     device.consent(joined, prior=dict.fromkeys(LABELS, 1))
@@ -407,7 +407,7 @@ def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
     now = {"opens": 0, "closes": 2**39, "period_seconds": 2**38}
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))
-    for name, data in (("classes", of_classes(**now)), ("own", of_own(**now))):
+    for name, data in (("classes", of_classes(**now)), ("own", of_declared(**now))):
         (tmp_path / name).write_bytes(data)
     store = ["--store", str(tmp_path / "store")]
 
@@ -475,7 +475,7 @@ def test_the_terms_state_the_shares_that_the_promise_assumes(open_device):
     assert terms.as_json()["assumed_percent"] == dict(
         zip(dict(shares), ("50", "20", "10", "10", "5", "5"), strict=True)
     )
-    for data in (of_levels(), of_own(), campaign()):
+    for data in (of_levels(), of_declared(), campaign()):
         other = open_device()
         assert other.terms(other.join(data).campaign_id).assumed == ()
         other.close()

@@ -362,8 +362,10 @@ def test_retry_after_may_be_a_date():
 
 @pytest.mark.parametrize("failures", [0, 1, 5, 10, 11, 12, 5000])
 def test_the_delay_is_uniform_up_to_a_minute_doubled_with_each_failure_and_a_day_at_most(failures):
-    """After f failures the delay is uniform: each second from 0 to 2^f minutes, or to 24 hours if that is less, is
-    given by the same number of the 2^64 draws, up to one."""
+    """After f failures the delay is uniform over the seconds from 0 to 2^f minutes, or to 24 hours if that is less.
+
+    The numbers of the 2^64 draws that give each second differ by at most one.
+    """
     window = min(86_400, 60 * 2**failures)
     firsts = [-(-(second << 64) // (window + 1)) for second in range(window + 2)]
     for second in range(0, window + 1, max(1, window // 500)):
@@ -417,8 +419,8 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
 
 
 def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device, clock):
-    """If one address refuses the bytes and another one fails, they are sent again, and the reason does not deny this;
-    they stay unsent only if every address refuses them."""
+    """If one address refuses the bytes and another one fails, they are sent again, and the reason does not say that
+    they are kept unsent. Only a refusal by every address is permanent."""
     device = open_device()
     agreed(device, campaign(addresses=("https://first.example", "https://second.example")), None)
     refused = FakeResponse(400, b'{"error": "no", "stage": "codec"}')

@@ -356,8 +356,8 @@ def test_maps_of_few_runs_need_little_memory(tmp_path: Path) -> None:
 
 
 def test_a_refusal_by_only_one_address_is_not_called_permanent(tmp_path: Path) -> None:
-    """If one address refuses the bytes and another one fails, the browser sends them again, and the reason does not
-    deny this; they stay unsent only if every address refuses them."""
+    """If one address refuses the bytes and another one fails, the browser sends them again, and the reason does not say
+    that they are kept unsent. Only a refusal by every address is permanent."""
     script = tmp_path / "send.mjs"
     script.write_text(
         f"""import {{ send }} from "{(WEB / "upload.js").as_uri()}";

@@ -1,4 +1,5 @@
-"""Secrecy of a browser's device: draws, envelope lengths, refusals, forgotten records and studies reveal no answer."""
+"""The browser's device: draws, envelope lengths and refusals do not depend on the answers, a forgotten campaign leaves
+no answer, and each report goes only to its study."""
 
 from __future__ import annotations
 

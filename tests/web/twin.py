@@ -14,7 +14,7 @@ from protocol import exact
 from protocol.campaign import campaign_id, open_campaign
 from protocol.errors import HalftruthError
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
-from tests.edge_sdk.test_roles import of_classes, of_own
+from tests.edge_sdk.test_roles import of_classes, of_declared
 from tests.vectors import generate
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -82,8 +82,8 @@ def _choosing() -> list[AnswerableCampaign]:
     made: list[tuple[bytes, dict[str, Any]]] = [
         *((campaign(answers=answers, title=f"{answers} a week"), {}) for answers in (1, 3)),
         (of_classes(), {"asClass": "students"}),
-        (of_own(), own),
-        (of_own(title="At a level of one's own"), {**own, "level": exact.NANONATS // 2}),
+        (of_declared(), own),
+        (of_declared(title="At a level of one's own"), {**own, "level": exact.NANONATS // 2}),
     ]
     return [AnswerableCampaign(data, ("none", "primary", "master"), role) for data, role in made]
 
