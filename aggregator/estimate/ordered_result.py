@@ -12,11 +12,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from aggregator.estimate.advice import WITHOUT_INTERVALS
-from aggregator.estimate.query import QueryResult
+from aggregator.estimate.query import QueryResult, without_mean
 from aggregator.estimate.result import Estimate
 from protocol.domain import DITHER_BYTES, Dates, Domain, Line
 from protocol.errors import HalftruthError
-from protocol.views import is_plain
 
 ShownValue = int | float | str
 """A value for readers: a number, a date or a label."""
@@ -153,8 +152,7 @@ class OrderedStatistics:
             warnings = tuple(warning for warning in warnings if not warning.startswith(WITHOUT_INTERVALS))
         if self.mean is None or not math.isnan(self.mean.estimate):
             return warnings
-        cause = "for this channel" if is_plain(self.estimate.campaign.views) else "from these reports"
-        return (*warnings, f"the mean has no unbiased estimate {cause}")
+        return (*warnings, without_mean(self.estimate.campaign))
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; statistics that were not requested are left out."""

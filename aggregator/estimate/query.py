@@ -24,6 +24,7 @@ from aggregator.estimate.class_weights import reweight
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
 from aggregator.estimate.minimum import require_enough
+from aggregator.estimate.ordered_campaign import has_mean
 from aggregator.estimate.resolutions import FINEST, Views
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
@@ -256,8 +257,20 @@ def mean(
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible, MarginRefused
     """
-    average = weighted(campaign, tally, points_of(campaign), confidence=confidence, query="mean", margins=margins)
+    points = points_of(campaign)
+    try:
+        average = weighted(campaign, tally, points, confidence=confidence, query="mean", margins=margins)
+    except NotInvertible:
+        if not has_mean(campaign):
+            raise  # the numbers are not evenly spaced, as the error says
+        raise NotInvertible(f"{without_mean(campaign)}: estimate quantiles or shares instead") from None
     return replace(average, unit=DAYS if isinstance(campaign.domain, Dates) else unit_of(campaign.domain))
+
+
+def without_mean(campaign: Campaign) -> str:
+    """Return a sentence for a mean without an unbiased estimate."""
+    cause = "for this channel" if is_plain(campaign.views) else "from these reports"
+    return f"the mean has no unbiased estimate {cause}"
 
 
 def unknown_mean(campaign: Campaign, confidence: float) -> QueryResult:

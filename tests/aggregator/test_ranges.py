@@ -152,7 +152,8 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
 
 def test_a_mean_without_unbiased_estimate_leaves_the_shares(tmp_path):
     """If the goal is a mean that the channel does not determine, command, page and notebook have the shares by the
-    likelihood and a sentence on the mean; the numbers of the mean are null in JSON."""
+    likelihood and a sentence on the mean; the numbers of the mean are null in JSON. An explicit request for the mean is
+    refused."""
     now = int(time.time())
     smooth = discrete_gaussian(60, 8.0, 20 * NANONATS)
     way = NumberRange.of(0, 59, unit="km")
@@ -174,6 +175,9 @@ def test_a_mean_without_unbiased_estimate_leaves_the_shares(tmp_path):
     assert sentence in found._repr_html_()
     assert "share" in found._repr_html_()
     assert not summary(study.tally(signed), found).known
+    for words in (("--mean",), ("--by", "period")):
+        assert f"{sentence}: estimate quantiles or shares instead" in run(lib, *words, code=1).stderr
+    assert "median" in run(lib, "--by", "period", "--quantiles", ".5").stdout
 
 
 def test_a_value_outside_the_range_is_refused_with_its_option(lib):
