@@ -64,7 +64,7 @@ def mean_squared_posterior(prior: Sequence[int], channel: Channel) -> int:
 
     It takes inputs times outputs steps and uses no float, so every machine that compares two channels agrees.
 
-    Source: Jiang, Li, Tandon 2020, eq. 13, for a histogram.
+    Source: MATH 2.1.
     """
     unit = sum(prior) << channel.scale
     total = 0

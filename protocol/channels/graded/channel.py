@@ -4,7 +4,7 @@ Inputs and outputs are the points of a projective geometry, as in projective res
 orthogonal to it with a larger probability than any other point. The ratio of the two probabilities depends on the class
 of the input: values that need less protection have a larger contrast. With f = cs / K and the contrast c_x of x,
 
-    Q(y|x) = e^c_x / (K g_x)  in S_x,   1 / (K g_x)  elsewhere,   g_x = f e^c_x + 1 - f
+    Q(y|x) = e^c_x / (K g_x)  in S_x,   1 / (K g_x)  elsewhere,   g_x = f e^c_x + 1 - f      (MATH 4.5)
 
 All S_x have one size, so a larger inside weight means a smaller outside weight. So for all classes, the ratio Q(y|x) /
 Q(y|x') is largest for the outputs that are in S_x and not in S_x'. The level of the pair is
