@@ -122,7 +122,7 @@ def choice_channel(class_count: int, level: int) -> RandomizedResponse:
 
     The cover weight is rounded up.
 
-    Source: Kairouz, Bonawitz, Ramage 2016, eq. 4.
+    Source: Kairouz, Bonawitz, Ramage 2016 (k-RR).
 
     Args:
         class_count: C, the number of candidates.

@@ -22,7 +22,7 @@ def randomized_response(size: int, level: int) -> RandomizedResponse:
 
     The cover of output y, its probability from every other value, is rounded up.
 
-    Source: Warner 1965; Kairouz, Bonawitz, Ramage 2016, eq. 4.
+    Source: Warner 1965; Kairouz, Bonawitz, Ramage 2016 (k-RR).
 
     Args:
         size: k, the number of values.
