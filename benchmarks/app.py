@@ -56,7 +56,9 @@ def cold(number: str, folder: Path, store: Path) -> float:
         seconds = time.perf_counter() - start
         running.terminate()
     if line.strip() != "ready":
-        raise RuntimeError("the app ended before its first screen was ready")
+        raise RuntimeError(
+            "the app ended before its first screen was ready: expected the line 'ready'; its own error is above"
+        )
     return seconds
 
 

@@ -211,7 +211,9 @@ def figures_of_process(*command: str) -> Iterator[tuple[str, str]]:
             title, _, figure = line.rstrip("\n").partition("\t")
             yield title, figure
     if running.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with status {running.returncode}")
+        raise RuntimeError(
+            f"{' '.join(command)} ended with status {running.returncode}: expected 0; its own error is above"
+        )
 
 
 def run(reports: int = SINGLES) -> Iterator[tuple[str, str]]:

@@ -146,7 +146,10 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
             requests = most_expensive(address, signed, reports)
             status, body = send(address, "POST", "/v1/counted", reports)
             if status != http.client.OK or b"false" in body:
-                raise RuntimeError("the service did not find all counted reports")
+                raise RuntimeError(
+                    f"the service did not confirm all counted reports (status {status}): expected status 200 and true "
+                    "for each report; run tests/aggregator/test_receive.py"
+                )
             for title, request in requests.items():
                 times = 1 if "byte by byte" in title or "no request" in title else repeats
                 before = processor_seconds(process)

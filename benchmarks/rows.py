@@ -56,7 +56,9 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
     took, tally = timed(lambda: study.tally(signed))
     yield f"tally of {rows:,} rows", str(took)
     if tally.reports != rows:
-        raise RuntimeError(f"{tally.reports} of {rows} rows are in the tally")
+        raise RuntimeError(
+            f"{tally.reports} of {rows} rows are in the tally: expected all; run tests/aggregator/test_study.py"
+        )
     for method, target in (("projection", 1), ("empirical-bayes", 5)):
         took, _ = timed(partial(estimate, signed, tally, method=method))
         yield f"estimate of {US_GRID.size:,} values, {method} [under {target} s]", str(took)

@@ -48,6 +48,7 @@ TURNS = 2
 DAY = 10**9
 """Number of reports for which the core-hours are computed: those of a large study in a day."""
 COMMIT_ROWS = 2**21
+TESTS = "run tests/aggregator/test_engine_dask.py"
 
 
 @contextmanager
@@ -131,7 +132,7 @@ class Turns:
             with self.verify.turn(engine):
                 passed = validated(engine, Study.open(study_path), batch)
             if passed != REPORTS_VERIFIED:
-                raise RuntimeError(f"{passed} of {REPORTS_VERIFIED} reports were verified")
+                raise RuntimeError(f"{passed} of {REPORTS_VERIFIED} reports passed verification: expected all; {TESTS}")
         copy = Study.open(shutil.copytree(study_path, study_path.with_name("copy")))
         with self.ingest.turn(engine):
             first = engine.ingest(copy, [batch], now=OPENS)
@@ -141,7 +142,8 @@ class Turns:
         if (first.accepted, second.refused) != (REPORTS_VERIFIED, {"replayed": REPORTS_VERIFIED}):
             raise RuntimeError(
                 f"expected all {REPORTS_VERIFIED} reports to be accepted, then refused as replayed the second time; "
-                f"accepted {first.accepted}; refused the first time: {first.refused}, the second time: {second.refused}"
+                f"accepted {first.accepted}; refused the first time: {first.refused}, the second time: "
+                f"{second.refused}; {TESTS}"
             )
         self.left.add(result(copy, campaign(), engine))
         self.stored, self.keys = size_of(copy.path / REPORTS), size_of(copy.path / KEYS)
@@ -163,7 +165,7 @@ def run() -> Iterator[tuple[str, str]]:
                     turns.take(study, batch)
         read = batch.stat().st_size
     if len(thread.left | threads.left | single.left | double.left) != 1:
-        raise RuntimeError("the engines' rows and estimates do not have the same digest")
+        raise RuntimeError(f"the rows and estimates of the engines differ: expected one digest; {TESTS}")
     core = REPORTS_VERIFIED / single.ingest.wall
     verify, ingest = (single.verify, double.verify), (single.ingest, double.ingest)
     yield "speed-up of verification by a second worker [at least 1.7]", f"{verify[0].wall / verify[1].wall:.2f}"
@@ -272,7 +274,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
         took = time.perf_counter() - began
         accepted = sum(shard_result.outcome.accepted.total() for shard_result in deduplicated)
         if accepted != len(fresh):
-            raise RuntimeError(f"{accepted} reports were accepted, but {len(fresh)} are new")
+            raise RuntimeError(f"{accepted} reports were accepted: expected the {len(fresh)} new ones; {TESTS}")
         new_rows = [shard_result.rows.cast(SCHEMAS[REPORTS]) for shard_result in deduplicated]
         tables.add(study.path / REPORTS, pa.concat_tables(new_rows))
         table = tables.snapshot(study.path / REPORTS)

@@ -1,7 +1,7 @@
 """Settings of the suite: the order of files, Hypothesis's profile, temporary files, and work that workers share.
 
 The files that take longest come first, so that no worker runs one alone at the end. A file stays on one worker. The
-files at the end take a few seconds each and are shared evenly by all workers.
+files at the end take a few seconds each and are distributed evenly among the workers.
 """
 
 from __future__ import annotations

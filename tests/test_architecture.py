@@ -175,7 +175,7 @@ def test_every_name_says_what_it_holds() -> None:
                 forbidden = SAYING_NOTHING - METHODS if isinstance(scope, ast.ClassDef) else SAYING_NOTHING
                 for node in ast.iter_child_nodes(scope):
                     empty = forbidden.intersection(bound_names(node))
-                    assert not empty, f"{path.relative_to(ROOT)}:{node.lineno}: {empty}"
+                    assert not empty, f"{path.relative_to(ROOT)}:{node.lineno}: {empty} says nothing about the object"
 
 
 def test_every_module_has_a_docstring_with_a_first_sentence() -> None:

@@ -49,4 +49,6 @@ def test_every_imported_distribution_is_declared(package: str) -> None:
         for name in tops(path) - own:
             brought = {one.lower() for one in distributions().get(name, [])}
             # The extra dask[distributed] installs distributed.
-            assert brought & (declared(package) | {"distributed"}), f"{path.relative_to(ROOT)} imports {name}"
+            assert brought & (declared(package) | {"distributed"}), (
+                f"{path.relative_to(ROOT)} imports {name}, but pyproject.toml does not declare its distribution"
+            )

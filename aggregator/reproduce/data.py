@@ -187,7 +187,10 @@ class DataFolder:
             arrays = compact_arrays(path, "offsets", "items")
             offsets, items = arrays["offsets"].astype(np.int64), arrays["items"].astype(np.int64)
             if offsets[0] or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
-                raise UnreadableData(f"{path.name}: its offsets must rise from 0 to {len(items)}, the number of items")
+                raise UnreadableData(
+                    f"{path.name}: its offsets must rise from 0 to {len(items)}, the number of items; make the file "
+                    "again, or use the original file"
+                )
         else:
             offsets, items = lists(path)
         complete = len(items) == source.records

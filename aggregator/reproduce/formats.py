@@ -78,7 +78,7 @@ def lists(path: Path) -> tuple[Integers, Integers]:
     if len(ends) < 2:
         raise UnreadableData(f"{path.name} has no baskets: expected item ids, whole numbers with blanks between")
     if min(items) < 0:
-        raise UnreadableData(f"{path.name} has the item id {min(items)}: item ids begin at 0")
+        raise UnreadableData(f"{path.name} has the item id {min(items)}: expected ids from 0; copy the file again")
     return np.array(ends, dtype=np.int64), np.array(items, dtype=np.int64)
 
 

@@ -136,7 +136,8 @@ class Auto(OwnMechanism):
         ended = time.process_time()
         if ingest_result.accepted != REPORTS:
             raise RuntimeError(
-                f"{ingest_result.accepted} of {REPORTS} reports were accepted, and {ingest_result.refused} refused"
+                f"{ingest_result.accepted} of {REPORTS} reports were accepted, and {ingest_result.refused} refused: "
+                "expected all to be accepted; run tests/aggregator/test_intake_ingest.py"
             )
         return {"enrolled": (enrolled - began) / REPORTS * 1e6, "counted": (ended - enrolled) / REPORTS * 1e6}
 

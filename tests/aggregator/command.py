@@ -21,7 +21,7 @@ def run(*words: object, code: int = 0) -> Result:
 
 
 def printed(*words: object, code: int = 0) -> str:
-    """Return the output of a command; includes the error messages if ``code`` is not 0."""
+    """Return the output of a command, with its error messages if ``code`` is not 0."""
     result = run(*words, code=code)
     return result.output if code else result.stdout
 

@@ -441,7 +441,7 @@ def test_the_command_writes_a_page_and_overwrites_no_file(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser here")
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_a_browser_reports_no_violation_of_the_policy(tmp_path, kind):
     """A browser renders the page with its style and reports no violation of the page's policy."""

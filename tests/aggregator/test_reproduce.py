@@ -343,7 +343,8 @@ def made(monkeypatch):
 
 
 def test_a_published_curve_is_divided_by_its_claim():
-    """A curve is divided into two: the points that satisfy their claim, and the rest up to the next point that does."""
+    """A curve is divided into the points that satisfy the claimed level, and the other points, continued to the next
+    valid point."""
     kept, broken = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
     assert [math.isnan(y) for y in kept.y] == [True, False, False]
     assert (broken.y[:2], math.isnan(broken.y[2])) == ((3.0, 2.0), True)

@@ -1,9 +1,9 @@
-"""The pace of a program on a screen: idle time is skipped, and only frames of pictures are drawn.
+"""The pace of a program on a screen: idle time is skipped, and a frame is drawn only for a picture.
 
 While a request is played, the time until the next frame passes only on the program's clock. Animations, scrolling and
 notices have as many frames and seconds as on a phone, and the machine does not wait for them. Work in the program's
-other threads is awaited in real time (``real``). Software GL is most of a frame's work, so frames are drawn only for
-pictures.
+other threads is awaited in real time (``real``). Drawing in software takes most of the time of a frame, so it is left
+out without a picture.
 
 If the frames themselves are measured, ``drawn`` is true: no time is skipped, and each frame is drawn.
 """

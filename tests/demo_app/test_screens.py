@@ -102,7 +102,7 @@ def settled(screen: Screen) -> None:
 )
 def test_every_screen_fits(number, folder, tmp_path, shape):
     """On a phone and a desktop, light and dark, English and German, and with large letters: no text is cut, except the
-    path of the store, and nothing to touch is below 48 dp; a picture of each screen is kept."""
+    path of the store, and no touch target is smaller than 48 dp; a picture of each screen is kept."""
     size, language, palette, letters = SHAPES[shape]
     options = ["--store", folder, "--language", language, *palette, "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options, size=size, font_scale=letters, shots=SHOTS / shape) as screen:

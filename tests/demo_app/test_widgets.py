@@ -36,8 +36,7 @@ def events(screen: Screen) -> list[Any]:
 
 
 def check_parts(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> None:
-    """Check that every visible widget of every part can be touched and that no text is cut; keep a picture of each
-    part."""
+    """Check that no touch target is too small and no text is cut in any part; keep a picture of each part."""
     for part in parts:
         show(screen, part)
         assert screen.small() == [], part
@@ -46,7 +45,7 @@ def check_parts(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> N
 
 
 def test_on_a_phone_nothing_is_too_small_or_cut(gallery: Screen) -> None:
-    """On a phone, nothing to touch is below 48 dp and no text is cut; pictures are kept."""
+    """On a phone, no touch target is smaller than 48 dp and no text is cut; pictures are kept."""
     check_parts(gallery, "phone")
 
 
@@ -68,7 +67,7 @@ def test_with_large_texts_nothing_is_cut(number: str) -> None:
 
 
 def test_a_pressed_button_raises_one_event(gallery: Screen) -> None:
-    """A touch on a button, a sign or a card raises one event each; a disabled button raises none."""
+    """A touch on a button, an icon button or a card raises one event each; a disabled button raises none."""
     show(gallery, "actions")
     for name in ("entry", "filled", "outlined", "plain", "alert", "minus"):
         gallery.tap(name)
@@ -182,7 +181,7 @@ def test_a_number_is_dragged(gallery: Screen) -> None:
 
 
 def test_a_number_is_typed(gallery: Screen) -> None:
-    """A typed text is exactly the number, with a comma or a point; an invalid text is reported and removes the
+    """A typed number, with a decimal comma or point, is not rounded; an invalid text is reported, and there is no
     number."""
     show(gallery, "number")
     gallery.fill("hours:typed", "7.25")

@@ -70,8 +70,10 @@ def choices() -> str:
 
 
 def levels() -> str:
-    """Return the table of the levels that the audit finds under five notions, for the mechanisms made for one of
-    five notions with six values at 1 nat (row B8 of the last table of the page)."""
+    """Return the table of audited levels under five notions (row B8 of the last table of the page).
+
+    Each mechanism is designed for one of five notions, for six values at 1 nat.
+    """
     questions: dict[str, Notion] = {
         "ldp": Ldp(level(1)),
         "lip": Lip(level(1), (40, 25, 15, 10, 6, 4)),
@@ -281,7 +283,9 @@ def computed(page: str, name: str) -> str:
     """Return the page with the table ``name`` computed again."""
     frame = re.compile(rf"(<!-- computed: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not frame.search(page):
-        raise ValueError(f"the page has no place for table {name}")
+        raise ValueError(
+            f"{PAGE.name} has no place for table {name!r}: expected `<!-- computed: {name} -->` and `<!-- end -->`"
+        )
     return frame.sub(lambda found: found[1] + TABLES[name]() + "\n" + found[2], page)
 
 

@@ -38,13 +38,15 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
         if "://" in target or target.startswith("mailto:"):
             continue
         found = (page.parent / target) if target else page
-        assert found.exists(), f"{page.name} links to {target}"
-        assert not anchor or anchor in anchors(found), f"{page.name} links to {target}{anchor}"
+        assert found.exists(), f"{page.name} links to {target}, which does not exist"
+        assert not anchor or anchor in anchors(found), (
+            f"{page.name} links to {target}{anchor}, and this heading does not exist"
+        )
     for path in PATH.findall(text):
         if re.search(r"/(?:FAMILY|NAME)\b", path):
             # The path has a placeholder that the reader replaces.
             continue
-        assert (ROOT / path).exists(), f"{page.name} names {path}"
+        assert (ROOT / path).exists(), f"{page.name} names {path}, which does not exist"
     for name in MODULE.findall(text):
         pkgutil.resolve_name(name)
 
@@ -61,7 +63,7 @@ def test_the_tests_that_a_page_names_exist(page: str, folder: str) -> None:
     file = Path()
     for path, name in TEST.findall((ROOT / "docs" / page).read_text(encoding="utf-8")):
         file = ROOT / folder / path if path else file
-        assert {name} - {""} <= functions(file), f"{page}: {file.name} has no {name}"
+        assert {name} - {""} <= functions(file), f"{page} names the test {name}, which {file.name} does not have"
 
 
 def test_the_menu_of_the_site_has_every_page() -> None:

@@ -1,4 +1,5 @@
-"""The joint exposure of reports: an upper bound on the disclosure by all of them, exact for tight channels."""
+"""The joint exposure of reports: no outputs of all draws exceed the bound, and if it is computed exactly, some reach
+it up to a nanonat for each draw."""
 
 from __future__ import annotations
 
@@ -141,7 +142,7 @@ def test_a_bound_from_above_is_not_below_the_exact_one(drawn) -> None:
         assert rough.other is None or len({table for table, _ in drawn}) == 1
 
 
-def test_draws_of_a_tight_channel_add_up_exactly() -> None:
+def test_draws_of_randomised_response_add_up_exactly() -> None:
     """n answers of randomised response at eps expose n times eps for every pair, and two campaigns expose their sum."""
     one, other = response(3, NAT), response(3, NAT // 2)
     found = together((one, 3), (other, 2))

@@ -67,7 +67,7 @@ class Keystore(types.ModuleType):
     ``keys`` has the keys of one phone; the objects refuse the calls that Java's objects would refuse.
     """
 
-    # The class has its name in pyjnius.
+    # pyjnius gives the class this name.
     class JavaException(Exception):
         """An exception from Java."""
 

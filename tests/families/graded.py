@@ -12,11 +12,11 @@ from tests.families import projective
 from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, of_runs, outside_of
 
 
-def graded(order: int, dimension: int, levels: Sequence[int]) -> GradedProjective:
-    """Return the channel over the given geometry; inputs of equal level are a class, and the channel satisfies this
-    level within it."""
+def graded(order: int, dimension: int, budgets: Sequence[int]) -> GradedProjective:
+    """Return the channel over the given geometry; inputs of equal budget are a class, and the channel satisfies this
+    budget within it."""
     having, lacking = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
-    least = [outside_of(level, having, lacking) for level in levels]
+    least = [outside_of(budget, having, lacking) for budget in budgets]
     return GradedProjective.over(order, dimension, [weight + (WIDE - weight) % having for weight in least])
 
 

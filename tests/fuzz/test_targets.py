@@ -42,8 +42,8 @@ def run_mutations(target: str, number: int, seed: int) -> None:
         try:
             TARGETS[target](data)
         except Exception as error:
-            raise AssertionError(f"{target}: {data.hex()}") from error
-        assert time.process_time() - began < SLOWEST, data.hex()
+            raise AssertionError(f"target {target!r} failed on {data.hex()}") from error
+        assert time.process_time() - began < SLOWEST, f"target {target!r} is too slow on {data.hex()}"
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -28,9 +28,9 @@ def test_exp_lower_and_upper_enclose(level: int) -> None:
 
 
 @pytest.mark.parametrize("guard_bits", [0, 16, 32, 64])
-def test_exp_upper_is_an_upper_bound_whatever_its_terms_lose(guard_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The terms of the series lose some units. With few guard bits, this loss is larger than a unit of the result, and
-    exp_upper is still above the truth."""
+def test_exp_upper_is_an_upper_bound_with_few_guard_bits(guard_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terms of the series are rounded down. With few guard bits their total rounding error exceeds one unit of the
+    result, and exp_upper is still an upper bound."""
     monkeypatch.setattr(exact, "_GUARD_BITS", guard_bits)
     exact.exp_lower.cache_clear()
     try:

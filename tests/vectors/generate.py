@@ -1299,7 +1299,8 @@ def labelled(labels: Any) -> list[Any]:
 
 
 def in_classes(*made: Campaign) -> Campaign:
-    """Return a campaign with one class for each given campaign, whose notion and channels the class has."""
+    """Return a campaign with one class for each given campaign; each class has the notion and the channels of its
+    campaign."""
     notion = notions.Classes.of(tuple(one.notion for one in made))
     names = ("members", "guests", "strangers")[: len(made)]
     listed = []

@@ -561,7 +561,7 @@ def test_a_report_can_be_sent_by_keyboard(visitor: Visitor) -> None:
             keys.press("Tab")
             if visitor.page.evaluate("document.activeElement.textContent") == words:
                 return keys.press("Enter")
-        raise AssertionError(words)
+        raise AssertionError(f"40 times Tab did not reach the button {words!r}")
 
     def heading(words: str) -> None:
         visitor.heading(words)

@@ -293,9 +293,9 @@ def precision(estimate: Floats, people: ItemHolders, k: int) -> float:
 def floor(size: int, eps: float) -> float:
     """Return a lower bound on the total error for unary encodings under MinID-LDP.
 
-    An item has u = ln(a/b) and v = ln((1-b)/(1-a)). For an item and another item with the least budget (u', v'),
-    u + v' <= eps with v' > 0 and u' + v <= eps with u' > 0. So u and v of every item are below eps. The variance falls
-    in u and in v, and at u = v = eps it is e^eps / (e^eps - 1)^2, whether the person has the item or not. OUE has four
-    times this variance for an item that the person does not have.
+    An item has u = ln(a/b) and v = ln((1-b)/(1-a)). For an item and another item with the least budget (u', v'), u + v'
+    <= eps with v' > 0 and u' + v <= eps with u' > 0. So u and v of every item are below eps. The variance decreases as
+    u or v increases, and at u = v = eps it is e^eps / (e^eps - 1)^2, whether the person has the item or not. OUE has
+    four times this variance for an item that the person does not have.
     """
     return size * float(np.exp(eps) / np.expm1(eps) ** 2)

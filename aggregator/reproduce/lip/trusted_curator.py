@@ -189,7 +189,7 @@ def curator_sum_error(p: Floats, eps: float) -> float:
     for masses, number in ((distribution, sums), (distribution[::-1], sums[::-1])):
         # The first pass is over the lower tail 0 .. c, and the second over the upper tail, with the sums reversed.
         below = np.cumsum(masses)
-        # The ratio of the tail 0 .. c to the tail 0 .. c - 1; it falls in c.
+        # The ratio of the tail 0 .. c to the tail 0 .. c - 1; it decreases as c increases.
         tail = below / np.maximum(np.append(0.0, below[:-1]), 1e-300)
         allowed = (masses > INEXACT * distribution.max()) & (tail <= factor)
         last = int(np.argmax(allowed))
