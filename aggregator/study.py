@@ -161,8 +161,8 @@ class Study(Estimates):
             entry = next(entry for entry in listed_in(table) if entry.id == campaign)
             if entry.closed_early is not None and entry.closed_early < closes:
                 raise CampaignError(
-                    f"{entry.name!r} was already closed at an earlier time: a later notice cannot open it again; "
-                    "sign a new campaign"
+                    f"{entry.name!r} was already closed at an earlier time: a later closing notice cannot open it "
+                    "again; sign a new campaign"
                 )
             if entry.closed_early == closes:
                 return SCHEMAS[CAMPAIGNS].empty_table()

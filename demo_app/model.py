@@ -182,7 +182,7 @@ class Model:
 
         Raises:
             NotAFile, NotTrusted, BudgetRefused, OutsideSchedule
-            BadData: at the stage that fails.
+            BadData: a check failed; the class names the check's stage (SPEC 0).
         """
         try:
             with _file(path).open("rb") as file:
@@ -202,7 +202,7 @@ class Model:
             NotTrusted: the person does not trust the author who signed it.
             AddressRefused: its reports go to another address.
             BudgetRefused, OutsideSchedule
-            BadData: at the stage that fails.
+            BadData: a check failed; the class names the check's stage (SPEC 0).
         """
         from edge_sdk.presentation import signer
 
@@ -236,7 +236,7 @@ class Model:
 
         Raises:
             InvitationRefused, AddressRefused, BudgetRefused, OutsideSchedule, OutboxFull
-            BadData: at the stage that fails.
+            BadData: a check failed; the class names the check's stage (SPEC 0).
         """
         return self.terms(self._device.accept(invitation).campaign_id)
 

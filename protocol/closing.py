@@ -60,7 +60,7 @@ class Closing:
         """
         if self.closes >= campaign.closes:
             raise CampaignError(
-                f"a notice must take effect before {campaign.title!r} closes: this one does not, so it is not needed"
+                f"a closing notice must take effect before {campaign.title!r} closes: this one is not needed"
             )
 
 
@@ -79,7 +79,7 @@ def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> b
     closing = Closing(signed.id, closes)
     closing.require_fit(signed.campaign)
     if key.public != signed.author:
-        raise CampaignError("the campaign was signed with another key: sign the notice with the author's key")
+        raise CampaignError("the campaign was signed with another key: sign the closing notice with the author's key")
     return envelope.seal(Kind.CLOSING, key, closing.encode())
 
 
@@ -87,12 +87,14 @@ def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
     """Return the content of a closing notice, verified under the key of the campaign's author.
 
     Raises:
-        BadData: at the stage that fails.
+        BadData: a check failed; the class names the check's stage (SPEC 0).
     """
     payload = _sealed(data).open(signed.author)
     closing = Closing.decode(payload)
     if closing.campaign_id != signed.id:
-        raise CampaignError(f"the notice closes another campaign: name the notice of {signed.campaign.title!r}")
+        raise CampaignError(
+            f"the closing notice is for another campaign: name the closing notice of {signed.campaign.title!r}"
+        )
     closing.require_fit(signed.campaign)
     return closing
 

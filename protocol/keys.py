@@ -119,7 +119,9 @@ def verify(public: bytes, signature: bytes, message: bytes) -> None:
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except (InvalidSignature, ValueError):
-        raise SignatureRefused("the signature does not verify: altered bytes or another key") from None
+        raise SignatureRefused(
+            "the signature does not verify: the bytes were altered, or another key signed them"
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ class Enrolment:
         Args:
             campaign: the enrolment's campaign, which it must fit; None if ``require_fit`` is called later.
         Raises:
-            BadData: at the stage that fails: codec, report, key, envelope or signature.
+            BadData: a check of stage codec, report, key, envelope or signature failed.
         """
         if sealed.kind is not Kind.ENROLMENT:
             raise ReportError(f"the envelope has kind {sealed.kind.name.lower()}, not enrolment")

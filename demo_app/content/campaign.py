@@ -46,7 +46,7 @@ class QuestionNames:
 
 @dataclass(frozen=True)
 class CampaignSummary:
-    """A joined campaign in a list.
+    """The data that a list shows about a joined campaign.
 
     Attributes:
         state: "new" (no consent), "upcoming", "open" (asks for an answer), "answered" (in this period) or "over" (also
@@ -197,7 +197,7 @@ class TermsContent:
     """The terms of a campaign: organisation, question, purpose, schedule and maximum cost.
 
     Attributes:
-        summary: the campaign in a list.
+        summary: the campaign's state, dates and names.
         terms: the terms that the device computes from the signed campaign.
         questions: all questions of a form, or the only question.
         preview: the preview of one report, for the answer that the report can make most probable.

@@ -1,6 +1,6 @@
 """The outbox as screens show it: waiting envelopes, and the result of an attempt to send them.
 
-An envelope counts as sent only if the study acknowledged it.
+An envelope counts as sent only if the study accepted it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Delivery:
     """The result of one attempt to send.
 
     Attributes:
-        sent: number of envelopes that the study acknowledged.
+        sent: number of envelopes that the studies accepted.
         left: number of envelopes that still wait.
         next_attempt: time of the next attempt, in UTC seconds; None if there is no next attempt.
         refused: True if a study refused envelopes or a code, and would refuse them again.

@@ -1,6 +1,6 @@
 """The screen after an attempt to send.
 
-An envelope counts as sent only if the study acknowledged it. For all other envelopes the screen shows the time of the
+An envelope counts as sent only if the study accepted it. For all other envelopes the screen shows the time of the
 next attempt, if there is one.
 """
 

@@ -1,6 +1,6 @@
 """The screen of the outbox: the waiting envelopes, and buttons to send them or to save them in a file.
 
-An envelope waits unchanged until the study acknowledges it, or the person saves it in a file or forgets its campaign.
+An envelope waits unchanged until the study accepts it, or the person saves it in a file or forgets its campaign.
 The screen also saves this device's enrolment in a file, for campaigns that accept enrolled devices only.
 """
 

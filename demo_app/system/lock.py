@@ -13,7 +13,7 @@ from typing import Any
 from demo_app.system.android import activity, java
 
 REQUEST = 0x6875
-"""The request code that identifies Android's answer."""
+"""The request code that identifies Android's result."""
 
 
 def has_lock() -> bool:
@@ -35,15 +35,15 @@ def unlock(title: str, receive: Callable[[bool], object]) -> None:
     if asking is None:  # the person has removed the lock meanwhile
         receive(True)
         return
-    shown, answers = activity(), importlib.import_module("android.activity")
+    shown, results = activity(), importlib.import_module("android.activity")
     accepted = java("android.app.Activity").RESULT_OK
 
     def receive_result(request: int, result: int, _: Any) -> None:
         if request == REQUEST:
-            answers.unbind(on_activity_result=receive_result)
+            results.unbind(on_activity_result=receive_result)
             receive(result == accepted)
 
-    answers.bind(on_activity_result=receive_result)
+    results.bind(on_activity_result=receive_result)
     shown.startActivityForResult(asking, REQUEST)
 
 

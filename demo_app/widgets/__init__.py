@@ -19,7 +19,7 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
     field      Field                 label, text, hint, error (a line below), on_enter; number (digits only)
                TypedAnswer           the base of NumberSlider and DayField: round_answer, text, caption, note,
                                      on_answer(text)
-    dialogs    ask(...)              a question with two answers, in front of everything
+    dialogs    ask(...)              a dialog with two buttons, in front of everything
                show_notice(...)      a notice at the bottom for some seconds; the next one waits for it
     choice     ChoiceList            one of many: values, chosen (index or -1), on_choice(index); searched above 12
                ItemSet               any of many: values, chosen (sorted indexes), on_set(indexes)

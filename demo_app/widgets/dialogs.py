@@ -1,6 +1,6 @@
-"""Dialogs: a question in front of everything, and a notice that disappears by itself.
+"""Dialogs: a dialog with two buttons in front of everything, and a notice that disappears by itself.
 
-The buttons of a question name the consequences, and going back always means the harmless answer.
+The buttons of a dialog name the consequences. Going back always means the button that changes nothing.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ second, that gives a longer text more time."""
 
 
 def close_dialogs() -> None:
-    """Close every question, as if the person had refused, and every notice."""
+    """Close every dialog, as if the person had refused, and every notice."""
     Notice.waiting.clear()
     for shown in list(Window.children):
         if isinstance(shown, AskDialog):
@@ -93,7 +93,10 @@ def close_dialogs() -> None:
 
 
 class AskDialog(ModalView):
-    """A question with two answers in front of everything; Esc or a touch beside it selects the harmless answer."""
+    """A dialog with two buttons in front of everything.
+
+    Esc or a touch beside it means the button that changes nothing.
+    """
 
     title = StringProperty("")
     body = StringProperty("")
@@ -114,7 +117,7 @@ class AskDialog(ModalView):
         self.height = min(self.ids.card.height, Window.height - dp(32))
 
     def answered(self, agreed: bool) -> None:
-        """Close the question, and run its task if the person agreed."""
+        """Close the dialog, and run its task if the person agreed."""
         self.dismiss()
         if agreed:
             self._on_agree()

@@ -163,4 +163,6 @@ def _declaration(written: bytes) -> tuple[tuple[int, ...], int]:
     try:
         return personal.declaration_of(codec.decode(written, limit=8 * personal.MAX_DECLARED_VALUES))
     except BadData as error:
-        raise StoreError(f"the store's declared prior is damaged: {error}") from None
+        raise StoreError(
+            f"the store's declared prior is damaged ({error}): run doctor, which checks the database"
+        ) from None

@@ -136,8 +136,8 @@ class Membership(Trust, Agreements):
     def set_address(self, campaign_id: bytes, address: str) -> None:
         """Set the address for the reports of a joined campaign whose signed bytes name no address.
 
-        All waiting envelopes go to the new address. An envelope that the old address received but did not acknowledge
-        may reach both addresses.
+        All waiting envelopes go to the new address. An envelope that the old address received, but for which it sent no
+        acknowledgement, may reach both addresses.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -178,7 +178,7 @@ class Membership(Trust, Agreements):
         from protocol.closing import open_closing, unverified_closing
 
         if not isinstance(data, bytes):
-            raise TypeError(f"a signed notice must be bytes, as read from its file, not {type(data).__name__}")
+            raise TypeError(f"a closing notice must be bytes, as read from its file, not {type(data).__name__}")
         campaigns, campaign_id = self.records.campaigns, unverified_closing(data).campaign_id
         joined = campaigns.find(campaign_id)
         closing = open_closing(data, joined.signed)
@@ -186,8 +186,8 @@ class Membership(Trust, Agreements):
             known = campaigns.closed_early(campaign_id)
             if known is not None and known < closing.closes:
                 raise CampaignError(
-                    f"{joined.campaign.title!r} was already closed at an earlier time: a later notice cannot open it "
-                    "again"
+                    f"{joined.campaign.title!r} was already closed at an earlier time: a later closing notice "
+                    "cannot open it again"
                 )
             campaigns.close_early(campaigns.require_joined(campaign_id), closing.closes)
         return self.terms(campaign_id)

@@ -24,7 +24,7 @@ NATS = {
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "latest_recorded_time"}
 LABELS = {
-    "changing": "answers that change",
+    "changing": "bound if answers may change",
     "declares_prior": "consent needs a declared prior",
     "fits_other": "reports that fit the answer although another answer is true, at least",
     "fits_true": "reports that fit the answer if the answer is true",
@@ -37,11 +37,11 @@ LABELS = {
     "missing": "levels not computed",
     "nats": "amount",
     "next_attempt": "next attempt not before",
-    "probability_after": "its probability after one report, at most",
+    "probability_after": "probability of the answer after one report, at most",
     "probability_before": "probability of the answer, to an observer who knows only your earlier answers",
     "shown": "translated",
     "times_lowered": "campaigns whose recorded time was lowered",
-    "together": "same answer everywhere",
+    "together": "bound if the answer never changes",
 }
 """Names of values for people, where the name for scripts is not clear."""
 ROUNDED_UP = {

@@ -89,7 +89,11 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         return subparser
 
     join = command("join", joining.join, "verify, audit and store a signed campaign, and show its terms")
-    join.add_argument("campaign", metavar="FILE|LINK", help="a signed campaign, or a link to one, in quotes")
+    join.add_argument(
+        "campaign",
+        metavar="FILE|LINK",
+        help="the file of a signed campaign, or a link to a campaign (put the link in quotes)",
+    )
     join.add_argument("--yes", action="store_true", help="join by a link without confirmation")
     join.add_argument("--address", metavar="URL", help="address of the study; used if the signed campaign names none")
     join.add_argument(
@@ -125,8 +129,8 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         subparser.add_argument(
             "--language", metavar="TAG", help="language of the texts, such as de or pt-BR, if the campaign has it"
         )
-    closed = command("close", joining.close, "close a campaign early, by its author's signed notice")
-    closed.add_argument("file", metavar="FILE", type=Path, help="the signed notice, from the study")
+    closed = command("close", joining.close, "close a campaign early, by its author's signed closing notice")
+    closed.add_argument("file", metavar="FILE", type=Path, help="the signed closing notice, from the study")
     consent = campaign(command("consent", commands.consent, "agree to a campaign: reserve its worst-case cost"))
     named = consent.add_mutually_exclusive_group()
     named.add_argument(
@@ -309,9 +313,15 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
         help="accept the current time as correct, if the clock was ahead and was corrected; spending is not refunded",
     )
     command("doctor", upkeep.doctor, "show where the secret is stored, and the guarantees and limits of this store")
-    unit = command("run", upkeep.run, "answer automatically, as configured, until the campaign is over; for IoT units")
+    unit = command(
+        "run",
+        upkeep.run,
+        "answer automatically, as configured, until the campaign is over; for units, which answer without a person",
+    )
     unit.add_argument("configuration", metavar="CONFIG", type=Path, help="a TOML file; edge_sdk/units has examples")
     unit.add_argument(
-        "--check", action="store_true", help="show the unit's terms and plan, test its source, and join nothing"
+        "--check",
+        action="store_true",
+        help="show the campaign's terms and the unit's plan, test the sources, and join nothing",
     )
     return parser, names

@@ -30,7 +30,10 @@ def key_store_of(location: str, folder: Path) -> KeyStore:
         from edge_sdk.rollback.android_store import AndroidKeyStore
 
         return AndroidKeyStore(folder)
-    raise StoreError(f"the secret of the store in {folder} is kept by {name!r}: open it with that key store")
+    raise StoreError(
+        f"the store in {folder} was created with the key store {name!r}, which this package does not have: pass that "
+        "key store when you open the store"
+    )
 
 
 def default_key_store(folder: Path) -> KeyStore:

@@ -119,8 +119,8 @@ def key_store_to_use(store: Store, folder: Path, named_key_store: KeyStore | Non
     kind = location.partition(" ")[0]
     if named_key_store.name != kind or kind != FileKeyStore.name:
         raise StoreError(
-            f"the secret of the store in {folder} is kept by {location!r}, not by {named_key_store.location!r}: open "
-            "the store without naming a key store"
+            f"the store in {folder} was created with the key store {location!r}, not with "
+            f"{named_key_store.location!r}: open the store without naming a key store"
         )
     return key_store_of(location, folder) if named_key_store.location == FileKeyStore.name else named_key_store
 

@@ -40,7 +40,9 @@ def write_new(path: Path, data: bytes) -> None:
     except FileExistsError:
         raise StoreError(f"{path} exists and is not overwritten: name another file") from None
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror or error}") from None
+        raise StoreError(
+            f"cannot write {path}: {error.strerror or error}: name a file in a folder that you can write to"
+        ) from None
 
 
 def sync(folder: Path) -> None:

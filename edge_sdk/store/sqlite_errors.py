@@ -97,8 +97,8 @@ def ledger_mismatch(folder: Path | None) -> StoreDamaged:
 def wrong_secret(folder: Path | None) -> StoreError:
     """Return the error for a store whose key store has another device's secret."""
     return StoreError(
-        f"the secret of the store in {folder} is not the one with which it was made: put the original secret back, or "
-        "delete the folder to begin as a new device"
+        f"the key store has the secret of another store, not that of the store in {folder}: put the original secret "
+        "back, or delete the folder to begin as a new device"
     )
 
 

@@ -73,7 +73,8 @@ class Outbox(StoredOutbox):
                 write_durably(target, b"".join(envelopes))
             except OSError as error:
                 raise StoreError(
-                    f"cannot write {target}: {error.strerror or error}; the envelopes are still queued"
+                    f"cannot write {target}: {error.strerror or error}; the envelopes are still queued: name a file "
+                    "in a folder that you can write to"
                 ) from None
             self.forget(destination.number)
         return len(envelopes)
@@ -85,7 +86,7 @@ class Outbox(StoredOutbox):
         campaign_id: CampaignId | None = None,
         opener: Opener | None = None,
     ) -> UploadResults:
-        """Upload the envelopes that are due, each campaign to its own study; remove acknowledged envelopes from the
+        """Upload the envelopes that are due, each campaign to its own study; remove accepted envelopes from the
         queue.
 
         A campaign's addresses are tried in order until all its envelopes are accepted. A campaign whose next attempt is

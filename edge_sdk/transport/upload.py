@@ -49,7 +49,7 @@ class Outcome(Enum):
     """The result of an upload."""
 
     SENT = "sent"
-    """Acknowledged and removed from the outbox."""
+    """Accepted by the study and removed from the outbox."""
     WAITING = "waiting"
     """Not tried: the next attempt is not due yet."""
     FAILED = "failed"
@@ -90,7 +90,7 @@ class UploadResults:
 
     @property
     def envelopes(self) -> int:
-        """Number of acknowledged envelopes."""
+        """Number of envelopes that the studies accepted."""
         return sum(attempt.envelopes for attempt in self.of(Outcome.SENT))
 
     @property

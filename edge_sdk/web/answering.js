@@ -37,7 +37,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
   const { campaign, view } = joined;
   const most = campaign.answersPerPeriod;
   const consent = consentOf(joined, kept);
-  if (now < consent.time) throw new OutsideSchedule("the clock shows a time before the consent: correct it, and answer again");
+  if (now < consent.time) throw new OutsideSchedule("the clock shows a time before the consent: correct the clock, and answer again");
   requireKept(state, kept);
   requireSpace(state, joined.longestReport);
   const x = await view.toInput(value, consent.dither, consent.classIndex);
@@ -54,7 +54,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
   let [slot, fresh] = [place, !known];
   if (campaign.transcript) {
     if (kept.transcript.some(([then]) => then >= period))
-      throw new OutsideSchedule("the clock shows a time before the latest report: correct it, and answer again");
+      throw new OutsideSchedule("the clock shows a time before the latest report: correct the clock, and answer again");
     [slot, fresh] = [kept.transcript.length, true];
   }
   const { classIndex } = consent;

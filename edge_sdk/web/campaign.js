@@ -335,7 +335,7 @@ function requireSize(payload, size) {
  * @param {Uint8Array} data
  * @param {{trusted: Uint8Array[]}} options public keys of authors; the campaign must be signed by one of them
  * @returns {Promise<Campaign>}
- * @throws {import("./errors.js").BadData} at the stage that fails
+ * @throws {import("./errors.js").BadData} a check failed; the class names the check's stage (SPEC 0)
  */
 export async function openCampaign(data, { trusted }) {
   const sealed = decodeKind(data, CAMPAIGN, CampaignError);

@@ -102,8 +102,8 @@ export class Device {
    * @param {Uint8Array} data
    * @param {string} [address] the study's address for reports; used only if the signed campaign names no address
    * @returns {Promise<ReturnType<Device["terms"]>>} the terms that the person is shown before consent
-   * @throws {import("./errors.js").HalftruthError} BadData at the stage that fails; AddressRefused, OutsideSchedule,
-   *   BudgetRefused or StoreError
+   * @throws {import("./errors.js").HalftruthError} BadData if a check failed (the class names the check's stage, SPEC
+   *   0); AddressRefused, OutsideSchedule, BudgetRefused or StoreError
    */
   async join(data, address) {
     const id = (await sha256(data)).slice(0, 16);
@@ -169,7 +169,7 @@ export class Device {
   }
 
   /**
-   * Close a joined campaign early, by its author's signed notice. The notice stays valid, even after forgetting.
+   * Close a joined campaign early, by its author's signed closing notice, which stays valid even after forgetting.
    * @param {Uint8Array} id @param {Uint8Array} data
    * @throws {BadData | NotJoined}
    */
@@ -179,7 +179,7 @@ export class Device {
     await this.store.change(id, async (kept) => {
       if (kept.closes !== null && kept.closes < closes)
         throw new CampaignError(
-          `"${campaign.title}" was already closed at an earlier time: a later notice cannot open it again`,
+          `"${campaign.title}" was already closed at an earlier time: a later closing notice cannot open it again`,
         );
       kept.closes = closes;
     });

@@ -31,7 +31,7 @@ export class Joined {
    * Verify and audit a signed campaign, and derive the device's key for it.
    * @param {Uint8Array} data @param {Uint8Array[]} trusted @param {CryptoKey} secret
    * @returns {Promise<Joined>}
-   * @throws {import("./errors.js").BadData} at the stage that fails
+   * @throws {import("./errors.js").BadData} a check failed; the class names the check's stage (SPEC 0)
    */
   static async open(data, trusted, secret) {
     const campaign = await openCampaign(data, { trusted });

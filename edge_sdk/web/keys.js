@@ -6,7 +6,10 @@
 import { concat, toBig } from "./codec.js";
 import { KeyRefused, SignatureRefused, Unsupported } from "./errors.js";
 
-/** @typedef {{publicKey: Uint8Array, keyId: Uint8Array, sign: (message: Uint8Array) => Promise<Uint8Array>}} Signer */
+/**
+ * A secret key that signs: its public key, the id of this key, and the function that returns a message's signature.
+ * @typedef {{publicKey: Uint8Array, keyId: Uint8Array, sign: (message: Uint8Array) => Promise<Uint8Array>}} Signer
+ */
 
 const FIELD = 2n ** 255n - 19n;
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
@@ -91,7 +94,7 @@ export async function requireSignature(publicKey, message, signature) {
     // Any other error means that the bytes are not a point of the curve.
     if (error instanceof Unsupported) throw error;
   }
-  if (!good) throw new SignatureRefused("the signature does not verify: altered bytes or another key");
+  if (!good) throw new SignatureRefused("the signature does not verify: the bytes were altered, or another key signed them");
 }
 
 /**

@@ -7,7 +7,10 @@ import { declaredFrom, declaredWire } from "./notions/information.js";
 
 /** @typedef {import("./campaign.js").Campaign} Campaign */
 /** @typedef {import("./keys.js").Signer} Signer */
-/** @typedef {{period: number, slot: number, outputs: (number | bigint)[]}} Answers */
+/**
+ * The content of a report: its outputs, in order, and the period and the slot of the first one.
+ * @typedef {{period: number, slot: number, outputs: (number | bigint)[]}} Answers
+ */
 
 /**
  * Pack outputs of `bits` bits each, most significant bit first, zero-padded at the end.
@@ -71,7 +74,7 @@ export async function sealReport(campaign, key, answers) {
  * Verify a report's signature and return its content, to show a person the data that leave their device.
  * @param {Campaign} campaign @param {Uint8Array} data an envelope @param {Uint8Array} publicKey
  * @returns {Promise<Answers>}
- * @throws {import("./errors.js").BadData} at the stage that fails
+ * @throws {import("./errors.js").BadData} a check failed; the class names the check's stage (SPEC 0)
  */
 export async function openReport(campaign, data, publicKey) {
   const sealed = decodeKind(data, REPORT, ReportError);
@@ -120,7 +123,7 @@ export async function sealEnrolment(campaign, key, declared = null) {
  * Verify an enrolment's signature under the key that it introduces, and return its content.
  * @param {Uint8Array} data @param {Campaign} [campaign] that it must fit
  * @returns {Promise<{campaignId: Uint8Array, publicKey: Uint8Array, declared: Declared | null}>}
- * @throws {import("./errors.js").BadData} at the stage that fails
+ * @throws {import("./errors.js").BadData} a check failed; the class names the check's stage (SPEC 0)
  */
 export async function openEnrolment(data, campaign) {
   const sealed = decodeKind(data, ENROLMENT, ReportError);

@@ -31,7 +31,8 @@ import { importDeviceSecret } from "./keys.js";
  * @property {boolean} admitted true if the study has admitted the device by a code
  * @property {Upload} upload
  *
- * @typedef {{author: Uint8Array, address: string | null}} Membership
+ * @typedef {{author: Uint8Array, address: string | null}} Membership `author`: the public key of the campaign's author;
+ *   `address`: the study's address, if the signed campaign names none and one is known
  * @typedef {object} Consent
  * @property {number} time UTC seconds
  * @property {Uint8Array} dither
@@ -42,7 +43,9 @@ import { importDeviceSecret } from "./keys.js";
  * @property {number} floor the time of the consent or, if later, the start of the period of the latest answer; if the
  *   clock is earlier now, it ran ahead before
  * @typedef {{number: number, time: number, kind: "reserve" | "charge" | "release" | "carry", nanonats: bigint}} Entry
- * @typedef {{output: number | bigint, period: number, slot: number, times: number}} MemoRow
+ *   a row of the ledger; `number`: the revision of the store before the row was added
+ * @typedef {{output: number | bigint, period: number, slot: number, times: number}} MemoRow the output
+ *   drawn for one input, the period and the slot of its latest report, and the number of answers with this input
  * @typedef {object} Upload
  * @property {number} envelopes number of envelopes in the upload in flight; 0 before its first attempt
  * @property {number} failures attempts that were not acknowledged

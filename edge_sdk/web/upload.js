@@ -19,7 +19,7 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
  * @property {Uint8Array} campaignId
  * @property {number} envelopes number of envelopes sent or, unless the outcome is "sent", still waiting
  * @property {"sent" | "waiting" | "failed" | "unknown_campaign" | "refused" | "elsewhere"} outcome "sent":
- *   acknowledged; "waiting": not due yet; "failed": to be tried again; "unknown_campaign": the study does not have the
+ *   accepted; "waiting": not due yet; "failed": to be tried again; "unknown_campaign": the study does not have the
  *   campaign yet; "refused": the study refused the bytes or the code, and would refuse them again; "elsewhere": no
  *   address is known
  * @property {string} reason why they are still queued; empty when sent
@@ -80,9 +80,9 @@ async function jsonOf(response) {
  * Post an upload once. No redirect is followed, and neither a cookie nor a referrer is sent.
  * @param {string} address @param {Uint8Array[]} sent @param {string} code the code that admits the device, or ""
  * @param {number} now
- * @returns {Promise<{refused?: number[], permanent?: boolean, wait: number, reason: string}>} `refused`: the
- *   positions that an acknowledgement lists; `permanent`: true if the same bytes would fail in every attempt; `wait`:
- *   the seconds that the study asks to wait, or 0
+ * @returns {Promise<{refused?: number[], permanent?: boolean, wait?: number, reason?: string}>} `refused`: the
+ *   positions that an acknowledgement lists; without them `reason`: why there is no acknowledgement; `permanent`: true if
+ *   the same bytes would fail in every attempt; `wait`: the seconds that the study asks to wait
  */
 async function exchange(address, sent, code, now) {
   const bytes = concat(...sent);
@@ -101,20 +101,20 @@ async function exchange(address, sent, code, now) {
     const body = await jsonOf(response);
     if (response.status === 200) {
       const refused = refusedBy(body, sent, hex(await sha256(bytes)));
-      return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} did not acknowledge this upload` };
+      return refused ? { refused } : { reason: `${host} did not acknowledge this upload` };
     }
     if (response.status === 400 && PERMANENT_STAGES.includes(body?.stage))
-      return { permanent: true, wait: 0, reason: `${host} answered that these bytes are not reports or enrolments` };
+      return { permanent: true, reason: `${host} responded that these bytes are not reports or enrolments` };
     if (response.status === 403 && code && body?.stage === "code")
-      return { permanent: true, wait: 0, reason: `${host} refused the code, which does not belong to this campaign or was used by another device` };
-    return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered with status ${response.status}` };
+      return { permanent: true, reason: `${host} refused the code, which does not belong to this campaign or was used by another device` };
+    return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} responded with status ${response.status}` };
   } catch (error) {
-    return { wait: 0, reason: `no response from ${host}: ${/** @type {Error} */ (error).name}` };
+    return { reason: `no response from ${host}: ${/** @type {Error} */ (error).name}` };
   }
 }
 
 /**
- * Send a campaign's upload to each of its addresses in turn until all its envelopes are acknowledged.
+ * Send a campaign's upload to each of its addresses in turn until all its envelopes are accepted.
  * @param {Store} store @param {Kept} kept as it was read @param {string[]} addresses @param {number} now
  * @param {Uint8Array} rand 8 bytes, from which the delay after a failure is drawn
  * @returns {Promise<Attempt | null>} null if nothing waits
@@ -138,9 +138,9 @@ export async function send(store, kept, addresses, now, rand) {
     if (trouble === "refused") return attempt("refused", left, "the study refused the envelopes or the code: save them as a file, or forget the campaign");
     return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "unknown_campaign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, nextAttempt) : null;
   }
-  /** The envelopes that are not acknowledged yet. */
+  /** The envelopes that are not accepted yet. */
   let sent = begun;
-  /** @type {string[]} */
+  /** @type {(string | undefined)[]} */
   const reasons = [];
   let [wait, unknown, permanent] = [0, false, true];
   for (const address of addresses) {
@@ -157,8 +157,8 @@ export async function send(store, kept, addresses, now, rand) {
       unknown = true;
       reasons.push(`the study at ${new URL(address).host} does not have this campaign`);
     }
-    wait = Math.max(wait, reply.wait);
-    permanent &&= reply.permanent ?? false;
+    wait = Math.max(wait, reply.wait ?? 0);
+    permanent &&= !!reply.permanent;
   }
   const reason = reasons.filter(Boolean).join("; ");
   const next = await store.change(id, async (own) => {
@@ -168,6 +168,6 @@ export async function send(store, kept, addresses, now, rand) {
     if (!permanent) upload.nextAttempt = Math.max(upload.nextAttempt, now + wait);
     return upload.nextAttempt;
   });
-  if (permanent) return attempt("refused", sent.length, `${reason}; the envelopes are kept`);
+  if (permanent) return attempt("refused", sent.length, `${reason}; the envelopes are kept: save them as a file, or forget the campaign`);
   return attempt(unknown ? "unknown_campaign" : "failed", sent.length, reason, next);
 }

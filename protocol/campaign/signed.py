@@ -75,7 +75,7 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
     Returns:
         The campaign with its id, its author and its signed bytes.
     Raises:
-        BadData: at the stage that fails.
+        BadData: a check failed; the class names the check's stage (SPEC 0).
     """
     sealed = _sealed(data)
     author = next((public for public in trusted if keys.key_id(public) == sealed.key_id), None)
@@ -98,7 +98,7 @@ def unverified_campaign(data: bytes) -> Campaign:
     Returns:
         The campaign, audited.
     Raises:
-        BadData: at the stage that fails.
+        BadData: a check failed; the class names the check's stage (SPEC 0).
     """
     payload = _sealed(data).unverified
     require_campaign_size(payload, len(data))

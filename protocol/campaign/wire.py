@@ -35,7 +35,7 @@ def decode_campaign(payload: bytes) -> Campaign:
     Returns:
         The campaign; its channels satisfy the declared level.
     Raises:
-        BadData: at the stage that fails: codec, domain, notion, channel, view, certificate or campaign.
+        BadData: a check of stage codec, domain, notion, channel, view, certificate or campaign failed.
     """
     value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
     parts = codec.fields(value, 22, "a campaign", CampaignError)

@@ -128,7 +128,7 @@ def test_results_are_printed_in_lines_without_json(run_apart):
     assert "cost: 1 nat\nrepeated: no" in run("answer", ident, "none")[1]
     assert "kind charge  amount 1 nat" in run("ledger")[1]
     assert "  lifetime cap: 8 nats\n" in run("budget")[1]
-    assert "its probability after one report, at most: " in run("preview", ident)[1]
+    assert "probability of the answer after one report, at most: " in run("preview", ident)[1]
 
 
 def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
@@ -177,8 +177,8 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (65, "empty.campaign: this is not a campaign file", ("join", "empty.campaign", *trust)),
         (
             65,
-            "bent.campaign: the signature does not verify: altered bytes or another key; ask its author for the "
-            "file again",
+            "bent.campaign: the signature does not verify: the bytes were altered, or another key signed them; "
+            "ask its author for the file again",
             ("join", "bent.campaign", *trust),
         ),
         (65, "analyst.pub: this is not a campaign file", ("join", "analyst.pub")),

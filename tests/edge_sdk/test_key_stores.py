@@ -294,7 +294,7 @@ def test_a_key_store_of_another_kind_is_refused(place, clock, ring, phone) -> No
     own."""
     use(place, clock, key_store=FileKeyStore(place))
     for other in (KeyringKeyStore(str(place)), AndroidKeyStore(place)):
-        with pytest.raises(StoreError, match="kept by 'file'"):
+        with pytest.raises(StoreError, match="created with the key store 'file'"):
             use(place, clock, key_store=other)
 
 
@@ -307,7 +307,7 @@ def test_a_key_store_of_an_app_must_be_passed_at_each_opening(place, clock) -> N
 
     assert use(place, clock, key_store=AppKeyStore(place)) == 1
     assert use(place, clock, 1, key_store=AppKeyStore(place)) == 2
-    with pytest.raises(StoreError, match="open it with that key store"):
+    with pytest.raises(StoreError, match="pass that key store when you open the store"):
         use(place, clock, 2)
 
 
@@ -521,6 +521,6 @@ def test_the_command_line_names_a_key_store_once(place, ring, capsys) -> None:
     assert "key store: keyring" in capsys.readouterr().out
     assert main([*run, "doctor"]) == 0
     assert main([*run, "--key-store", "file", "ledger"]) == 1
-    assert "kept by 'keyring" in capsys.readouterr().err
+    assert "created with the key store 'keyring" in capsys.readouterr().err
     assert main([*run, "--key-store", "keyring", "--checkpoint", "x", "ledger"]) == 2
     assert (place / CHECKPOINT_FILE).exists() is False

@@ -164,7 +164,7 @@ def test_every_new_output_is_charged_under_a_changing_clock(tab: Tab) -> None:
     [*_, refused], held = tab.run(begin)
     assert refused == {
         "refused": "OutsideSchedule",
-        "message": "the clock shows a time before the consent: correct it, and answer again",
+        "message": "the clock shows a time before the consent: correct the clock, and answer again",
     }
     assert charges(held) == 0
     labels = iter(LABELS)

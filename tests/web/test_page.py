@@ -409,7 +409,7 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     answering(visitor)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
-    assert "answered with status 503" in visitor.text
+    assert "responded with status 503" in visitor.text
     assert not visitor.page.get_by_role("button", name="Try again").count()
     assert "Units of your privacy budget spent so far: 1" in visitor.text
     with visitor.page.expect_download() as saved:

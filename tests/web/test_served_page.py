@@ -215,7 +215,7 @@ def test_an_undelivered_report_waits_unchanged(service: InterruptibleService, pa
     page.get_by_text("There is no internet connection.").wait_for()
     service.broken = True
     page.context.set_offline(False)
-    page.get_by_text("answered with status 500").wait_for()
+    page.get_by_text("responded with status 500").wait_for()
     assert inbox.waiting(service.study.path) == []
     service.broken = False
     # After a failure, the next attempt follows within a minute.

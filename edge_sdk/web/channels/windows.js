@@ -7,8 +7,15 @@ import { MAX_VALUES } from "../runs.js";
 import { Channel, Worst, cumulative, firstAbove, sum } from "./channel.js";
 import { Circle, POINTS, Coverage } from "./circle.js";
 
-/** @typedef {{x: number, own: bigint, other: bigint}} Single */
-/** @typedef {{span: number, inside: bigint, outside: bigint, low: bigint, heavy: bigint[]}} Type */
+/**
+ * An output reserved for input `x`; its weight is `own` for this input and `other` for every other input.
+ * @typedef {{x: number, own: bigint, other: bigint}} Single
+ */
+/**
+ * A type of windows. `span` is the number of cells that a window covers. The weights of a window are: for a rare input,
+ * `inside` if it covers the input and `outside` if not; `low` for a single; `heavy` for each heavy input.
+ * @typedef {{span: number, inside: bigint, outside: bigint, low: bigint, heavy: bigint[]}} Type
+ */
 
 // The kinds of inputs: LOW for a single, RARE for an input with an arc; the kind of a heavy input is its index among
 // the heavy inputs.

@@ -1,5 +1,5 @@
 /**
- * The page of a campaign: terms, consent, questions, sending, and the person's own screen.
+ * The page of a campaign: terms, consent, questions, sending, and the screen "History and budget".
  *
  * It reads the campaign's data from the document, opens this browser's device, and shows one screen at a time.
  */
@@ -97,7 +97,7 @@ export class Visit {
     }
   }
 
-  /** Show the next screen: the terms, a question, or the overview of the person's answers and budget. */
+  /** Show the next screen: the terms, a question, or "History and budget". */
   async next() {
     const campaign = await this.terms();
     const ended = Math.max(Date.now() / 1000, campaign.opens) >= campaign.ends;
@@ -124,7 +124,7 @@ export class Visit {
     return waiting.some((one) => decodeEnvelope(one).kind === REPORT) ? waiting : [];
   }
 
-  /** Show the person's own screen. */
+  /** Show the screen "History and budget". */
   own() {
     return this.open(() => own(this));
   }

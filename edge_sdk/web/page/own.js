@@ -1,6 +1,6 @@
 /**
- * The person's own screen: the state of the campaign, the person's answers and budget, the ledger, and a button to
- * forget the campaign.
+ * The screen "History and budget": the state of the campaign, the person's answers and budget, the ledger, and a button
+ * to forget the campaign.
  */
 
 import { hex } from "../codec.js";
@@ -24,7 +24,7 @@ export function stateOf({ opens, closes, ends, left, nextPeriod }) {
   return nextPeriod === null ? say("state.last") : say("state.answered", { day: day(nextPeriod) });
 }
 
-/** Show the person's own screen. @param {import("./main.js").Visit} visit */
+/** Show the screen "History and budget". @param {import("./main.js").Visit} visit */
 export async function own(visit) {
   const { device, id } = visit;
   const [campaign, budget] = [await visit.terms(), await device.budget()];

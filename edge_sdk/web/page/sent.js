@@ -1,4 +1,4 @@
-/** The screen after an attempt to send. Only acknowledged envelopes are called sent; the others are sent again, unless the study refused them. */
+/** The screen after an attempt to send. Only accepted envelopes are called sent; the others are sent again, unless the study refused them. */
 
 import { concat } from "../codec.js";
 import { above, below, clock, day, say } from "./say.js";
