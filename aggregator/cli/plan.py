@@ -205,7 +205,8 @@ def plan(
     else:
         if goals:
             printing.console().print(goals_table(goals, full_question))
-        printing.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
+        console = printing.console()
+        console.print(plan_table(rows, question, reports, width=console.width, unsuited=all_of_them))
         if parsed is not None and views:
             _print_views(parsed, views, reports, bundled=question.bundled)
     if plot:

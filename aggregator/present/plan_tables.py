@@ -73,6 +73,9 @@ def goals_table(goals: Sequence[GoalPlan], question: PlannedQuestion) -> Table:
     return table
 
 
+GAP, REASON = 2, 24
+"""The blanks between two columns, and the least width of a column of reasons."""
+
 ERRORS = {
     "decile": "the mean absolute error of nine deciles, simulated",
     "mean": "the standard error of the mean",
@@ -149,10 +152,14 @@ def _chosen(plan: GoalPlan) -> str:
     return f"{plan.choice.mechanism.name}, {values}"
 
 
-def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int, *, unsuited: bool = False) -> Table:
+def plan_table(
+    rows: Sequence[PlanRow], question: PlannedQuestion, reports: int, *, width: int, unsuited: bool = False
+) -> Table:
     """Return a table of every suitable mechanism for a question, the chosen one first.
 
     Args:
+        width: the number of columns of the terminal. If the reasons do not fit beside the numbers, they follow the
+            table.
         unsuited: whether the caption explains why each other mechanism is unsuitable; if not, it gives only their
             number.
     """
@@ -167,19 +174,9 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
         *(["a person's error"] if lip else []),
         *(["mean absolute error"] if bits else []),
         f"people per {noun}",
-        "why",
     ]
     unsuitable = _unsuited(rows) if unsuited else _left_out(rows)
-    table = Table(
-        box=None,
-        pad_edge=False,
-        title=f"{_size(question)}, {_promised(question)}, {quantity(reports, noun)}",
-        title_justify="left",
-        caption=Text("\n".join(filter(None, [_columns(headings, noun), unsuitable]))),
-        caption_justify="left",
-    )
-    for name in headings:
-        table.add_column(name, justify="left" if name in ("mechanism", "why") else "right", overflow="fold")
+    cells_of, reasons, chosen = [], [], []
     for row in rows:
         candidate = row.candidate
         if candidate is None:
@@ -198,8 +195,46 @@ def plan_table(rows: Sequence[PlanRow], question: PlannedQuestion, reports: int,
         if bits:
             cells.append("-" if candidate.report_mae is None else f"{candidate.report_mae:.5f}")
         cells.append("-" if math.isnan(candidate.people_per_report) else rounded(candidate.people_per_report, 3))
-        table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
+        cells_of.append(cells)
+        reasons.append(row.reason)
+        chosen.append(row.chosen)
+    widths, beside = _widths(headings, cells_of, width)
+    notes = [] if beside else [f"{cells[0]}: {reason}" for cells, reason in zip(cells_of, reasons, strict=True)]
+    table = Table(
+        box=None,
+        pad_edge=False,
+        title=f"{_size(question)}, {_promised(question)}, {quantity(reports, noun)}",
+        title_justify="left",
+        caption=Text("\n".join(filter(None, [*notes, _columns(headings, noun), unsuitable]))),
+        caption_justify="left",
+    )
+    for name, column_width in zip(headings, widths, strict=True):
+        table.add_column(name, justify="left" if name == "mechanism" else "right", width=column_width, overflow="fold")
+    if beside:
+        table.add_column("why", overflow="fold")
+    for cells, reason, bold in zip(cells_of, reasons, chosen, strict=True):
+        words = [*cells[1:], *([reason] if beside else [])]
+        table.add_row(Text(cells[0], "bold" if bold else ""), *map(Text, words))
     return table
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[int], bool]:
+    """Return the widths of the columns, and whether a column of reasons fits beside them.
+
+    No column is narrower than its cells, because a number that is broken in two is read as two numbers.
+
+    Args:
+        width: the number of columns of the terminal.
+    """
+    cells = [max((len(row[column]) for row in rows), default=0) for column in range(len(headings))]
+    unwrapped = [max(len(heading), cell) for heading, cell in zip(headings, cells, strict=True)]
+    wrapped = [max(cell, *map(len, heading.split())) for heading, cell in zip(headings, cells, strict=True)]
+    for beside in (True, False):
+        for widths in (unwrapped, wrapped):
+            room = width - sum(widths) - GAP * (len(widths) - 1)
+            if room >= (GAP + REASON if beside else 0):
+                return widths, beside
+    return wrapped, False
 
 
 def _columns(headings: Sequence[str], noun: str) -> str:

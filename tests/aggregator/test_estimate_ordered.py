@@ -97,7 +97,7 @@ def test_the_plan_states_the_error_of_the_mean():
         checked += 1
     assert checked >= 4
     console = Console(file=io.StringIO(), width=200)
-    console.print(plan_table(list(rows.values()), question, n))
+    console.print(plan_table(list(rows.values()), question, n, width=200))
     assert "error of the mean" in console.file.getvalue()
     assert plan(PlannedQuestion(Values(tuple("abc")), Ldp(NANONATS)), n)[0].mean_se is None
 

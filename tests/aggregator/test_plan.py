@@ -1,10 +1,12 @@
 """Mechanisms and plans: `auto` chooses the smallest expected error; impossible requests are refused."""
 
+import io
 import json
 import math
 import re
 
 import pytest
+from rich.console import Console
 
 from aggregator.author.draft import read_draft, read_question
 from aggregator.estimate.error import decoder_mse, expected_mse, lip_mse, prior_mse
@@ -23,6 +25,7 @@ from aggregator.planner.choice import (
     max_bits_of,
 )
 from aggregator.planner.plan import at_level, curve, plan
+from aggregator.present.plan_tables import plan_table
 from aggregator.reproduce.simulated_people import values
 from protocol import exact
 from protocol.domain import Buckets, NumberRange
@@ -392,3 +395,23 @@ def test_a_named_mechanism_has_the_error_that_the_plan_shows(share):
     question = PlannedQuestion(values(12), HighLow(NAT, 12, (0, 3, 4)), sensitive_share=share)
     shown = {row.mechanism: row.candidate for row in plan(question, 1000) if row.candidate is not None}
     assert {name: chosen_candidate(name, question) for name in shown} == shown
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+@pytest.mark.parametrize("name", ["sixteen values", "skewed prior", "numbers"])
+def test_a_narrow_terminal_breaks_no_number_and_no_mechanism(name, width):
+    """Each mechanism has one line with its name and all its numbers, and no line is wider than the terminal. Without a
+    column of reasons, the reasons follow the table."""
+    question = QUESTIONS[name]
+    rows = plan(question, 10_000)
+    console = Console(file=io.StringIO(), width=width)
+    console.print(plan_table(rows, question, 10_000, width=width))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    text = "".join("".join(lines).split())
+    below = not any(line.split()[-1:] == ["why"] for line in lines)
+    for row in rows:
+        if row.candidate is not None:
+            numbers = [f"{people:,}" for people in row.people_for.values()]
+            assert any(line.startswith(f"{row.mechanism} ") and set(numbers) <= set(line.split()) for line in lines)
+            assert not below or f"{row.mechanism}:{row.reason}".replace(" ", "") in text
