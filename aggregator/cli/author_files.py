@@ -42,7 +42,11 @@ def verifying(path: Path) -> Iterator[None]:
 
 
 def campaign_file(path: Path) -> bytes:
-    """Return the bytes of a signed campaign's file; only the kind of its envelope is checked."""
+    """Return the bytes of a signed campaign's file; only the kind of its envelope is checked.
+
+    Raises:
+        Failure: the file is something else, such as a draft.
+    """
     from aggregator.inspection import require_envelope  # imported here because keygen and status do not need it
     from protocol.campaign import require_campaign
 
@@ -51,5 +55,10 @@ def campaign_file(path: Path) -> bytes:
         require_envelope(data, "a signed campaign")
         require_campaign(data)
     except BadData as error:
+        if path.suffix == ".toml":
+            raise Failure(
+                f"{path} is not a signed campaign: sign the draft with `halftruth campaign`, and name that file",
+                BAD_DATA,
+            ) from None
         raise Failure(f"{path}: {error}", BAD_DATA) from None
     return data

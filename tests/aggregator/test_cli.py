@@ -333,6 +333,18 @@ def test_a_command_names_the_files_that_it_takes(tmp_path, content):
     assert expected in " ".join(run("inspect", tmp_path / "file", code=65).stderr.split())
 
 
+@pytest.mark.parametrize("words", [["audit"], ["simulate", "--truth", "counts.csv", "--out", "x.htr"]])
+def test_a_draft_in_place_of_its_campaign_is_to_be_signed_first(session, tmp_path, words):
+    """A command that takes a signed campaign and is given a draft names the command that signs it."""
+    draft = tmp_path / "education.toml"
+    draft.write_text('title = "Highest education"\n')
+    options = [
+        session / word if word == "counts.csv" else tmp_path / word if word == "x.htr" else word for word in words
+    ]
+    error = run(*options[:1], draft, *options[1:], code=65).stderr
+    assert "sign the draft with `halftruth campaign`" in " ".join(error.split())
+
+
 def test_an_empty_file_is_named_and_a_truncated_batch_is_counted(session, tmp_path):
     """An empty file in a folder is named in a warning; a truncated batch has one malformed item."""
     inbox = tmp_path / "inbox"
