@@ -7,6 +7,7 @@ import datetime
 import os
 import shlex
 import sys
+import textwrap
 import time
 import webbrowser
 from pathlib import Path
@@ -27,6 +28,9 @@ from aggregator.receive.server import bind, serve, server, url
 from aggregator.study import Study
 from aggregator.truth_file import read_truth
 from protocol.domain import Line
+
+LINE = 105
+"""Maximum length of a line of the explanations."""
 
 
 @halftruth.command()
@@ -139,7 +143,7 @@ def _estimate(campaign: str) -> Estimate:
 
 def _attack() -> None:
     _explain(
-        "An attacker uploads copies of reports, random bytes, and reports that are altered, signed with an unknown\n"
+        "An attacker uploads copies of reports, random bytes, and reports that are altered, signed with an unknown "
         "key, too late, or over the quota."
     )
     signed = Study.open(Path("lib")).campaign("education")
@@ -154,15 +158,15 @@ def _attack() -> None:
         raise Failure(f"the attack was refused as {result.refused}; expected {attack.expected}", FAILED)
     if (before.counts != after.counts).any():
         raise Failure("the attack changed the tally, so an estimate would change too", FAILED)
-    printing.say(
-        f"\nAll {result.read:,} envelopes are refused, each with a recorded reason; the tally and the estimate have "
+    _explain(
+        f"All {result.read:,} envelopes are refused, each with a recorded reason; the tally and the estimate have "
         "not changed."
     )
 
 
 def _again_with_a_prior() -> None:
     _explain(
-        "An earlier survey published shares. The same question is asked again under local information privacy (LIP),\n"
+        "An earlier survey published shares. The same question is asked again under local information privacy (LIP), "
         "which limits how much a report changes the probability of an answer. The public prior is the published shares."
     )
     _sign("education-lip")
@@ -173,22 +177,22 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
     domain = without.campaign.domain
     truth = read_truth(Path("counts.csv"), domain).shares(domain)
     before, after = (f"{total_variation(estimate.share, truth):.2%}" for estimate in (without, with_prior))
-    printing.say(
-        f"\nDistance from the truth (half the sum of the absolute differences): {before} without a prior,\n"
-        f"{after} with one. Most of the difference comes from the prior, which is nearly right here. More reports do\n"
+    _explain(
+        f"Distance from the truth (half the sum of the absolute differences): {before} without a prior, "
+        f"{after} with one. Most of the difference comes from the prior, which is nearly right here. More reports do "
         "not correct a wrong prior; a warning says if the reports contradict it."
     )
 
 
 def _ask_a_number() -> None:
     _explain(
-        "The same people are asked for a number: their age. Each report is a random number; the\n"
+        "The same people are asked for a number: their age. Each report is a random number; the "
         "numbers near the age are the most likely."
     )
     _sign("age")
     _answer("age", "ages.csv", "age.htr", "age.pub")
     _explain(
-        "The first command prints estimated and true quantiles, the mean and shares of age groups, and draws them.\n"
+        "The first command prints estimated and true quantiles, the mean and shares of age groups, and draws them. "
         "The second command prints three quantiles, the mean and shares of other age groups."
     )
     estimate: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
@@ -217,7 +221,8 @@ def _ask_a_number() -> None:
 
 
 def _explain(text: str) -> None:
-    printing.say(f"\n{text}\n")
+    """Print a paragraph, in lines that fit the terminal."""
+    printing.say(f"\n{textwrap.fill(text, min(printing.console().width, LINE))}\n")
 
 
 def _run(*words: str) -> Any:

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from aggregator import demo
+from aggregator.cli import printing
+from aggregator.cli.demo import _explain
 from aggregator.cli.group import halftruth
 
 
@@ -29,8 +32,8 @@ def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:
     age, low, high = map(int, estimated)
     assert low <= age <= high
     assert printed.count(f"{demo.ATTACKS} refused") == 6
-    assert "the tally and the estimate have not changed" in printed
-    without, with_prior = map(float, re.findall(r"([\d.]+)% with", printed)[-2:])
+    assert "the tally and the estimate have not changed" in " ".join(printed.split())
+    without, with_prior = map(float, re.findall(r"([\d.]+)%\s+with", printed)[-2:])
     assert with_prior < without
     (made,) = folder.iterdir()
     for picture in ("poster.png", "education.png", "education-lip.png", "age.png"):
@@ -52,6 +55,13 @@ def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
     ran = CliRunner().invoke(halftruth, ["demo", "--out", str(tmp_path)], catch_exceptions=False)
     assert ran.exit_code == 0
     require_shown(ran.output, tmp_path, *(sum(counts.counts) for counts in fewer.values()))
+
+
+def test_an_explanation_fits_a_narrow_terminal(monkeypatch, capsys):
+    """The lines of an explanation are not longer than those of the terminal."""
+    monkeypatch.setattr(printing, "console", lambda: Console(width=40))
+    _explain("An analyst writes a question and signs it as a campaign. " * 3)
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 40
 
 
 @pytest.mark.long
