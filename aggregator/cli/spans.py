@@ -61,4 +61,4 @@ def warn_left_out(names: Sequence[str], minimum: int) -> None:
 
 def warn_single(name: str) -> None:
     """Warn that nothing can be compared with the only span of periods, or class, that is estimated."""
-    printing.warn(f"only {name} is estimated, so no difference can be computed")
+    printing.warn(f"no difference can be computed, because the only estimate is that of {name}")

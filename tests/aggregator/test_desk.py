@@ -304,7 +304,7 @@ def test_a_period_with_too_few_reports_is_left_out_and_named(survey_folder):
     without = in_study(survey_folder, "estimate", "education", "--by", "class", code=2)
     assert "has no classes of people: leave out --by class" in without.stderr
     single = in_study(survey_folder, "estimate", "again", "--by", "period")
-    assert "only period 0 is estimated" in single.stderr
+    assert "the only estimate is that of period 0" in single.stderr
     assert "95% interval" in single.stdout
     few = in_study(survey_folder, "estimate", "education", "--by", "period", "--periods", "3,5", code=75)
     assert "--periods" in few.stderr
