@@ -115,6 +115,8 @@ def _row(item: object) -> str:
 
 
 def _shown(name: str, value: object) -> str:
+    if value == "":
+        return "none"
     if isinstance(value, tuple):
         return "; ".join(map(str, value))
     if isinstance(value, bool):

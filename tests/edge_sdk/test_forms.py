@@ -177,6 +177,7 @@ def test_people_see_each_list_of_labels_once(open_device):
     )
     for text in (english, german):
         assert "values: none" not in text
+        assert "notice: none" in text  # a text that the campaign does not have
         assert "promise numbers" not in text
         assert "values 17; 18; 19  skippable yes" in text
     assert "values no; yes  skippable" in english
