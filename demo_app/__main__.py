@@ -19,7 +19,7 @@ TRUST = Path(__file__).parent / "trust"
 """The folder of the author keys that are delivered with the app: files of one line each."""
 
 FAILED, USAGE = 1, 2
-NOISE = ("Cutbuffer", "xclip", "xsel")
+NOISE = ("Cutbuffer", "xclip", "xsel", "Input: MTDev")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("KIVY_NO_ARGS", "1")
     os.environ.setdefault("KIVY_NO_FILELOG", "1")
     os.environ.setdefault("KIVY_LOG_MODE", "PYTHON")
-    # Kivy warns if programs for X11's second clipboard are missing; the app does not use it.
+    # Kivy warns if programs for X11's second clipboard are missing, which the app does not use, and prints a traceback
+    # if the optional library for multi-touch is missing; mouse and touch screen work without it.
     logging.getLogger("kivy").addFilter(lambda record: not record.getMessage().startswith(NOISE))
     # The device's modules are imported while the window opens, because imports take most of the time of a cold start.
     threading.Thread(target=importlib.import_module, args=("edge_sdk.presentation",), daemon=True).start()
