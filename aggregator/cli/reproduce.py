@@ -46,7 +46,7 @@ def reproduce(
 
     \b
     PAPER is one of:
-      lip      localized information privacy (Jiang, Li, Tandon 2018, 2020)
+      lip      local information privacy (Jiang, Li, Tandon 2018, 2020)
       idldp    input-discriminative protection (Gu, Li, Xiong, Cao 2020)
       context  context-aware local differential privacy (Acharya et al. 2020)
       sok      privacy definitions in the local setting (Wang, Qin, Qiu 2023)
@@ -104,9 +104,9 @@ def _table(document: Document) -> Table:
     for name in ("the paper says", "we get", "why they differ"):
         table.add_column(name, ratio=1)
     for run in document.runs:
-        rows = [(finding.paper, finding.ours, finding.why) for finding in run.outcome.findings]
-        if run.outcome.remark:
-            rows.insert(0, ("", "", run.outcome.remark))
+        rows = [(finding.paper, finding.ours, finding.why) for finding in run.result.findings]
+        if run.result.remark:
+            rows.insert(0, ("", "", run.result.remark))
         for place, row in enumerate(rows):
             table.add_row(*map(Text, (run.name if not place else "", *row)))
     return table

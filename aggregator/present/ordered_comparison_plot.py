@@ -25,7 +25,7 @@ MAX_SIDES = 12
 """Maximum number of sides in a picture."""
 
 WIDE = 3
-"""Maximum number of panels in a row."""
+"""Maximum number of plots in a row."""
 
 
 class TooManySides(HalftruthError, ValueError):
@@ -42,9 +42,9 @@ def draw_comparison(comparison: OrderedComparison, path: Path) -> None:
 
 
 def comparison_figure(comparison: OrderedComparison, *, narrow: bool = False) -> Figure:
-    """Return a figure with a panel for each side; the curve of the first side is dashed in the other panels.
+    """Return a figure with a plot for each side; the curve of the first side is dashed in the other plots.
 
-    Below a panel is the difference of its distribution function from the first panel's, if the difference is known.
+    Below a plot is the difference of its distribution function from the first plot's, if the difference is known.
 
     Args:
         narrow: whether the figure is for a phone.
@@ -70,20 +70,20 @@ def comparison_figure(comparison: OrderedComparison, *, narrow: bool = False) ->
     ratios = [ratio for below_ratio in below_ratios for ratio in (3, below_ratio)]
     figure = new_figure(1 + 3.2 * columns, 1.2 + 0.8 * sum(ratios) if narrow else 0.6 + 4.6 * rows, narrow=narrow)
     drawn = figure.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False, height_ratios=ratios)
-    panels, below = drawn[::2].ravel().tolist(), drawn[1::2].ravel().tolist()
+    plots, below = drawn[::2].ravel().tolist(), drawn[1::2].ravel().tolist()
     for place, (side, statistics) in enumerate(known):
-        _draw(panels[place], statistics, reference if place else None, first.name_in_text)
-        panels[place].set_title(
+        _draw(plots[place], statistics, reference if place else None, first.name_in_text)
+        plots[place].set_title(
             f"{plot_text(side.name_in_text, 30)}: {quantity(side.reports, comparison.noun)}", loc="left", size=10
         )
         if shifted.get(side.name):
             _draw_shifts(below[place], statistics, shifted[side.name], first.name_in_text)
             below[place].tick_params(labelleft=True)
-            panels[place].set_xlabel("")
+            plots[place].set_xlabel("")
         else:
             below[place].set_visible(False)
-            panels[place].tick_params(labelbottom=True)
-    for axes in panels[len(known) :] + below[len(known) :]:
+            plots[place].tick_params(labelbottom=True)
+    for axes in plots[len(known) :] + below[len(known) :]:
         axes.set_visible(False)
     for axes in below:
         axes.tick_params(labelbottom=True)
@@ -93,7 +93,7 @@ def comparison_figure(comparison: OrderedComparison, *, narrow: bool = False) ->
         narrow_title(figure, title)
     else:
         figure.suptitle(title, x=0.01, ha="left", size=11)
-    handles, labels = panels[min(1, len(known) - 1)].get_legend_handles_labels()
+    handles, labels = plots[min(1, len(known) - 1)].get_legend_handles_labels()
     columns = 1 if narrow else 2
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
     return figure
@@ -111,7 +111,7 @@ def _draw_shifts(axes: Axes, statistics: OrderedStatistics, points: Sequence[Shi
 
 
 def _finish(axes: Axes, statistics: OrderedStatistics) -> None:
-    """Label the axis of values of a panel, and draw its grid lines."""
+    """Label the axis of values of a plot, and draw its grid lines."""
     domain = statistics.estimate.campaign.domain
     few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
     turned = isinstance(domain, Dates) or not isinstance(domain, Line)

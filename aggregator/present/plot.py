@@ -1,7 +1,7 @@
 """Pictures of an estimate: bars for a list of values, a map for a grid.
 
 Each bar has its interval. On a map, cells whose interval includes zero are pale. If the intervals of a map without
-views differ in width, another panel shows half their widths. Among thousands of cells some have a large estimate by
+views differ in width, another plot shows half their widths. Among thousands of cells some have a large estimate by
 chance, so a map uses simultaneous intervals.
 """
 
@@ -143,23 +143,23 @@ def _write_shares(axes: Axes, estimate: Estimate, shown: list[int], truth: Float
 
 def _map(estimate: Estimate, grid: Grid, truth: Floats | None, narrow: bool) -> Figure:
     cut = regions(estimate)
-    panels = [("share", cut.density, "GnBu")]
+    plots = [("share", cut.density, "GnBu")]
     if truth is not None:
-        panels.append(("truth", truth, "GnBu"))
+        plots.append(("truth", truth, "GnBu"))
     half = quantile((1 - estimate.confidence) / estimate.size) * estimate.se
     if not estimate.resolutions and half.max() > UNEVEN * half.min():
-        panels.append(("half the width of the simultaneous interval", half, "Greys"))
+        plots.append(("half the width of the simultaneous interval", half, "Greys"))
     stretch = 1 / max(math.cos(math.radians((grid.south + grid.north) / 2 / MICRODEGREES)), 0.05)
     # A degree of longitude is shorter than one of latitude, so the picture is stretched.
     tall = (grid.north - grid.south) * stretch / (grid.east - grid.west)
     stacked = narrow or tall < 0.8
-    width = 8.0 if stacked else 1.2 + 4.2 * len(panels)
-    height = 0.9 + len(panels) * (0.6 + 6.4 * tall) if stacked else 1.7 + min(3.0 * tall, 9.0)
+    width = 8.0 if stacked else 1.2 + 4.2 * len(plots)
+    height = 0.9 + len(plots) * (0.6 + 6.4 * tall) if stacked else 1.7 + min(3.0 * tall, 9.0)
     if narrow:
-        height = 1.2 + len(panels) * (0.9 + 2.3 * min(tall, 3.0))
+        height = 1.2 + len(plots) * (0.9 + 2.3 * min(tall, 3.0))
     letters = NARROW_LETTERS if narrow else 100 if stacked else 48
     figure = new_figure(width, min(height, 18.0), narrow=narrow, layout="compressed")
-    shape = (len(panels), 1) if stacked else (1, len(panels))
+    shape = (len(plots), 1) if stacked else (1, len(plots))
     top = float(max(cut.density.max(), 0.0 if truth is None else truth.max())) or 1.0
     doubtful = ~cut.significant[cut.region_of]
     shades: Normalize = PowerNorm(0.5, 0, top)
@@ -167,8 +167,8 @@ def _map(estimate: Estimate, grid: Grid, truth: Floats | None, narrow: bool) -> 
         # Shares per cell may differ by a factor of hundreds between regions, so the scale is logarithmic.
         smallest = float(cut.density[~doubtful].min())
         shades = LogNorm(max(smallest, top / LOG_RANGE) / 3, top, clip=True) if 0 < smallest < top else shades
-    for axes, (name, numbers, colours) in zip(figure.subplots(*shape, squeeze=False).flat, panels, strict=True):
-        image = _panel(axes, grid, numbers, colours, doubtful if name == "share" else np.zeros_like(doubtful), stretch)
+    for axes, (name, numbers, colours) in zip(figure.subplots(*shape, squeeze=False).flat, plots, strict=True):
+        image = _plot(axes, grid, numbers, colours, doubtful if name == "share" else np.zeros_like(doubtful), stretch)
         if name in ("share", "truth"):
             image.set_norm(shades)
         bar = figure.colorbar(
@@ -195,9 +195,7 @@ def _map(estimate: Estimate, grid: Grid, truth: Floats | None, narrow: bool) -> 
     return figure
 
 
-def _panel(
-    axes: Axes, grid: Grid, numbers: Floats, colours: str, faded: NDArray[np.bool_], stretch: float
-) -> AxesImage:
+def _plot(axes: Axes, grid: Grid, numbers: Floats, colours: str, faded: NDArray[np.bool_], stretch: float) -> AxesImage:
     """Draw the cells of a map with coasts, borders and a scale bar; return the image of the cells."""
     south, north, west, east = (degrees / MICRODEGREES for degrees in (grid.south, grid.north, grid.west, grid.east))
     axes.set_facecolor("white")

@@ -1,6 +1,6 @@
 """Pictures of changes: the shares of values over the periods, and two sides with their differences.
 
-The line of a value has the interval of each period. A difference has a separate panel with its own interval, because
+The line of a value has the interval of each period. A difference has a separate plot with its own interval, because
 the intervals of two periods do not show whether their shares differ.
 """
 
@@ -30,7 +30,7 @@ from aggregator.present.shown_changes import (
 )
 from aggregator.present.shown_shares import level_text, listed, significant_districts
 
-PANELS = 12
+MAX_PLOTS = 12
 """Maximum number of values drawn."""
 
 ACROSS = 3
@@ -43,7 +43,7 @@ def draw_trend(trend: Trend, path: Path) -> None:
 
 
 def trend_figure(trend: Trend, *, narrow: bool = False) -> Figure:
-    """Return a figure with a panel for each value, which shows the value's shares over the periods.
+    """Return a figure with a plot for each value, which shows the value's shares over the periods.
 
     Args:
         narrow: whether the figure is for a phone.
@@ -52,23 +52,23 @@ def trend_figure(trend: Trend, *, narrow: bool = False) -> Figure:
     if trend.only is not None:
         shown = [trend.only]
     elif trend.change is not None:
-        shown = foremost_regions(trend.change, PANELS)
+        shown = foremost_regions(trend.change, MAX_PLOTS)
     else:
         districts = [
             Region(resolution.name, z)
             for resolution in latest.resolutions[:-1]
             for z in significant_districts(resolution)
         ]
-        shown = districts[:PANELS] or [Region(FINEST, x) for x in listed(latest, PANELS)]
+        shown = districts[:MAX_PLOTS] or [Region(FINEST, x) for x in listed(latest, MAX_PLOTS)]
     across = 1 if narrow else min(ACROSS, len(shown))
     down = -(-len(shown) // across)
     height = 1.8 + 1.6 * down if narrow else 1.3 + 2.0 * down
     figure = new_figure(max(3.1 * across, 6.5), height, narrow=narrow)
-    panels = figure.subplots(down, across, squeeze=False).ravel()
+    plots = figure.subplots(down, across, squeeze=False).ravel()
     pointwise = trend.only is not None or (not latest.resolutions and len(shown) == latest.size)
-    for axes, region in zip(panels, shown, strict=False):
+    for axes, region in zip(plots, shown, strict=False):
         _draw_shares(axes, trend, region, pointwise)
-    for axes in panels[len(shown) :]:
+    for axes in plots[len(shown) :]:
         axes.set_visible(False)
     parts = [f"unbiased shares, {100 * latest.confidence:.4g}% intervals of each period"]
     if any(point.truth is not None for point in trend.points):
@@ -86,7 +86,7 @@ def trend_figure(trend: Trend, *, narrow: bool = False) -> Figure:
 
 
 def _draw_shares(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> None:
-    """Draw the shares of one value or district over the periods in a panel, with their change.
+    """Draw the shares of one value or district over the periods in a plot, with their change.
 
     Args:
         pointwise: whether the change is drawn with its pointwise interval; if not, with its simultaneous interval.

@@ -15,7 +15,7 @@ and the comments of its part to docs/RESULTS.md.
         for eps in setting.track(LEVELS):                           # progress; once in an experiment
             ...                                                     # setting.generator, .repeats, .quick
         return ExperimentResult(
-            panels=(Panel("P1 = 0.5", "epsilon, nats", "error", (Curve("LDP", x, y, "ldp"), ...), log_y=True),),
+            plots=(Plot("P1 = 0.5", "epsilon, nats", "error", (Curve("LDP", x, y, "ldp"), ...), log_y=True),),
             findings=(Finding(paper="...", ours=f"{number:.3g}", why="..."),),
             verdict="One sentence with numbers, for readers who choose a mechanism.",
             data=None,                                       # or the label of the data set

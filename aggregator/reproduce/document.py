@@ -26,19 +26,19 @@ class ExperimentRun:
     Attributes:
         name, row, title: see ``experiment.Experiment``.
         repeats: the number of repetitions of random parts.
-        outcome: the result of the experiment.
+        result: the result of the experiment.
     """
 
     name: str
     row: str
     title: str
     repeats: int
-    outcome: ExperimentResult
+    result: ExperimentResult
 
     @property
     def figure(self) -> bool:
         """True if the experiment has a figure."""
-        return bool(self.outcome.panels)
+        return bool(self.result.plots)
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ def run_experiments(
             missing[experiment.name] = str(reason)
             continue
         begun(experiment)
-        outcome = experiment.outcome(data, seed, quick=quick, advance=advance)
+        result = experiment.result(data, seed, quick=quick, advance=advance)
         repeats = experiment.quick_repeats if quick else experiment.repeats
-        runs.append(ExperimentRun(experiment.name, experiment.row, experiment.title, repeats, outcome))
+        runs.append(ExperimentRun(experiment.name, experiment.row, experiment.title, repeats, result))
     return Document(paper, quick, seed, tuple(runs), missing)
 
 

@@ -1,4 +1,4 @@
-"""Plots of a document's figures: a PNG file for each experiment, with the panels of the paper's figure.
+"""Drawing of a document's figures: a PNG file for each experiment, with the plots of the paper's figure.
 
 A colour has the same meaning in every figure except maps and figures of estimators. The papers' mechanisms and
 estimates are red, and dotted where they violate the claimed level. The best mechanism that satisfies the level, or the
@@ -20,11 +20,11 @@ from PIL import Image
 from aggregator.present.picture import INK
 from aggregator.present.plot import FAINT
 from aggregator.reproduce.document import ExperimentRun
-from aggregator.reproduce.experiment import Curve, Panel
+from aggregator.reproduce.experiment import Curve, Plot
 
 DOTS_PER_INCH = 100
 WIDTH, HEIGHT = 4.6, 3.6
-"""Size of a panel in inches."""
+"""Size of a plot in inches."""
 
 STYLES: dict[str, tuple[str, str, float]] = {
     "published": ("#c2410c", "-", 1.1),
@@ -54,18 +54,18 @@ MARKS = ("o", "s", "^", "D", "v")
 
 
 def draw(run: ExperimentRun, path: Path) -> None:
-    """Plot the figure of an experiment to a PNG file."""
-    panels = run.outcome.panels
-    columns = 2 if len(panels) == 4 else min(len(panels), 3)
-    rows = -(-len(panels) // columns)
+    """Draw the figure of an experiment, and write it to a PNG file."""
+    plots = run.result.plots
+    columns = 2 if len(plots) == 4 else min(len(plots), 3)
+    rows = -(-len(plots) // columns)
     figure = Figure(figsize=(max(WIDTH * columns, 6.2), HEIGHT * rows + 0.9), dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     every = list(figure.subplots(rows, columns, squeeze=False).flat)
     named: dict[str, Line2D] = {}
-    for axes, panel in zip(every, panels, strict=False):
-        for name, line in _panel(axes, panel).items():
+    for axes, plot in zip(every, plots, strict=False):
+        for name, line in _plot(axes, plot).items():
             named.setdefault(name, line)
-    for axes in every[len(panels) :]:
+    for axes in every[len(plots) :]:
         axes.set_visible(False)
     figure.suptitle(run.title, size=11, x=0.01, ha="left", color=INK)
     figure.legend(
@@ -84,26 +84,26 @@ def draw(run: ExperimentRun, path: Path) -> None:
     )
 
 
-def _panel(axes: Axes, panel: Panel) -> dict[str, Line2D]:
-    """Plot a panel, and return its lines by name."""
+def _plot(axes: Axes, plot: Plot) -> dict[str, Line2D]:
+    """Draw a plot, and return its lines by name."""
     lines: dict[str, Line2D] = {}
     times: dict[str, int] = {}
-    for curve in panel.curves:
+    for curve in plot.curves:
         place = times[curve.role] = times.get(curve.role, -1) + 1
         lines[curve.name] = _curve(axes, curve, place)
-    axes.set_title(panel.title, size=9.5, loc="left", color=INK)
-    axes.set_xlabel(panel.x_label, size=9)
-    axes.set_ylabel(panel.y_label, size=9)
-    if panel.log_x:
+    axes.set_title(plot.title, size=9.5, loc="left", color=INK)
+    axes.set_xlabel(plot.x_label, size=9)
+    axes.set_ylabel(plot.y_label, size=9)
+    if plot.log_x:
         axes.set_xscale("log")
-    if panel.log_y:
+    if plot.log_y:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         if high < 100 * low:  # an axis of less than two decades also has labels at 2 and 5
             axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
-    if not panel.log_x:
+    if not plot.log_x:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.tick_params(labelsize=8)
     axes.grid(color=FAINT, lw=0.6)

@@ -33,7 +33,7 @@ free        an unbiased estimate without a prior, or an older mechanism
 server      a trusted curator
 bound       a lower bound
 alone       no report: the prior, or zero
-other       any other curve; if a panel has several, their dashes differ
+other       any other curve; if a plot has several, their dashes differ
 
 Maps, and figures of estimators, use some roles only for their colours.
 """
@@ -44,7 +44,7 @@ STEPS = 1000
 
 @dataclass(frozen=True)
 class Curve:
-    """A line in a panel, or marks without a line.
+    """A line in a plot, or marks without a line.
 
     Attributes:
         name: the name in the legend.
@@ -71,8 +71,14 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One panel of a figure, with the paper's axes."""
+class Plot:
+    """One plot of a figure, with the paper's axes.
+
+    Attributes:
+        title, x_label, y_label: the texts above the plot and at its axes.
+        curves: the lines and marks.
+        log_x, log_y: whether the axis has a logarithmic scale.
+    """
 
     title: str
     x_label: str
@@ -84,8 +90,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the table: the paper's statement, the result here, and the reason for a difference, if any; "" if the
-    remark above the table states it."""
+    """A row of the table.
+
+    Attributes:
+        paper: the paper's statement.
+        ours: the result here.
+        why: the reason for a difference, or that there is none; "" if the remark above the table states it.
+    """
 
     paper: str
     ours: str
@@ -97,14 +108,14 @@ class ExperimentResult:
     """The result of an experiment.
 
     Attributes:
-        panels: the panels of its figure; empty without a figure.
+        plots: the plots of its figure; empty without a figure.
         findings: the rows of the table, at least one.
         verdict: sentences with numbers, for a reader who chooses a mechanism.
         data: the label of the data set; None for synthetic data.
         remark: sentences above the table that apply to several rows; "" for none.
     """
 
-    panels: tuple[Panel, ...]
+    plots: tuple[Plot, ...]
     findings: tuple[Finding, ...]
     verdict: str
     data: str | None = None
@@ -160,7 +171,7 @@ class Experiment:
     quick_repeats: int = 1
     needs: tuple[str, ...] = ()
 
-    def outcome(
+    def result(
         self, data: DataFolder, seed: int, *, quick: bool, advance: Callable[[int], None] = lambda _: None
     ) -> ExperimentResult:
         """Run the experiment, and return its result.

@@ -25,7 +25,7 @@ def paper_section(document: Document, figures: str) -> str:
         + f"{'A quick run' if document.quick else 'A full run'}: `{command}`, "
         + "with `--data DIR` for the experiments that name data.",
         "",
-        *(f"- **{run.title}.** {run.outcome.verdict}" for run in document.runs),
+        *(f"- **{run.title}.** {run.result.verdict}" for run in document.runs),
     ]
     for run in document.runs:
         lines += ["", f"### {document.paper} {run.name}: {run.title}", "", *_experiment_section(document, run, figures)]
@@ -40,18 +40,18 @@ def _experiment_section(document: Document, run: ExperimentRun, figures: str) ->
     first, *others = run.row.split(", ")
     row = f"Rows {' and '.join((first, *others))}" if others else f"Row {first}"
     facts = [row, f"`halftruth reproduce {document.paper} --only {run.name}`"]
-    if run.outcome.data:
-        facts.append(f"data: {run.outcome.data}")
+    if run.result.data:
+        facts.append(f"data: {run.result.data}")
     if run.repeats > 1:
         facts.append(f"random parts repeated {run.repeats:,} times")
     yield "; ".join(facts) + "."
     yield ""
-    if run.outcome.remark:
-        yield run.outcome.remark
+    if run.result.remark:
+        yield run.result.remark
         yield ""
     yield "| the paper says | we get | why they differ |"
     yield "|---|---|---|"
-    for finding in run.outcome.findings:
+    for finding in run.result.findings:
         yield f"| {_cell(finding.paper)} | {_cell(finding.ours)} | {_cell(finding.why)} |"
 
 

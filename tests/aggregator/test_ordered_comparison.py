@@ -206,7 +206,7 @@ def test_options_that_exclude_each_other_are_refused(lib, words, code, says):
 def test_steps_are_the_changes_from_each_span_to_the_next():
     """Steps are shown with the change from the first to the last span; a span with too few devices is skipped.
 
-    The picture has a panel for each of the other spans. Too many spans for a picture are refused.
+    The picture has a plot for each of the other spans. Too many spans for a picture are refused.
     """
     signed = signed_campaign()
     decoder, generator = decoder_of(signed.campaign.channel), np.random.default_rng(8)
@@ -220,8 +220,8 @@ def test_steps_are_the_changes_from_each_span_to_the_next():
     assert [(one.before.name, one.after.name) for one in found.differences] == [("0", "3"), ("0", "1"), ("1", "3")]
     pair = by_period(signed, spans[:2], tallies[:2], median, steps=True)
     assert [(one.before.name, one.after.name) for one in pair.differences] == [("0", "1")]
-    panels = comparison_figure(found).axes
-    assert [axes.get_title(loc="left").split(":")[0] for axes in panels if axes.get_visible()] == [
+    plots = comparison_figure(found).axes
+    assert [axes.get_title(loc="left").split(":")[0] for axes in plots if axes.get_visible()] == [
         "period 0", "period 1", "period 3",
     ]  # fmt: skip
     spans = [Span(n, n) for n in range(MAX_SIDES + 1)]

@@ -12,7 +12,8 @@ SIZES = (10, 80, 640)
 VARIANCES = (3.4, 3.6, 3.7)
 
 
-def own(weights, n):
+def survey_variances(weights, n):
+    """Return the variance of a share at each resolution from the devices of this resolution alone."""
     return [v / (n * w) if w else math.inf for v, w in zip(VARIANCES, weights, strict=True)]
 
 
@@ -25,7 +26,7 @@ def simulated(weights, n, rounds):
     for _ in range(rounds):
         surveys = [
             None if math.isinf(v) else ViewEstimate(rng.normal(p, math.sqrt(v)), np.full(len(p), v), np.full(len(p), v))
-            for p, v in zip(reference.shares, own(weights, n), strict=True)
+            for p, v in zip(reference.shares, survey_variances(weights, n), strict=True)
         ]
         shares = consistent(tree, combine(tree, surveys))
         off += [np.abs(a - b).sum() / 2 / rounds for a, b in zip(shares, reference.shares, strict=True)]
@@ -36,7 +37,7 @@ def test_standard_errors_are_those_of_the_tree():
     """If all districts of a resolution have one size, the formula gives the tree's standard errors."""
     tree = Tree.of([np.arange(SIZES[-1]) // (SIZES[-1] // size) for size in SIZES])
     for weights in ((0.2, 0.3, 0.5), (0, 0.5, 0.5), (0.5, 0, 0.5)):
-        variances = own(weights, 1000)
+        variances = survey_variances(weights, 1000)
         surveys = [
             None if math.isinf(v) else ViewEstimate(np.zeros(k), np.full(k, v), np.full(k, v))
             for k, v in zip(SIZES, variances, strict=True)
@@ -54,7 +55,7 @@ def test_weights_with_the_least_expected_error_have_nearly_the_least_simulated_e
         (0.2, 0.3, 0.5), (0.1, 0.2, 0.7), (0.2, 0.35, 0.45), (0.34, 0.33, 0.33), (0.3, 0.4, 0.3), (0.8, 0.1, 0.1),
         (0.1, 0.8, 0.1), (0.05, 0.05, 0.9), (0, 0, 1),
     ]  # fmt: skip
-    expected = [sum(ReferenceMap(SIZES).expected_variation(own(each, 20_000))) for each in choices]
+    expected = [sum(ReferenceMap(SIZES).expected_variation(survey_variances(each, 20_000))) for each in choices]
     found = [simulated(each, 20_000, 4).sum() for each in choices]
     assert found[int(np.argmin(expected))] <= 1.06 * min(found), list(zip(choices, expected, found, strict=True))
 

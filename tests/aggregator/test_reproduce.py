@@ -27,7 +27,7 @@ from aggregator.families.windows.recipe import windows
 from aggregator.reproduce import PAPERS, document, experiments, page, simulated_people
 from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFolder, MissingData
 from aggregator.reproduce.draw import draw
-from aggregator.reproduce.experiment import STEPS, Curve, Experiment, ExperimentResult, Finding, Panel, Setting, parted
+from aggregator.reproduce.experiment import STEPS, Curve, Experiment, ExperimentResult, Finding, Plot, Setting, parted
 from aggregator.reproduce.formats import UnreadableData
 from protocol.notions import Ldp, Lip
 from protocol.personal import lip_response
@@ -316,13 +316,13 @@ def test_a_compact_file_of_unequal_arrays_is_refused(tmp_path):
 # Documents, pages, figures
 
 
-def outcome(setting):
+def result(setting):
     for _ in setting.track(range(3)):
         number = float(setting.generator.random()) + setting.repeats
     curves = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
-    panel = Panel("two | bars", "x", "y", (*curves, Curve("ours", (1.0, 2.0), (number, math.nan), "ours", marks=True)))
+    plot = Plot("two | bars", "x", "y", (*curves, Curve("ours", (1.0, 2.0), (number, math.nan), "ours", marks=True)))
     findings = (Finding("they | say", f"we get {number:.3f}", "because"),)
-    return ExperimentResult((panel,), findings, f"it is {number:.2f}.", None, "This applies to all rows.")
+    return ExperimentResult((plot,), findings, f"it is {number:.2f}.", None, "This applies to all rows.")
 
 
 def needy(setting):
@@ -330,8 +330,8 @@ def needy(setting):
 
 
 MADE = (
-    Experiment("first", "A9", "The first", outcome, 7, 2),
-    Experiment("second", "A9, B1", "The second", outcome, 7, 2),
+    Experiment("first", "A9", "The first", result, 7, 2),
+    Experiment("second", "A9, B1", "The second", result, 7, 2),
     Experiment("third", "A9", "The third", needy, needs=("kosarak",)),
 )
 
@@ -366,10 +366,10 @@ def test_the_seed_determines_the_document(made):
     whole = document.run_experiments("made", DataFolder(None), 1, quick=True)
     alone = document.run_experiments("made", DataFolder(None), 1, quick=True, only=["second"])
     assert whole.as_json() == document.run_experiments("made", DataFolder(None), 1, quick=True).as_json()
-    assert alone.runs[0].outcome.verdict == whole.runs[1].outcome.verdict != whole.runs[0].outcome.verdict
+    assert alone.runs[0].result.verdict == whole.runs[1].result.verdict != whole.runs[0].result.verdict
     assert (
-        document.run_experiments("made", DataFolder(None), 2, quick=True).runs[0].outcome.verdict
-        != whole.runs[0].outcome.verdict
+        document.run_experiments("made", DataFolder(None), 2, quick=True).runs[0].result.verdict
+        != whole.runs[0].result.verdict
     )
     assert (
         whole.runs[0].repeats,
@@ -395,7 +395,7 @@ def test_a_document_is_unchanged_after_json(made):
     kept = json.loads(json.dumps(found.as_json(), allow_nan=False))
     again = document_of(kept)
     assert again.as_json() == kept == json.loads(found.as_text())
-    assert math.isnan(again.runs[0].outcome.panels[0].curves[-1].y[1])
+    assert math.isnan(again.runs[0].result.plots[0].curves[-1].y[1])
 
 
 def test_a_page_is_rewritten_between_its_comments(made):
@@ -407,7 +407,7 @@ def test_a_page_is_rewritten_between_its_comments(made):
     assert written.startswith("before\n")
     assert written.endswith("<!-- computed: lip -->\nother\n<!-- end -->\n")
     assert "stale" not in written
-    assert f"| they \\| say | {found.runs[0].outcome.findings[0].ours} | because |" in written
+    assert f"| they \\| say | {found.runs[0].result.findings[0].ours} | because |" in written
     assert "![The first](results/made-first.png)" in written
     assert "Row A9; `halftruth reproduce made --only first`" in written
     assert "Rows A9 and B1; `halftruth reproduce made --only second`" in written
@@ -419,10 +419,10 @@ def test_a_page_is_rewritten_between_its_comments(made):
 
 
 def test_a_figure_is_a_small_picture(made, tmp_path):
-    """The figure of an experiment with several panels is a PNG of less than 60 KB."""
+    """The figure of an experiment with several plots is a PNG of less than 60 KB."""
     found = document.run_experiments("made", DataFolder(None), 1, quick=True).runs[0]
-    panels = found.outcome.panels * 5
-    wide = document.ExperimentRun("wide", "A9", "Wide", 1, ExperimentResult(panels, found.outcome.findings, "", None))
+    plots = found.result.plots * 5
+    wide = document.ExperimentRun("wide", "A9", "Wide", 1, ExperimentResult(plots, found.result.findings, "", None))
     for each in (found, wide):
         draw(each, tmp_path / f"{each.name}.png")
         data = (tmp_path / f"{each.name}.png").read_bytes()
@@ -430,12 +430,12 @@ def test_a_figure_is_a_small_picture(made, tmp_path):
         assert len(data) < 60_000
 
 
-def test_four_panels_are_drawn_as_a_square(made, tmp_path):
-    """Four panels are drawn as two rows of two."""
+def test_four_plots_are_drawn_as_a_square(made, tmp_path):
+    """Four plots are drawn as two rows of two."""
     found = document.run_experiments("made", DataFolder(None), 1, quick=True).runs[0]
-    four = (found.outcome.panels * 4)[:4]
+    four = (found.result.plots * 4)[:4]
     draw(
-        document.ExperimentRun("four", "A9", "Four", 1, ExperimentResult(four, found.outcome.findings, "", None)),
+        document.ExperimentRun("four", "A9", "Four", 1, ExperimentResult(four, found.result.findings, "", None)),
         tmp_path / "4.png",
     )
     with Image.open(tmp_path / "4.png") as drawn:
@@ -498,7 +498,7 @@ def test_a_folder_that_cannot_be_made_ends_the_command_before_the_first_experime
     """If --out cannot be created, or is a file, a one-line error names it and no experiment runs."""
     monkeypatch.setattr(
         Experiment,
-        "outcome",
+        "result",
         lambda *_, **__: pytest.fail("an experiment ran although the output folder cannot be created"),
     )
     (tmp_path / "file").write_text("", encoding="utf-8")

@@ -181,14 +181,14 @@ def test_the_map_shows_cells_at_their_places(folder):
     """Each cell is drawn at its centre, in the band of its share; a result from a part of the data is labelled as
     such."""
     (each,) = (one for one in EXPERIMENTS if one.name == "fig3")
-    outcome = each.outcome(folder, 1, quick=True)
-    assert outcome.data == "Gowalla, a part of it, 10,000 check-ins in the United States"
-    truth, plain, blocks = outcome.panels
+    result = each.result(folder, 1, quick=True)
+    assert result.data == "Gowalla, a part of it, 10,000 check-ins in the United States"
+    truth, plain, blocks = result.plots
     assert {curve.name: list(zip(curve.x, curve.y, strict=True)) for curve in truth.curves} == {
         "1% or more": [(-125.9, 27.1), (-94.9, 37.5), (-94.7, 37.5), (-69.9, 45.1)],
         "0.001% to 0.04%": [(-129.9, 25.1)],
     }
-    assert all(curve.marks for panel in outcome.panels for curve in panel.curves)
+    assert all(curve.marks for plot in result.plots for curve in plot.curves)
     # Blocks keep the empty districts empty, so every estimated cell is in a district of one of the five cells.
     near = {(-126, 27), (-95, 37), (-70, 45), (-130, 25)}  # each district is one degree wide and high
     drawn = {(math.floor(x), math.floor(y)) for curve in blocks.curves for x, y in zip(curve.x, curve.y, strict=True)}
@@ -200,11 +200,11 @@ def test_the_map_shows_cells_at_their_places(folder):
 def test_table_1_on_a_part_of_the_data_is_labelled_as_such(folder):
     """The findings label a part of the data as such, and more blocks give an estimate nearer to the truth."""
     (each,) = (one for one in EXPERIMENTS if one.name == "table1")
-    outcome = each.run(Setting(folder, np.random.default_rng(1), 1, True, lambda _: None))
-    assert outcome.data.startswith("Gowalla, a part of it")
-    assert "cannot be compared with the paper's" in outcome.findings[0].why
-    assert "a part of Gowalla" in outcome.verdict
-    projected = next(curve for curve in outcome.panels[0].curves if curve.name == "Hadamard, projected")
+    result = each.run(Setting(folder, np.random.default_rng(1), 1, True, lambda _: None))
+    assert result.data.startswith("Gowalla, a part of it")
+    assert "cannot be compared with the paper's" in result.findings[0].why
+    assert "a part of Gowalla" in result.verdict
+    projected = next(curve for curve in result.plots[0].curves if curve.name == "Hadamard, projected")
     assert projected.x == (1, 35, 875, 1750)
     assert projected.y[0] > projected.y[-1]
 

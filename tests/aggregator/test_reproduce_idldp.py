@@ -312,18 +312,18 @@ def test_table_1_has_the_exact_and_the_printed_variances():
     assert [float(number) for number in np.round([*fixed, *held], 2)] == [3.27, 1.33, 0.31, 0.13]
     total = fixed @ [1, 4]
     assert (total + held.min(), total + held.max()) == pytest.approx((8.70, 8.88), abs=5e-3)
-    outcome = table.toy_survey(setting())
-    assert "none ends below ours" in outcome.findings[3].ours
-    assert "8.387 n to 8.567 n" in outcome.findings[1].ours
+    result = table.toy_survey(setting())
+    assert "none ends below ours" in result.findings[3].ours
+    assert "8.387 n to 8.567 n" in result.findings[1].ours
 
 
 def test_no_pair_of_sets_exceeds_the_bounds_of_theorem_4():
     """The probabilities of the words sum to one for every set, and no pair of sets exceeds the bounds of the theorem
     and the certificate."""
-    outcome = table.theorem_4(setting())
-    assert outcome.findings[0].ours.startswith("56 of 56 pairs")
-    assert outcome.findings[0].why == "no difference"
-    assert "never below the true level" in outcome.findings[1].ours
+    result = table.theorem_4(setting())
+    assert result.findings[0].ours.startswith("56 of 56 pairs")
+    assert result.findings[0].why == "no difference"
+    assert "never below the true level" in result.findings[1].ours
     domain, budgets = table.Items(2, 3), [NAT, NAT, 2 * NAT]
     asked = Graded.over(idue.item_budgets(domain, budgets))
     channel = idue.idue(asked, shown_count=domain.item_count)
@@ -337,13 +337,13 @@ def test_pairs_above_a_false_bound_are_counted(monkeypatch):
     """With a tenth of the theorem's budget the verdict and the finding have the number of pairs that satisfy it."""
     budget = table._budget
     monkeypatch.setattr(table, "_budget", lambda *arguments: budget(*arguments) / 10)
-    outcome = table.theorem_4(setting())
-    finding = outcome.findings[0]
+    result = table.theorem_4(setting())
+    finding = result.findings[0]
     satisfied = int(finding.ours.split()[0])
     assert satisfied < 56
     assert "the largest excess is" in finding.ours
     assert finding.why == "it does not hold"
-    assert f"for {satisfied} of 56 pairs" in outcome.verdict
+    assert f"for {satisfied} of 56 pairs" in result.verdict
 
 
 # Whole experiments
@@ -379,11 +379,11 @@ def test_an_experiment_runs_on_any_data_of_its_form(tmp_path, name):
     ]
     (tmp_path / "renttherunway_final_data.json").write_text("\n".join(rentals), encoding="utf-8")
     (experiment,) = (each for each in EXPERIMENTS if each.name == name)
-    outcome = experiment.outcome(DataFolder(tmp_path), 1, quick=True)
+    result = experiment.result(DataFolder(tmp_path), 1, quick=True)
     assert set(experiment.needs) <= DATA
-    assert "a part of it, 800" in outcome.data or f"by {len(lists)} people" in outcome.data
-    assert outcome.findings
-    assert outcome.panels
+    assert "a part of it, 800" in result.data or f"by {len(lists)} people" in result.data
+    assert result.findings
+    assert result.plots
 
 
 def test_errors_of_points_are_those_of_surveys():

@@ -15,9 +15,9 @@ from aggregator.families.response.recipe import published_lip_response, randomiz
 from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
-from aggregator.reproduce.lip import own_priors, trusted_curator
+from aggregator.reproduce.lip import declared_priors, trusted_curator
+from aggregator.reproduce.lip.declared_priors import UNIT, best_errors
 from aggregator.reproduce.lip.districts import population_error
-from aggregator.reproduce.lip.own_priors import UNIT, best_errors
 from aggregator.reproduce.lip.published import (
     SPARSE,
     bit,
@@ -259,11 +259,11 @@ def test_the_error_for_a_ball_of_priors_grows_with_the_radius():
     valid optimum at radius 0, and that of LDP at the largest radius.
     """
     found = rough_prior(Setting(DataFolder(None), np.random.default_rng(1), 1, True, lambda _: None))
-    for panel in found.panels:
-        ours, scaled, plain, alone = (np.array(curve.y) for curve in panel.curves)
+    for plot in found.plots:
+        ours, scaled, plain, alone = (np.array(curve.y) for curve in plot.curves)
         assert (np.diff(ours) >= -1e-9).all()
         assert (ours <= np.minimum(np.minimum(scaled, plain), alone) + 1e-6).all()
-    binary = found.panels[0].curves
+    binary = found.plots[0].curves
     assert binary[0].y[0] == pytest.approx(2 * local_mse(0.3, 1.0), abs=1e-7)
     assert binary[0].y[-1] == pytest.approx(binary[2].y[-1], abs=1e-7)
 
@@ -271,11 +271,11 @@ def test_the_error_for_a_ball_of_priors_grows_with_the_radius():
 def test_levels_at_which_ldp_is_not_between_are_counted():
     """If LDP has more error than LIP at eps/2 at one level, the finding says at how many levels it is between."""
     names = ("best", "ldp", "best half", "published", "protected", "curator")
-    errors = {people: {name: [0.2] * len(SPARSE) for name in names} for people in own_priors.PEOPLE}
-    (between,) = (f for f in own_priors._findings(errors, 1.0, 2) if "lies almost everywhere" in f.paper)
+    errors = {people: {name: [0.2] * len(SPARSE) for name in names} for people in declared_priors.PEOPLE}
+    (between,) = (f for f in declared_priors._findings(errors, 1.0, 2) if "lies almost everywhere" in f.paper)
     assert f"at {len(SPARSE)} of {len(SPARSE)} levels" in between.ours
     assert between.why.startswith("no difference")
-    errors[own_priors.MANY]["ldp"][0] = 0.3
-    (between,) = (f for f in own_priors._findings(errors, 1.0, 2) if "lies almost everywhere" in f.paper)
+    errors[declared_priors.MANY]["ldp"][0] = 0.3
+    (between,) = (f for f in declared_priors._findings(errors, 1.0, 2) if "lies almost everywhere" in f.paper)
     assert f"at {len(SPARSE) - 1} of {len(SPARSE)} levels" in between.ours
     assert between.why == "it does not hold"

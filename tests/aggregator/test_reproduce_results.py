@@ -36,7 +36,7 @@ def test_the_page_has_the_text_of_the_stored_run(paper):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_experiment_has_a_small_figure(paper):
-    """Every experiment with panels has a figure of less than 60 KB in the page's folder, which has no other figures."""
+    """Every experiment with plots has a figure of less than 60 KB in the page's folder, which has no other figures."""
     names = {f"{paper}-{found.name}.png" for found in document_of(kept(paper)).runs if found.figure}
     assert {path.name for path in (DOCS / "results").glob(f"{paper}-*.png")} == names
     for name in names:
@@ -57,12 +57,12 @@ def test_the_stored_numbers_equal_those_of_a_new_run(paper, name):
     (old,) = (each for each in before["experiments"] if each["name"] == name)
     document = run_experiments(paper, DataFolder(None), before["seed"], quick=True, only=[name])
     (new,) = json.loads(json.dumps(document.as_json()))["experiments"]
-    assert new["outcome"]["verdict"] == old["outcome"]["verdict"]
-    assert new["outcome"]["findings"] == old["outcome"]["findings"]
-    assert new["outcome"]["remark"] == old["outcome"]["remark"]
-    assert len(new["outcome"]["panels"]) == len(old["outcome"]["panels"])
-    for panel, was in zip(new["outcome"]["panels"], old["outcome"]["panels"], strict=True):
-        for curve, line in zip(panel["curves"], was["curves"], strict=True):
+    assert new["result"]["verdict"] == old["result"]["verdict"]
+    assert new["result"]["findings"] == old["result"]["findings"]
+    assert new["result"]["remark"] == old["result"]["remark"]
+    assert len(new["result"]["plots"]) == len(old["result"]["plots"])
+    for plot, was in zip(new["result"]["plots"], old["result"]["plots"], strict=True):
+        for curve, line in zip(plot["curves"], was["curves"], strict=True):
             assert (curve["name"], curve["role"]) == (line["name"], line["role"])
             for key in ("x", "y"):
                 numbers, others = ([math.nan if y is None else y for y in each[key]] for each in (curve, line))

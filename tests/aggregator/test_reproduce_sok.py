@@ -99,12 +99,12 @@ def test_the_truth_once_in_a_hundred_has_the_computed_levels():
 
 def test_the_table_has_every_notion_and_every_campaign():
     """The table has a row for each notion of the paper, each with all twelve campaigns, and ends with the release."""
-    outcome = example_levels(setting())
-    assert len(outcome.findings) == len(ROWS) + 1
+    result = example_levels(setting())
+    assert len(result.findings) == len(ROWS) + 1
     names = list(examples())
-    for finding in outcome.findings:
+    for finding in result.findings:
         assert all(name in finding.ours for name in names)
-    release = outcome.findings[-1]
+    release = result.findings[-1]
     assert "k-anonymity" in release.paper
     assert "OUE -" in release.ours  # no k-anonymity, because bits are counted one by one
     assert "truth once in 100" in release.ours
@@ -115,12 +115,12 @@ def test_a_false_relation_is_found(monkeypatch):
     """All of 20 random channels break a false relation and none breaks a true one, so the check of relations can
     fail."""
     monkeypatch.setattr(implications, "RELATIONS", {"false": "ldp <= mutual-information", "true": "lip <= ldp"})
-    outcome = relations(setting(20))
-    false, true = outcome.findings[:2]
+    result = relations(setting(20))
+    false, true = result.findings[:2]
     assert "broken by 20 of 20" in false.ours
     assert false.why == "it does not hold"
     assert "broken by 0 of 20" in true.ours
-    assert outcome.verdict == "In 20 random channels not every implication held. false: broken by 20."
+    assert result.verdict == "In 20 random channels not every implication held. false: broken by 20."
 
 
 def test_random_channels_satisfy_the_relations_of_the_notions():
@@ -128,9 +128,9 @@ def test_random_channels_satisfy_the_relations_of_the_notions():
 
     The page tests more channels.
     """
-    outcome = relations(setting(20))
-    assert all("broken by 0 of 20" in finding.ours for finding in outcome.findings[: len(RELATIONS)])
-    assert "LIP never above LDP" in outcome.verdict
+    result = relations(setting(20))
+    assert all("broken by 0 of 20" in finding.ours for finding in result.findings[: len(RELATIONS)])
+    assert "LIP never above LDP" in result.verdict
 
 
 def test_a_constant_report_has_the_identifiability_of_the_prior():
@@ -146,12 +146,12 @@ def test_a_constant_report_has_the_identifiability_of_the_prior():
 def test_the_channel_for_mutual_information_has_the_least_error():
     """At one level of mutual information the channel designed for it has the least error, then LIP, LDP, and no
     report."""
-    outcome = utility(setting())
-    first = outcome.findings[0]
+    result = utility(setting())
+    first = result.findings[0]
     made, lip, ldp, alone = (float(word.rstrip(",;.")) for word in first.ours.split() if word[:2] == "0."
                              and len(word.rstrip(",;.")) == 5)  # fmt: skip
     assert made < lip < ldp < alone
-    own, against = outcome.panels
+    own, against = result.plots
     assert {curve.name for curve in own.curves} == {curve.name for curve in against.curves}
 
 

@@ -27,7 +27,7 @@ from aggregator.reproduce.context.reader import (
     distributions,
     people_needed,
 )
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, reason
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level, reason
 from aggregator.reproduce.simulated_people import level
 from protocol.notions import Ldp
 
@@ -65,8 +65,8 @@ def distances_in_blocks(setting: Setting) -> ExperimentResult:
             )
             for people in PEOPLE
         ])  # fmt: skip
-    panels = tuple(
-        Panel(
+    plots = tuple(
+        Plot(
             shape, "people", TV,
             tuple(Curve(name, PEOPLE, far, role) for (name, role, _, _), far in zip(lines, by_line, strict=True)),
             log_x=True,
@@ -86,7 +86,7 @@ def distances_in_blocks(setting: Setting) -> ExperimentResult:
         f"{zipf.hadamard:.3f}, and under LDP {zipf.ldp:.3f}. With the channel of `auto` and empirical Bayes it is "
         f"{zipf.bayes:.3f}."
     )
-    return ExperimentResult(panels, findings, verdict)
+    return ExperimentResult(plots, findings, verdict)
 
 
 def _findings(
@@ -185,7 +185,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
     def curve(m: int, name: str) -> tuple[float, ...]:
         return tuple(error[m, name, eps] for eps in LEVELS)
 
-    errors = Panel(
+    errors = Plot(
         f"{VALUES:,} values, uniform", "epsilon, nats", "squared error of one report, summed",
         (
             *(Curve(f"{names[m]}, Hadamard", LEVELS, curve(m, "hadamard"), "published") for m in shown),
@@ -193,7 +193,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
         ),
         log_y=True,
     )  # fmt: skip
-    gain = Panel(
+    gain = Plot(
         "the loss by Hadamard", "epsilon, nats", "times the error of auto",
         tuple(
             Curve(names[m], LEVELS, [error[m, "hadamard", eps] / error[m, "auto", eps] for eps in LEVELS], "other")

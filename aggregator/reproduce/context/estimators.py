@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, distributions
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting
 from aggregator.reproduce.simulated_people import level
 from protocol.notions import HighLow, Ldp
 
@@ -39,8 +39,8 @@ def estimators(setting: Setting) -> ExperimentResult:
         for method in METHODS:
             distances[shape, people, name, method] = reader.distance(tallies, truth, method)
     roles = {"clip": "free", "projection": "published", "empirical-bayes": "ours", "map": "alone"}
-    panels = tuple(
-        Panel(
+    plots = tuple(
+        Plot(
             f"{name}, {zipf}", "people", TV,
             tuple(
                 Curve(title, sizes, [distances[zipf, people, name, method] for people in sizes], roles[method])
@@ -95,4 +95,4 @@ def estimators(setting: Setting) -> ExperimentResult:
         + "."
     )
     remark = "The numbers are total variation distances from the truth. The prior of the posterior mode is uniform."
-    return ExperimentResult(panels, findings, verdict, remark=remark)
+    return ExperimentResult(plots, findings, verdict, remark=remark)

@@ -15,7 +15,7 @@ from aggregator.families.decoder import Floats
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import EPS, TV, CampaignReader
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, SOURCES, CheckIns
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting
 from aggregator.reproduce.simulated_people import level
 from protocol.domain import Domain
 from protocol.notions import Block, Ldp, Notion
@@ -80,7 +80,7 @@ def distances_on_grid(setting: Setting) -> ExperimentResult:
     curve = errors.curve
     x = [rows * columns for rows, columns in GRIDS]
 
-    panel = Panel(
+    plot = Plot(
         f"{int(places.counts.sum()):,} check-ins, {len(places.counts):,} cells, 1 nat", "blocks", TV,
         (
             Curve("Hadamard, projected", x, curve("hadamard", "projection"), "published"),
@@ -101,7 +101,7 @@ def distances_on_grid(setting: Setting) -> ExperimentResult:
     )
     if places.complete:
         verdict = verdict.replace("a part of Gowalla", "all of Gowalla")
-    return ExperimentResult((panel,), _findings(places, errors), verdict, places.label)
+    return ExperimentResult((plot,), _findings(places, errors), verdict, places.label)
 
 
 def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
@@ -188,9 +188,7 @@ def maps_of_estimates(setting: Setting) -> ExperimentResult:
         reader = _on_grid(domain, grid, "hadamard")
         tally = reader.tally(places.counts, setting.generator)
         shown[f"{_named(grid)}, 1 nat, empirical Bayes"] = reader.shares(tally, "empirical-bayes")
-    panels = tuple(
-        Panel(title, "longitude, degrees", "latitude, degrees", _map(share)) for title, share in shown.items()
-    )
+    plots = tuple(Plot(title, "longitude, degrees", "latitude, degrees", _map(share)) for title, share in shown.items())
     top = np.argsort(-truth, kind="stable")[:100]
     hits = [int(np.isin(np.argsort(-share, kind="stable")[:100], top).sum()) for share in list(shown.values())[1:]]
     large_cells = [int(np.count_nonzero(share >= BANDS[2][0])) for share in shown.values()]
@@ -213,7 +211,7 @@ def maps_of_estimates(setting: Setting) -> ExperimentResult:
         f"At 1 nat LDP finds {hits[0]} of the 100 most popular of {len(places.counts):,} cells. With a block for each "
         f"of {GRIDS[-1][0]} x {GRIDS[-1][1]} districts, {hits[1]} are found."
     )
-    return ExperimentResult(panels, findings, verdict, places.label)
+    return ExperimentResult(plots, findings, verdict, places.label)
 
 
 def _map(share: Floats) -> tuple[Curve, ...]:

@@ -11,7 +11,7 @@ from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, CampaignReader, people_needed
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, reason
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level, reason
 from aggregator.reproduce.simulated_people import level
 from protocol.notions import HighLow, Ldp
 
@@ -57,8 +57,8 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
         ("high-low, unary (a bit a value)", "utility-oue", "other"),
         ("high-low, projective, share stated", "order", "bound"),
     )
-    panels = tuple(
-        Panel(
+    plots = tuple(
+        Plot(
             f"{sensitive} of {VALUES:,} sensitive, {share:.0%} of the people", "epsilon, nats",
             "squared error of one report, summed",
             tuple(
@@ -81,7 +81,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
         "The Hadamard channel is optimal in order for eps = O(1). The projective channel reveals more about the "
         "sensitive values and less about the others."
     )
-    return ExperimentResult(panels, _findings(error, bits, constants), verdict, remark=remark)
+    return ExperimentResult(plots, _findings(error, bits, constants), verdict, remark=remark)
 
 
 def _findings(
@@ -94,7 +94,7 @@ def _findings(
         bits: the largest size of a report by channel.
         constants: the number of people needed as a multiple of the order of Theorem 3.
     """
-    panels = {case: f"{case[0]} sensitive, {case[1]:.0%} of the people" for case in HIGH_LOW}
+    titles = {case: f"{case[0]} sensitive, {case[1]:.0%} of the people" for case in HIGH_LOW}
 
     def ratios(case: tuple[int, float], mechanism: str, other: str, digits: int) -> str:
         return by_level((f"{error[*case, mechanism, eps] / error[*case, other, eps]:.{digits}f}" for eps in FEW), FEW)
@@ -119,13 +119,13 @@ def _findings(
                 + ratios(case, "ldp", "projective", 1),
                 "",
             )
-            for case, title in panels.items()
+            for case, title in titles.items()
         ),
         Finding(
             "(the distribution is not considered in the choice of a channel)",
             "error of Hadamard divided by that of projective response, if the share of the people with a sensitive "
             "value is stated: "
-            + "; ".join(f"{ratios(case, 'hadamard', 'order', 2)} ({title})" for case, title in panels.items()),
+            + "; ".join(f"{ratios(case, 'hadamard', 'order', 2)} ({title})" for case, title in titles.items()),
             "projective response with a field of larger order reveals more about the sensitive values and hides the "
             "others more often. Without a stated share, halftruth takes the order whose loss is smallest in the worst "
             "of three cases: all values have equal shares, or the sensitive values together have 10% or 50%. Its error "
@@ -138,7 +138,7 @@ def _findings(
             "projective response: "
             + "; ".join(
                 f"{error[*case, 'utility-oue', 1.0] / error[*case, 'projective', 1.0]:.2f} ({title})"
-                for case, title in panels.items()
+                for case, title in titles.items()
             ),
             reason(bits["hadamard"] <= (VALUES - 1).bit_length() + 1),
         ),

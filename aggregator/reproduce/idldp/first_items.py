@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from aggregator.families.decoder import Floats
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, reason, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level, reason, series
 from aggregator.reproduce.idldp.mechanisms import (
     BAYES,
     COMPARED,
@@ -80,8 +80,8 @@ def errors_by_eps(label: str, setting: Setting) -> ExperimentResult:
         {name: numbers for (kind, name), numbers in measures.items() if kind == measure} for measure in ("mse", "re")
     )
     bound = Curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound")
-    panels = tuple(
-        Panel(_title(label, people), EPSILON, y_label, curves, log_y=True)
+    plots = tuple(
+        Plot(_title(label, people), EPSILON, y_label, curves, log_y=True)
         for y_label, curves in (
             (MSE, (*method_curves(levels, squares), bound)),
             (f"mean relative error, top {k}", method_curves(levels, relatives)),
@@ -138,7 +138,7 @@ def errors_by_eps(label: str, setting: Setting) -> ExperimentResult:
         f"but its RE({k}) is {measures['re', BAYES][one_nat]:.2f}, and that of the unbiased estimate is "
         f"{measures['re', 'IDUE'][one_nat]:.2f}: it shrinks many frequent items to zero as well."
     )
-    return ExperimentResult(panels, findings, verdict, people.label)
+    return ExperimentResult(plots, findings, verdict, people.label)
 
 
 def _at_level(people: ItemHolders, eps: float, k: int, setting: Setting) -> dict[tuple[str, str], float]:
@@ -170,8 +170,8 @@ def errors_by_k(setting: Setting) -> ExperimentResult:
         relatives[label] = {name: [errors.relative(k) for k in BY_K] for name, errors in exact.items()}
         for kind, every in estimates.items():
             relatives[label][kind] = [fmean([relative(estimate, people, k) for estimate in every]) for k in BY_K]
-    panels = tuple(
-        Panel(
+    plots = tuple(
+        Plot(
             f"{_title(label, people)}, eps = {eps:g}",
             "k",
             "mean relative error, top k",
@@ -222,7 +222,7 @@ def errors_by_k(setting: Setting) -> ExperimentResult:
         f"For the k most frequent items of Retail, IDUE has at most {max(parts['Retail']):.0%} of OUE's relative error "
         f"at {eps:g} nats, for every k from 10 to 100."
     )
-    return ExperimentResult(panels, findings, verdict, "; ".join(people.label for people in populations.values()))
+    return ExperimentResult(plots, findings, verdict, "; ".join(people.label for people in populations.values()))
 
 
 def errors_by_share(setting: Setting) -> ExperimentResult:
@@ -243,13 +243,13 @@ def errors_by_share(setting: Setting) -> ExperimentResult:
     measures = series(measures_by_share)
     percent = [100 * share for share in shares]
     names = {"RAPPOR": "free", "OUE": "ldp", main: "published", little: "other", BAYES: "ours", LABEL: "ours"}
-    panels = []
+    plots = []
     for measure, y_label in (("mse", MSE), ("re", f"mean relative error, top {k}")):
         curves = [Curve(name, percent, measures[measure, name], role) for name, role in names.items()]
         if measure == "mse":
             curves.append(Curve(FLOOR, percent, [floor(people.size, eps)] * len(percent), "bound"))
-        panels.append(
-            Panel(
+        plots.append(
+            Plot(
                 f"{_title('Retail', people)}, eps = {eps:g}", "items of the smaller budget, percent", y_label,
                 tuple(curves), log_y=measure == "mse",
             )
@@ -306,4 +306,4 @@ def errors_by_share(setting: Setting) -> ExperimentResult:
         f"{1 - ratio[place[0.05]]:.0%} with 5% sensitive items, by {1 - ratio[place[0.2]]:.0%} with 20%, and by "
         f"{1 - ratio[place[0.4]]:.0%} with 40%."
     )
-    return ExperimentResult(tuple(panels), findings, verdict, people.label)
+    return ExperimentResult(tuple(plots), findings, verdict, people.label)

@@ -18,7 +18,7 @@ from aggregator.families.decoder import Decoder
 from aggregator.families.registry import decoder_of
 from aggregator.planner.padding import Padding, choose_padding
 from aggregator.reproduce.data import DataFolder
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level
 from aggregator.reproduce.idldp.mechanisms import COMPARED, RECIPES, ROLES, baskets, exact_errors, partly, repeated
 from aggregator.reproduce.idldp.surveys import ItemHolders, campaign, relative
 from protocol import exact
@@ -118,8 +118,8 @@ def by_length(data_set: ItemSetData, setting: Setting) -> ExperimentResult:
     people, k = data_set.read(setting.data), data_set.k
     comparison = _of_lengths(data_set, people, setting)
     lengths = comparison.lengths
-    panels = tuple(
-        Panel(
+    plots = tuple(
+        Plot(
             f"{data_set.name}{', a part' if partly(people) else ''}, eps = {eps:g}", "padding l",
             f"mean relative error, top {k}",
             (
@@ -137,7 +137,7 @@ def by_length(data_set: ItemSetData, setting: Setting) -> ExperimentResult:
         f"{paddings({eps: comparison.plan['IDUE'][eps] for eps in (low, high)})}. For the {k} most frequent items "
         f"alone, it is {paddings({eps: comparison.best[eps] for eps in (low, high)})}."
     )
-    return ExperimentResult(panels, _findings_by_length(data_set, people, comparison), verdict, people.label)
+    return ExperimentResult(plots, _findings_by_length(data_set, people, comparison), verdict, people.label)
 
 
 def _of_lengths(data_set: ItemSetData, people: ItemHolders, setting: Setting) -> _ErrorsByLength:

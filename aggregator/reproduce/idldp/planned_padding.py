@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, series
 from aggregator.reproduce.idldp.lengths import CLOTHING, KOSARAK, RETAIL, paddings, planned
 from aggregator.reproduce.idldp.mechanisms import exact_errors, partly, repeated
 from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, squared
@@ -57,8 +57,8 @@ def padding(setting: Setting) -> ExperimentResult:
         {label: series(of_label) for label, of_label in chosen.items()},
     )
     part = comparison.part
-    panels = tuple(
-        Panel(
+    plots = tuple(
+        Plot(
             f"{label}{', a part' if partly(people) else ''}, {people.size:,} items", EPSILON, MSE,
             (
                 Curve("IDUE-PS, l of the 90th percentile", levels, comparison.errors[label]["percentile"], "other"),
@@ -87,7 +87,7 @@ def padding(setting: Setting) -> ExperimentResult:
         "of l, and with thousands of items it outweighs the squared error from bias."
     )
     findings = _findings_of_padding(populations, comparison, setting.repeats)
-    return ExperimentResult(panels, findings, verdict, label, remark)
+    return ExperimentResult(plots, findings, verdict, label, remark)
 
 
 def _padded(

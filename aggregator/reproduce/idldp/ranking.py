@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from aggregator.families.decoder import Floats
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level
 from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, baskets, exact_errors, repeated
 from aggregator.reproduce.idldp.surveys import EPSILON, ItemHolders, precision, relative
 
@@ -85,10 +85,10 @@ def ranks_by_eps(setting: Setting) -> ExperimentResult:
             true.setdefault(name, []).append(errors[0])
     precise, relatives = _curves(BY_EPS, measures, true)
     title = f"Clothing, l = {length}"
-    panels = (
-        Panel(f"{title}, top {k}", EPSILON, "precision", precise),
-        Panel(f"{title}, top {wide_k}", EPSILON, "precision", _curves(BY_EPS, wide, {})[0]),
-        Panel(f"{title}, top {k}", EPSILON, "mean relative error", relatives, log_y=True),
+    plots = (
+        Plot(f"{title}, top {k}", EPSILON, "precision", precise),
+        Plot(f"{title}, top {wide_k}", EPSILON, "precision", _curves(BY_EPS, wide, {})[0]),
+        Plot(f"{title}, top {k}", EPSILON, "mean relative error", relatives, log_y=True),
     )
     place = {eps: index for index, eps in enumerate(BY_EPS)}
 
@@ -106,7 +106,7 @@ def ranks_by_eps(setting: Setting) -> ExperimentResult:
             "IDUE-PS has the smallest RE of the three",
             ("confirmed" if largest < 1 else "not everywhere")
             + f": the RE({k}) of IDUE-PS is at most {largest:.0%} of the smaller RE of the other two",
-            f"the paper does not give k for this side of the figure; it is {k} here, and {wide_k} in a second panel",
+            f"the paper does not give k for this side of the figure; it is {k} here, and {wide_k} in a second plot",
         ),
         Finding(
             "at small levels the precision of IDUE-PS may be below that of OUE-PS; at larger levels it is the highest",
@@ -131,7 +131,7 @@ def ranks_by_eps(setting: Setting) -> ExperimentResult:
         f"precision of IDUE-PS is then {precise_at(BAYES, 2.0):.2f}. If items are ranked by raw counts, the precision "
         f"of IDUE-PS is {precise_at('IDUE-PS', 2.0):.2f}, and that of OUE-PS is {precise_at('OUE-PS', 2.0):.2f}."
     )
-    return ExperimentResult(panels, findings, verdict, people.label)
+    return ExperimentResult(plots, findings, verdict, people.label)
 
 
 def ranks_by_k(setting: Setting) -> ExperimentResult:
@@ -141,9 +141,9 @@ def ranks_by_k(setting: Setting) -> ExperimentResult:
     ((measures, true),) = (_measured(people, length, eps, BY_K, setting) for _ in setting.track((eps,)))
     precise, relatives = _curves(BY_K, measures, true)
     title = f"Clothing, l = {length}, eps = {eps:g}"
-    panels = (
-        Panel(title, "k", "precision of the top k", precise),
-        Panel(title, "k", "mean relative error, top k", relatives),
+    plots = (
+        Plot(title, "k", "precision of the top k", precise),
+        Plot(title, "k", "mean relative error, top k", relatives),
     )
 
     def precisions(name: str) -> str:
@@ -177,4 +177,4 @@ def ranks_by_k(setting: Setting) -> ExperimentResult:
         f"ranked by empirical Bayes. If they are ranked by raw counts, it is {measures['IDUE-PS'][-1][0]:.2f}, and "
         f"that of OUE-PS is {measures['OUE-PS'][-1][0]:.2f}."
     )
-    return ExperimentResult(panels, findings, verdict, people.label)
+    return ExperimentResult(plots, findings, verdict, people.label)

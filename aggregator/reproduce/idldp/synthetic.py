@@ -15,7 +15,7 @@ import numpy as np
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason, series
 from aggregator.reproduce.idldp.mechanisms import (
     BAYES,
     COMPARED,
@@ -58,8 +58,8 @@ def synthetic_errors(setting: Setting) -> ExperimentResult:
         points[label].append(level_errors)
         off += deviations
     errors = {label: series(of_label) for label, of_label in points.items()}
-    panels = tuple(
-        Panel(
+    plots = tuple(
+        Plot(
             f"{label}, {people.size:,} items, {PEOPLE:,} people", EPSILON, MSE,
             (
                 *method_curves(levels, errors[label], ROLES, COMPARED),
@@ -79,7 +79,7 @@ def synthetic_errors(setting: Setting) -> ExperimentResult:
         f"{even[LABEL][two_nats] / even['IDUE'][two_nats]:.2f} times at 2 nats. At 1 nat its reports have "
         f"{even['bits'][one_nat]:.0f} bits instead of {EVEN:,}."
     )
-    return ExperimentResult(panels, _findings(levels, errors, off, setting.repeats), verdict)
+    return ExperimentResult(plots, _findings(levels, errors, off, setting.repeats), verdict)
 
 
 def _drawn(distribution: Floats, label: str, setting: Setting) -> ItemHolders:

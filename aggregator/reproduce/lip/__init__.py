@@ -1,4 +1,4 @@
-"""Experiments on localized information privacy: Jiang, Li, Tandon 2018 (CNS) and 2020 (the long version).
+"""Experiments on local information privacy: Jiang, Li, Tandon 2018 (CNS) and 2020 (the long version).
 
 The published channel is plotted as published; where it violates the paper's definition, the name of the curve says so.
 It is compared with the best channel that satisfies the definition, and with plain LDP and an estimate that uses the
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from aggregator.reproduce.experiment import Experiment
 from aggregator.reproduce.lip.bits import bit_errors, example_1, figure_6_cns, figure_9a
+from aggregator.reproduce.lip.declared_priors import figure_8
 from aggregator.reproduce.lip.districts import figure_8b_cns, figure_9b
 from aggregator.reproduce.lip.em_step import one_step
 from aggregator.reproduce.lip.histogram import figure_7
-from aggregator.reproduce.lip.own_priors import figure_8
 from aggregator.reproduce.lip.report_error import report_error
 from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.sums import figure_6a, figure_6b
@@ -32,7 +32,7 @@ EXPERIMENTS = (
     Experiment("fig6a", "A9", "Fig. 6a: five values, random priors", figure_6a),
     Experiment("fig6b", "A9", "Fig. 6b: larger domains", figure_6b),
     Experiment("fig7", "A9", "Fig. 7: the histogram of 20 values", figure_7, 200, 4),
-    Experiment("fig8", "A9", "Fig. 8: people's own priors, and a trusted curator", figure_8, 10_000, 400),
+    Experiment("fig8", "A9", "Fig. 8: declared priors, and a trusted curator", figure_8, 10_000, 400),
     Experiment("fig9a", "A9", "Fig. 9a: popular pages of Kosarak", figure_9a, needs=("kosarak",)),
     Experiment("fig9b", "A9", "Fig. 9b: last check-ins of Gowalla", figure_9b, 100, 4, needs=("gowalla-last",)),
     Experiment("fig8b-cns", "A9", "Fig. 8b of the first version: one district", figure_8b_cns, needs=("gowalla-last",)),

@@ -20,14 +20,14 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import published_lip_response, symmetric_lip
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import SOURCES
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason
 from aggregator.reproduce.lip.published import (
     CONDITION,
     EPSILON,
     FULL,
     bit,
     claimed,
-    error_panel,
+    error_plot,
     of_bit,
     published,
     root_of_bit,
@@ -56,7 +56,7 @@ def example_1(setting: Setting) -> ExperimentResult:
         marks.append(float(squares.mean()))
         off.append(z_score(squares, people * of_bit(channel, prior)))
     best = [people * of_bit(lip_response(prior, level(eps)), prior) for eps in levels]
-    panel = Panel(
+    plot = Plot(
         f"N = {people}, P1 = {share:g}", EPSILON, "expected squared error of the sum",
         (
             Curve("LDP, unbiased", levels, [people * unbiased(warner(eps), prior) for eps in levels], "free"),
@@ -104,7 +104,7 @@ def example_1(setting: Setting) -> ExperimentResult:
         f"error of LDP with the same prior, not the {people * of_bit(theirs, prior) / ldp:.0%} of the published "
         "channel."
     )
-    return ExperimentResult((panel,), findings, verdict)
+    return ExperimentResult((plot,), findings, verdict)
 
 
 def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting: Setting) -> Floats:
@@ -121,16 +121,16 @@ def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting
 def bit_errors(setting: Setting) -> ExperimentResult:
     """Compute fig. 5: errors with and without a prior."""
     levels = tuple(half / 2 for half in range(2, 11))
-    panels = []
+    plots = []
     for share in setting.track(("0.5", "0.99", "0.1")):
         prior = bit(share)
-        panels.append(_bit_panel(f"P1 = {share}", prior, levels, free=True))
+        plots.append(_bit_plot(f"P1 = {share}", prior, levels, free=True))
     # The last curve is that of the prior alone, without a channel.
     worst = not any(
         error > limit
-        for panel in panels
-        for curve in panel.curves[1:-1]
-        for error, limit in zip(curve.y, panel.curves[0].y, strict=True)
+        for plot in plots
+        for curve in plot.curves[1:-1]
+        for error, limit in zip(curve.y, plot.curves[0].y, strict=True)
     )
     skewed = bit("0.99")
     theirs = published_lip_response(skewed, level(1))
@@ -151,7 +151,7 @@ def bit_errors(setting: Setting) -> ExperimentResult:
             f"error of {root_of_bit(lip_response(skewed, level(1)), skewed):.4f}, LDP with MMSE "
             f"{root_of_bit(warner(1), skewed):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
             f"{CONDITION}; with P1 = 0.99 this holds from {valid_from(skewed):.2f} nats on, so the channel is "
-            "invalid in nearly the whole panel",
+            "invalid in nearly the whole plot",
         ),
         Finding(
             "the gap between LIP and LDP grows as the prior gets skewed",
@@ -173,10 +173,10 @@ def bit_errors(setting: Setting) -> ExperimentResult:
         f"With a uniform prior, the error of LDP without the prior, of LDP with it, and of valid LIP is {at_one} at 1 "
         f"nat, and {at_four} at 4 nats."
     )
-    return ExperimentResult(tuple(panels), findings, verdict)
+    return ExperimentResult(tuple(plots), findings, verdict)
 
 
-def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, free: bool) -> Panel:
+def _bit_plot(title: str, prior: Sequence[int], levels: Sequence[float], *, free: bool) -> Plot:
     x, root = tuple(levels), partial(root_of_bit, prior=prior)
     curves = [Curve("LDP, MMSE", x, [root(warner(eps)) for eps in x], "ldp")]
     if free:
@@ -192,7 +192,7 @@ def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, fre
         Curve("valid optimum", x, [root(lip_response(prior, level(eps))) for eps in x], "optimum"),
         Curve("prior alone", x, (math.sqrt(prior_mse(prior) / 2),) * len(x), "alone"),
     ]
-    return error_panel(title, *curves)
+    return error_plot(title, *curves)
 
 
 def _crossings(prior: Sequence[int]) -> str:
@@ -213,7 +213,7 @@ def _crossings(prior: Sequence[int]) -> str:
 
 def figure_6_cns(setting: Setting) -> ExperimentResult:
     """Compute fig. 6 of the first version: LIP at half the level of LDP."""
-    panels = [_bit_panel(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
+    plots = [_bit_plot(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
     rare = bit("0.01")
     symmetric = [
         of_bit(symmetric_lip((1, 1), level(eps / 2)), (1, 1)) / of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
@@ -252,7 +252,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
         "Half the level of LIP does not replace LDP. In the paper it does, because the level of the paper's channel "
         f"is several times the stated one ({true_level(theirs, rare):.2f} nats instead of 0.5 with P1 = 0.01)."
     )
-    return ExperimentResult(tuple(panels), findings, verdict)
+    return ExperimentResult(tuple(plots), findings, verdict)
 
 
 def figure_9a(setting: Setting) -> ExperimentResult:
@@ -266,7 +266,7 @@ def figure_9a(setting: Setting) -> ExperimentResult:
     share = popular / pages
     levels = FULL
     for _ in setting.track((0,)):
-        panel = _bit_panel(f"{popular} of {pages:,} pages with more than {bar:,} clicks", prior, levels, free=False)
+        plot = _bit_plot(f"{popular} of {pages:,} pages with more than {bar:,} clicks", prior, levels, free=False)
     theirs = published_lip_response(prior, level(1))
     findings = (
         Finding(
@@ -298,4 +298,4 @@ def figure_9a(setting: Setting) -> ExperimentResult:
         f"{of_prior[1]:.2%} of the prior's error at 1 nat and {of_prior[4]:.0%} at 4 nats. At 6 nats it has "
         f"{of_prior[6]:.0%}."
     )
-    return ExperimentResult((panel,), findings, verdict, clicks.label)
+    return ExperimentResult((plot,), findings, verdict, clicks.label)

@@ -14,13 +14,13 @@ from aggregator.families.response.recipe import published_lip_response, randomiz
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.data import DISTRICTS
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Setting, series
-from aggregator.reproduce.lip.own_priors import UNIT, own_errors
+from aggregator.reproduce.lip.declared_priors import UNIT, declared_errors
 from aggregator.reproduce.lip.published import (
     BEST_LDP,
     CONDITION,
     SPARSE,
     compared,
-    error_panel,
+    error_plot,
     ldp_channels,
     published,
     roots,
@@ -45,10 +45,10 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     total = np.bincount(places.owner, places.count, minlength=people)
     # Each person gets one more check-in inside and one outside, because the notion allows no prior of zero.
     yes = np.clip(np.rint(UNIT * (inside + 1) / (total + 2)), 1, UNIT - 1)
-    errors = series([own_errors(yes, eps) for eps in setting.track(SPARSE)])
+    errors = series([declared_errors(yes, eps) for eps in setting.track(SPARSE)])
     p = yes / UNIT
     alone = math.sqrt(float((p * (1 - p)).mean()))
-    panel = error_panel(
+    plot = error_plot(
         f"{people:,} users, one district",
         *compared(SPARSE, errors, " for all"),
         Curve("prior alone", SPARSE, (alone,) * len(SPARSE), "alone"),
@@ -59,8 +59,8 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
         Finding(
             "LIP has less error than LDP for local priors from people's own history",
             f"at 1 nat the valid optimum has an error of {best:.4f}, LDP with MMSE {ldp:.4f}, the priors alone "
-            f"{alone:.4f}; the published channel {math.sqrt(at_one['published']):.4f}, and it protects "
-            f"{at_one['protected']:.1%} of the users",
+            f"{alone:.4f}; the published channel {math.sqrt(at_one['published']):.4f}, and it satisfies "
+            f"the level for {at_one['protected']:.1%} of the users",
             f"{CONDITION}: people who are nearly always, or never, in one district have a prior near 0 or 1",
         ),
         Finding(
@@ -81,7 +81,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
         f"For a bit that people's own history nearly determines, valid LIP at 1 nat has {best / ldp:.1%} of LDP's "
         f"error and {best / alone:.1%} of that of the priors alone: a report can add little."
     )
-    return ExperimentResult((panel,), findings, verdict, places.label)
+    return ExperimentResult((plot,), findings, verdict, places.label)
 
 
 def figure_9b(setting: Setting) -> ExperimentResult:
@@ -121,7 +121,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     def root(channel: Channel) -> float:
         return math.sqrt(max(population_error(channel, prior, truth), 0.0))
 
-    panel = error_panel(
+    plot = error_plot(
         f"last check-in of {int(population.sum()):,} users, {size} districts",
         Curve(
             "randomised response, MMSE", levels, [root(randomized_response(size, level(eps))) for eps in levels], "ldp"
@@ -168,7 +168,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         f"best LDP channel at 2 nats, and {math.sqrt(best[place[4.0]] / ldp[place[4.0]]):.0%} at 4 nats, with the same "
         "prior in the estimate."
     )
-    return ExperimentResult((panel,), findings, verdict, places.label, BEST_LDP)
+    return ExperimentResult((plot,), findings, verdict, places.label, BEST_LDP)
 
 
 def population_error(channel: Channel, prior: Sequence[int], truth: Floats) -> float:

@@ -12,7 +12,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, series
 from aggregator.reproduce.simulated_people import level
 from protocol import personal
 from protocol.campaign import Campaign
@@ -65,7 +65,7 @@ def one_step(setting: Setting) -> ExperimentResult:
     right = np.floor(distribution * 10**5).astype(np.int64)
     near = simulated_people.simulated_variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)
     mmse, bayes = far["lip mmse"], far["ldp empirical-bayes"]
-    panel = Panel(
+    plot = Plot(
         f"{size} values, eps = {eps:g}, the prior wrong for {wrong:.0%} of the people", "people",
         "total variation from the truth",
         (
@@ -104,7 +104,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         f"from the truth stays near {mmse[-1]:.2f} for any number of people, while that of LDP at the same eps is "
         f"{bayes[-1]:.2f} with {sizes[-1]:,} people."
     )
-    return ExperimentResult((panel,), findings, verdict)
+    return ExperimentResult((plot,), findings, verdict)
 
 
 def _step_distance(campaign: Campaign, prior: Sequence[int], counted: Tally) -> float:

@@ -15,13 +15,13 @@ from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound, prio
 from aggregator.families.bits.recipe import oue
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, series
 from aggregator.reproduce.lip.published import (
     BEST_LDP,
     CONDITION,
     FULL,
     SPARSE,
-    error_panel,
+    error_plot,
     ldp_channels,
     published,
     roots,
@@ -69,7 +69,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
     for name, eps in setting.track([(name, eps) for name in LAWS for eps in levels]):
         points[name].append(_of_prior(LAWS[name], eps))
     errors = {name: series(of_name) for name, of_name in points.items()}
-    panels = tuple(_panel(name, levels, errors[name]) for name in LAWS)
+    plots = tuple(_plot(name, levels, errors[name]) for name in LAWS)
     ratio = {
         eps: math.sqrt(errors["Zipf"]["best"][place] / errors["Zipf"]["best ldp"][place])
         for place, eps in enumerate(levels)
@@ -79,17 +79,17 @@ def figure_7(setting: Setting) -> ExperimentResult:
         f"Valid LIP has {ratio[1.0]:.0%} of the error of the best LDP channel at 1 nat, {ratio[2.0]:.0%} at 2 nats and "
         f"{ratio[4.0]:.0%} at 4 nats, if both estimates use the same prior (histogram of {SIZE} values, Zipf prior)."
     )
-    return ExperimentResult(panels, _findings(levels, errors, _distances(setting)), verdict, remark=BEST_LDP)
+    return ExperimentResult(plots, _findings(levels, errors, _distances(setting)), verdict, remark=BEST_LDP)
 
 
-def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]]) -> Panel:
+def _plot(name: str, levels: tuple[float, ...], errors: dict[str, list[float]]) -> Plot:
     prior = LAWS[name]
 
     def root(channel: Channel) -> float:
         return math.sqrt(max(lip_mse(channel, prior), 0.0))
 
     one_value = tuple(2 * math.exp(eps / 2) / (math.exp(eps) - 1) for eps in levels)
-    return error_panel(
+    return error_plot(
         f"{SIZE} values, {name} prior",
         Curve("OUE (LDP), unbiased, all values", levels, roots(errors["oue"]), "free"),
         Curve("OUE, one value, as the paper counts", levels, one_value, "free"),

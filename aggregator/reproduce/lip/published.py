@@ -17,7 +17,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import Curve, Panel, parted
+from aggregator.reproduce.experiment import Curve, Plot, parted
 from aggregator.reproduce.simulated_people import level
 from protocol import exact
 from protocol.channels import Channel, Table
@@ -147,9 +147,9 @@ def compared(x: Sequence[float], errors: Mapping[str, Sequence[float]], remark: 
     )
 
 
-def error_panel(title: str, *curves: Curve) -> Panel:
-    """Return a panel of errors by level."""
-    return Panel(title, EPSILON, ERROR, curves, log_y=True)
+def error_plot(title: str, *curves: Curve) -> Plot:
+    """Return a plot of errors by level."""
+    return Plot(title, EPSILON, ERROR, curves, log_y=True)
 
 
 def spans(chosen: Sequence[float], levels: Sequence[float]) -> str:

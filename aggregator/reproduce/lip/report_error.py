@@ -17,7 +17,7 @@ import numpy as np
 
 from aggregator.estimate.error import report_mae
 from aggregator.families.response.recipe import published_lip_response
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason
 from aggregator.reproduce.lip.published import EPSILON, FULL, bit, published, true_level, warner
 from aggregator.reproduce.simulated_people import level
 from protocol.channels import Channel
@@ -51,11 +51,11 @@ def _yes(channel: Channel, prior: Sequence[int]) -> float:
 
 def report_error(setting: Setting) -> ExperimentResult:
     """Test Proposition 3, that one channel minimises the squared and the absolute error."""
-    panels = []
+    plots = []
     for text in ("0.3", "0.1"):
         prior = bit(text)
-        panels.append(
-            Panel(
+        plots.append(
+            Plot(
                 f"P1 = {text}", EPSILON, "E|X - Y|",
                 (
                     Curve("LDP", FULL, [_mae(warner(eps), prior) for eps in FULL], "ldp"),
@@ -116,4 +116,4 @@ def report_error(setting: Setting) -> ExperimentResult:
         "reports have the distribution of the answers. It is not valid at 1 nat and P1 = 0.1: there the valid optimum "
         f"reports a yes with probability {_yes(optimum, skewed):.0%}."
     )
-    return ExperimentResult(tuple(panels), findings, verdict)
+    return ExperimentResult(tuple(plots), findings, verdict)

@@ -11,7 +11,7 @@ from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.families.lifts import level_for_ball
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.table.prior_table import optimal_table
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting
 from aggregator.reproduce.lip.published import true_level
 from aggregator.reproduce.simulated_people import level
 from protocol import exact, levels
@@ -39,7 +39,7 @@ def _level_in_ball(channel: Channel, prior: tuple[int, ...], radius: float) -> f
 
 def rough_prior(setting: Setting) -> ExperimentResult:
     """Compare channels designed for one prior and for all priors within a radius."""
-    panels, findings, shares = [], [], []
+    plots, findings, shares = [], [], []
     for name, prior in setting.track(list(PRIORS.items())):
         alone = prior_mse(prior)
         for eps in EPSILONS:
@@ -48,8 +48,8 @@ def rough_prior(setting: Setting) -> ExperimentResult:
             ours = [lip_mse(optimal_table(prior, nano, _units(radius)), prior) for radius in RADII]
             shrunk = [lip_mse(optimal_table(prior, level_for_ball(nano, _units(radius))), prior) for radius in RADII]
             plain = lip_mse(randomized_response(len(prior), nano), prior)
-            panels.append(
-                Panel(
+            plots.append(
+                Plot(
                     f"{name}, {exact.in_nats(nano)}", "radius, total variation", "a person's expected squared error",
                     (
                         Curve("designed for all priors within the radius", RADII, ours, "optimum"),
@@ -89,4 +89,4 @@ def rough_prior(setting: Setting) -> ExperimentResult:
         f"accuracy is lost: a report's gain over the prior is {min(shares):.0%} to {max(shares):.0%} of the gain with "
         "an exactly known prior."
     )
-    return ExperimentResult(tuple(panels), tuple(findings), verdict)
+    return ExperimentResult(tuple(plots), tuple(findings), verdict)

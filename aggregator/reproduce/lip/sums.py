@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.families.response.recipe import published_lip_response, randomized_response
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, series
 from aggregator.reproduce.lip.published import (
     CONDITION,
     ERROR,
     FULL,
     SPARSE,
     compared,
-    error_panel,
+    error_plot,
     satisfies,
     spans,
     true_level,
@@ -58,7 +58,7 @@ def figure_6a(setting: Setting) -> ExperimentResult:
         )
     errors = series(points)
     protected, worst = errors["protected"], errors["worst"]
-    panel = error_panel(
+    plot = error_plot(
         f"{size} values, {people} people, random priors",
         *compared(levels, errors),
         Curve("prior alone", levels, (math.sqrt(_mean_variance(priors)),) * len(levels), "alone"),
@@ -86,7 +86,7 @@ def figure_6a(setting: Setting) -> ExperimentResult:
         f"{math.sqrt(errors['best'][place[1.0]] / errors['ldp'][place[1.0]]):.0%} of the error of randomised response "
         "with the same priors."
     )
-    return ExperimentResult((panel,), findings, verdict)
+    return ExperimentResult((plot,), findings, verdict)
 
 
 def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
@@ -104,14 +104,14 @@ def figure_6b(setting: Setting) -> ExperimentResult:
     sizes = tuple(range(2, 21))
     errors = series([_of_prior((1,) * size, eps) for size in setting.track(sizes)])
     true = errors["level"]
-    panel = Panel(
+    plot = Plot(
         f"eps = {eps:g}, uniform priors", "size of the domain", ERROR,
         (
             *compared(sizes, errors),
             Curve("prior alone", sizes, [math.sqrt((size**2 - 1) / 12) for size in sizes], "alone"),
         ),
     )  # fmt: skip
-    levels = Panel(
+    levels = Plot(
         "true level of the published channel", "size of the domain", "true level, nats",
         (
             Curve("published LIP, true level", sizes, true, "invalid"),
@@ -142,4 +142,4 @@ def figure_6b(setting: Setting) -> ExperimentResult:
         f"{math.sqrt(errors['best'][-1]):.2f}, and that of randomised response is {math.sqrt(errors['ldp'][-1]):.2f}. "
         f"The published channel's true level is {true[-1]:.2f} nats."
     )
-    return ExperimentResult((panel, levels), findings, verdict)
+    return ExperimentResult((plot, levels), findings, verdict)

@@ -12,7 +12,7 @@ import numpy as np
 
 from aggregator.estimate.error import prior_mse
 from aggregator.families.response.recipe import published_lip_response
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason
 from aggregator.reproduce.lip.published import (
     EPSILON,
     FULL,
@@ -33,7 +33,7 @@ def validity(setting: Setting) -> ExperimentResult:
     grid = tuple(step / 20 for step in range(1, 201))
     named = {"20 values, uniform": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
     smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
-    edge = Panel(
+    edge = Plot(
         "where the published channel is valid", EPSILON, "smallest share of the prior",
         (
             Curve("1/(e^eps + 1), valid above it", grid, [1 / (math.exp(eps) + 1) for eps in grid], "optimum"),
@@ -45,13 +45,13 @@ def validity(setting: Setting) -> ExperimentResult:
     def true_levels(prior: Sequence[int]) -> tuple[float, ...]:
         return tuple(true_level(published_lip_response(prior, level(eps)), prior) for eps in FULL)
 
-    levels = Panel(
+    levels = Plot(
         "true level of the published channel", EPSILON, "true level, nats",
         (Curve("claimed", FULL, FULL, "published"),
          *(Curve(name, FULL, true_levels(prior), "other") for name, prior in named.items())),
     )  # fmt: skip
-    unprotected = Panel(
-        "people without protection, P1 uniform", EPSILON, "share of people",
+    exceeded = Plot(
+        "people for whom the level is exceeded, P1 uniform", EPSILON, "share of people",
         (Curve("2/(e^eps + 1)", FULL, [2 / (math.exp(eps) + 1) for eps in FULL], "invalid"),),
     )  # fmt: skip
     wrong, valid, far = 0, 0, 0.0
@@ -97,7 +97,7 @@ def validity(setting: Setting) -> ExperimentResult:
         f"The published LIP channel is valid only for nearly uniform priors of few values: at 1 nat all shares must be "
         f"at least {1 / (math.e + 1):.1%}. For other priors halftruth refuses it."
     )
-    return ExperimentResult((edge, levels, unprotected), findings, verdict)
+    return ExperimentResult((edge, levels, exceeded), findings, verdict)
 
 
 def claimed_errors(setting: Setting) -> ExperimentResult:

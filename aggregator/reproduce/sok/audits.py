@@ -11,7 +11,7 @@ import numpy as np
 from aggregator.anonymity import ReleaseError, anonymity_of_reports
 from aggregator.author.audit import MAX_STEPS, Audit, audit, levels_request
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason, series
 from aggregator.reproduce.simulated_people import level
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, halves
 from protocol import levels
@@ -24,8 +24,15 @@ PEOPLE = 10_000
 
 @dataclass(frozen=True)
 class SokRow:
-    """A notion of the paper, with the paper's statement about it and a function from an audit to the level of a
-    campaign."""
+    """A notion of the paper.
+
+    Attributes:
+        name: the name of the notion.
+        kind: whether it is point-wise or average-case, and context-free or context-aware.
+        claim: the paper's statement about it.
+        level_of: a function from an audit of a campaign to the campaign's level, as text.
+        why: the reason for a difference from the statement, or a remark.
+    """
 
     name: str
     kind: str
@@ -175,11 +182,11 @@ def levels_by_eps(setting: Setting) -> ExperimentResult:
         "LIP, skewed prior": (
             PRIOR, lambda eps: simulated_people.campaign(DOMAIN, Lip(level(eps), PRIOR), "lip-table")),
     }  # fmt: skip
-    panels, level_series = [], {}
+    plots, level_series = [], {}
     for name, (prior, make) in setting.track(cases.items()):
         by_notion = level_series[name] = series([_levels(make(eps), prior) for eps in LEVELS])
-        panels.append(
-            Panel(
+        plots.append(
+            Plot(
                 name, "declared level, nats", "level under each notion, nats",
                 tuple(Curve(title, LEVELS, by_notion[key], role) for key, (title, role) in SHOWN.items()),
             )
@@ -225,4 +232,4 @@ def levels_by_eps(setting: Setting) -> ExperimentResult:
         f"{skewed['maximal-leakage'][one_nat]:.2f} nats and a mutual information of "
         f"{skewed['mutual-information'][one_nat]:.2f} nats."
     )
-    return ExperimentResult(tuple(panels), findings, verdict)
+    return ExperimentResult(tuple(plots), findings, verdict)

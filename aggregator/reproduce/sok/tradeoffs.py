@@ -11,7 +11,7 @@ import numpy as np
 from aggregator.author.audit import MAX_STEPS
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting
 from aggregator.reproduce.simulated_people import level
 from aggregator.reproduce.sok.audits import LEVELS
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR
@@ -59,10 +59,10 @@ def utility(setting: Setting) -> ExperimentResult:
         widest = max(max(curve.x) for curve in curves)
         return (*curves, Curve("prior alone", (0.0, widest), (alone, alone), "alone"))
 
-    panels = (
-        Panel("against the level of its own notion", "declared level, nats", "squared error of one person",
+    plots = (
+        Plot("against the level of its own notion", "declared level, nats", "squared error of one person",
               lines(lambda point: point.nats)),
-        Panel("against the mutual information", "mutual information, nats", "squared error of one person",
+        Plot("against the mutual information", "mutual information, nats", "squared error of one person",
               lines(lambda point: point.leak)),
     )  # fmt: skip
     half = next(row for row in measurements["mutual information"] if row.nats == 0.4)
@@ -72,7 +72,7 @@ def utility(setting: Setting) -> ExperimentResult:
         f"this notion, and {_between(measurements['LIP, best'], half.leak):.3f} with LIP. The LDP level of the first "
         f"channel is {_or_none(levels.ldp(levels.structure_of(half.channel, MAX_STEPS)).nats)} nats."
     )
-    return ExperimentResult(panels, _findings(measurements, half, alone), verdict)
+    return ExperimentResult(plots, _findings(measurements, half, alone), verdict)
 
 
 def _findings(

@@ -1,4 +1,4 @@
-"""People who declare a prior of their own bit, compared with a trusted curator (fig. 8).
+"""People who declare a prior for their bit, compared with a trusted curator (fig. 8).
 
 People are simulated with the integers that devices use, and their reports are decoded with halftruth's estimators.
 Exact values are computed where possible, and simulations are shown for comparison.
@@ -13,13 +13,13 @@ import numpy as np
 
 from aggregator.estimate.personal import PersonalDecoder
 from aggregator.families.decoder import Floats, Integers
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, reason, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason, series
 from aggregator.reproduce.lip.published import (
     SPARSE,
     bit,
     claimed,
     compared,
-    error_panel,
+    error_plot,
     of_bit,
     roots,
     spans,
@@ -47,7 +47,7 @@ FEW, SOME, MANY = PEOPLE
 
 
 Errors = Mapping[str, Sequence[float]]
-"""Errors of one person's bit by name as in ``own_errors``, for each level in ``SPARSE``."""
+"""Errors of one person's bit by name as in ``declared_errors``, for each level in ``SPARSE``."""
 
 
 def figure_8(setting: Setting) -> ExperimentResult:
@@ -57,21 +57,21 @@ def figure_8(setting: Setting) -> ExperimentResult:
     simulated: dict[int, list[float]] = {people: [] for people in PEOPLE}
     off = 0.0
     for people, eps in setting.track([(people, eps) for people in PEOPLE for eps in SPARSE]):
-        level_errors = own_errors(yes[people], eps)
+        level_errors = declared_errors(yes[people], eps)
         points[people].append(level_errors | {"curator": _of_curator(yes[people] / UNIT, eps, level_errors["best"])})
         if eps <= SIMULATED:
             squares = _surveyed(yes[people], eps, setting)
             simulated[people].append(float(squares.mean()))
             off = max(off, z_score(squares, level_errors["best"]))
     errors = {people: series(of_level) for people, of_level in points.items()}
-    panels = tuple(_panel(people, errors[people], simulated[people]) for people in PEOPLE)
+    plots = tuple(_plot(people, errors[people], simulated[people]) for people in PEOPLE)
     at_one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors[MANY].items()}
     verdict = (
-        f"With people's own priors (uniform), valid LIP at 1 nat has {math.sqrt(at_one['best'] / at_one['ldp']):.0%} "
-        f"of LDP's error; the published channel has {math.sqrt(at_one['published'] / at_one['ldp']):.0%}, and does not "
-        f"protect {1 - at_one['protected']:.0%} of the people."
+        f"With declared priors (uniform), valid LIP at 1 nat has {math.sqrt(at_one['best'] / at_one['ldp']):.0%} "
+        f"of LDP's error; the published channel has {math.sqrt(at_one['published'] / at_one['ldp']):.0%}, and exceeds "
+        f"its level for {1 - at_one['protected']:.0%} of the people."
     )
-    return ExperimentResult(panels, _findings(errors, off, setting.repeats), verdict)
+    return ExperimentResult(plots, _findings(errors, off, setting.repeats), verdict)
 
 
 def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[Finding, ...]:
@@ -105,17 +105,17 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
     return (
         Finding(
             "everybody is protected at eps",
-            f"of {MANY:,} people the published channel protects {protected[0]:.1%} at 1 nat, "
+            f"the published channel satisfies the level for {protected[0]:.1%} of {MANY:,} people at 1 nat, "
             f"{protected[1]:.1%} at 2 nats, {protected[2]:.1%} at 4 nats",
-            "a person is not protected if their prior of either answer is below 1/(e^eps + 1). If priors are drawn "
+            "it exceeds the level if a person's prior of either answer is below 1/(e^eps + 1). If priors are drawn "
             f"uniformly from 0 to 1, this is the case for 2/(e^eps + 1) of the people, {2 / (math.e + 1):.1%} at 1 nat",
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
             f"the valid optimum has less error {spans(smaller, SPARSE)}: {root('best'):.4f} at 1 nat, where LDP has "
             f"{root('ldp'):.4f} and the published channel {root('published'):.4f}",
-            "the gap is smaller than published, because a valid channel needs more noise for the people whom the "
-            "published channel does not protect",
+            "the gap is smaller than published, because a valid channel needs more noise for the people for whom the "
+            "published channel exceeds the level",
         ),
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
@@ -148,7 +148,7 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
     )
 
 
-def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
+def _plot(people: int, errors: Errors, simulated: Sequence[float]) -> Plot:
     curator = tuple(root if root > MIN_PLOTTED else math.nan for root in roots(errors["curator"]))
     curves = (
         *compared(SPARSE, errors, " for all"),
@@ -156,7 +156,7 @@ def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
     )
     if sum(not math.isnan(root) for root in curator) > 1:
         curves = (*curves, Curve("trusted curator", SPARSE, curator, "server"))
-    return error_panel(f"N = {people:,}, priors uniform in 0 .. 1", *curves)
+    return error_plot(f"N = {people:,}, priors uniform in 0 .. 1", *curves)
 
 
 def _of_curator(p: Floats, eps: float, local: float) -> float:
@@ -166,7 +166,7 @@ def _of_curator(p: Floats, eps: float, local: float) -> float:
     return min(curator_sum_error(p, eps) / len(p), local)  # a curator can simulate the devices (Theorem 6)
 
 
-def own_errors(yes: Floats, eps: float) -> dict[str, float]:
+def declared_errors(yes: Floats, eps: float) -> dict[str, float]:
     """Return the mean error of the bits of people with declared priors ``yes`` / ``UNIT``.
 
     Returns:
@@ -182,7 +182,7 @@ def own_errors(yes: Floats, eps: float) -> dict[str, float]:
     return errors
 
 
-def _rule(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
+def _decoder(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
     """Return the decoder of people with declared priors ``yes`` / ``UNIT``, and the probabilities P(Y = x | X = x),
     (people, 2)."""
     priors: Integers = np.stack([UNIT - yes, yes], axis=1).astype(np.int64)
@@ -193,7 +193,7 @@ def _rule(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
 
 def best_errors(yes: Floats, eps: float) -> Floats:
     """Return the error of each person's bit with the channel for the person's prior, shape (people,)."""
-    _, truths = _rule(yes, eps)
+    _, truths = _decoder(yes, eps)
     return _bit_errors(yes / UNIT, 1 - truths[:, 0], 1 - truths[:, 1])
 
 
@@ -207,7 +207,7 @@ def _bit_errors(p: Floats, zero_as_one: Floats, one_as_zero: Floats) -> Floats:
 
 def _surveyed(yes: Floats, eps: float, setting: Setting) -> Floats:
     """Return (S - E[S|Y])^2 / N of simulated surveys of people with declared priors, shape (surveys,)."""
-    decoder, truths = _rule(yes, eps)
+    decoder, truths = _decoder(yes, eps)
     people, p = len(yes), yes / UNIT
     squares = []
     for _ in range(max(min(setting.repeats, DRAWS // people), MIN_SURVEYS)):
