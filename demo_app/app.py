@@ -293,7 +293,7 @@ class HalftruthApp(App):
         self._network.ask(fetch, lambda result: over(receive, result), lambda error: over(self.notify, error))
 
     def send(self) -> None:
-        """Send the waiting reports to their studies, and show the result."""
+        """Send the waiting envelopes to their studies, and show the result."""
 
         def shown(delivery: Delivery) -> None:
             self.go("delivered", delivery, fresh=True)
@@ -366,6 +366,8 @@ class HalftruthApp(App):
         """Open a screen.
 
         Args:
+            name: the name of the screen.
+            arguments: the arguments of the screen's method ``open``.
             fresh: True if going back from the screen opens the first screen.
         """
         if fresh:

@@ -73,7 +73,7 @@ def _day(section: Section, name: str) -> str:
 
 
 def _clamps(section: Section) -> bool:
-    return section.flag("clamp", "an answer outside the range counts as the nearer end")
+    return section.flag("clamp", "an answer outside the range counts as the nearest one inside")
 
 
 def _items(section: Section) -> tuple[str, ...] | int:

@@ -8,6 +8,7 @@
     exposure the information that all reports about the same values reveal together
     post     the waiting envelopes, and the result of sending them
 
-A screen shows one frozen dataclass of numbers, bytes and keys of texts. Its only sentences come from the campaign or
-the SDK. Its method ``of`` reads them from the device. This package draws, spends and decides nothing; the model does.
+A screen shows one frozen dataclass of numbers, bytes and keys of texts. The only sentences in a dataclass come from the
+campaign or the SDK. The dataclass's method ``of`` reads its content from the device. This package draws, spends and
+decides nothing; the model does.
 """

@@ -154,7 +154,7 @@ def _hundredths(text: str) -> int:
     try:
         share = Decimal(text.strip().removesuffix("%").strip().replace(",", ".")) * (WHOLE // 100)
     except InvalidOperation:
-        raise ValueError("the share is not a number") from None
+        raise ValueError("a share must be a number above 0 and at most 100 percent, such as 12.5") from None
     if not share.is_finite() or share != share.to_integral_value() or not 0 < share <= WHOLE:
         raise ValueError(f"a share must be above 0 and at most 100 percent, with at most {PLACES} decimal places")
     return int(share)

@@ -88,7 +88,7 @@ class BudgetScreen(PageScreen):
         per_campaign: float | None,
         window: tuple[int, float] | None,
     ) -> None:
-        """Show the caps in force, and at its field each typed cap that changes nothing because a lower one was set."""
+        """Show the caps in force. If a typed cap is higher than the cap in force, show an error at its field."""
         self.show(budget)
         seconds, nats = window or (0, None)
         window_cap = budget.windows.get(seconds)

@@ -115,7 +115,7 @@ class Bar(Widget):
             slant = min(self.height, start + length - x)
             Line(points=[x, self.y, x + slant, self.y + slant], width=dp(1.2))
             x += dp(7)
-        # These stripes begin at the left edge, above the bottom.
+        # Without these stripes, the corner at the top left would stay empty.
         y = self.y + dp(7)
         while y < self.y + self.height and length > 0:
             reach = min(self.y + self.height - y, length)

@@ -400,13 +400,14 @@ def _answers(domain: Domain) -> str:
         )
     if isinstance(domain, Line):
         noun = "day" if isinstance(domain, Dates) else "number"
-        outside = f" A {noun} outside this range counts as the nearer end." if domain.clamps else ""
+        outside = f" A {noun} outside this range counts as the nearest {noun} of the range." if domain.clamps else ""
         how = ", up or down at random, so that averages over many people stay correct" if domain.rounds_randomly else ""
         return f"A {noun} from {domain.range_text}, rounded to one of {domain.size:,} {noun}s{how}.{outside}"
     if isinstance(domain, Items):
         noun, place = ("numbers", "1 to") if isinstance(domain.labels, int) else ("items", "a list of")
         return (
             f"A set of {noun} from {place} {domain.item_count:,}; it may be empty. Write {SEPARATOR} between two "
-            f"{noun}. A label such as {domain.label(domain.item_count)} is that of a dummy, which fills up a small set."
+            f"{noun}. A label such as {domain.label(domain.item_count)} names a dummy; the device adds dummies to a "
+            "small set."
         )
     return f"One of {domain.size:,} values."

@@ -248,9 +248,9 @@ def _described(value: object) -> str:
 
 def _configuration(file: Path, top: _ConfigTable, checking: bool) -> Configuration:
     folder = file.absolute().parent
-    store = top.text("store", "must be the folder of the device, a path")
+    store = top.text("store", "must be a path: the folder of the device")
     trust = top.texts("trust", "must be a list of public key files, such as the analyst's")
-    campaign = top.text("campaign", "must be the signed campaign's file, a path")
+    campaign = top.text("campaign", "must be a path: the file of the signed campaign")
     consent = top.boolean("consent", "must be true or false")
     follow = top.boolean(
         "follow",
@@ -292,7 +292,7 @@ def _configuration(file: Path, top: _ConfigTable, checking: bool) -> Configurati
 def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
     """Return (url, export, send_every) of a ``Configuration``, with the folder as text."""
     url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
-    export = table.text("export", "must be the folder that files for the study are written to, a path")
+    export = table.text("export", "must be a path: the folder into which files for the study are written")
     every = table.whole_number(
         "every", 1, MAX_SECONDS, f"must be a whole number of seconds between two uploads, from 1 to {MAX_SECONDS}"
     )
@@ -354,7 +354,7 @@ def _sources(table: _ConfigTable, folder: Path) -> dict[str, Source]:
 
 def _source(table: _ConfigTable, folder: Path) -> Source:
     command = table.texts("command", "must be a list of texts: a program, then its arguments")
-    file = table.text("file", "must be the file whose last line is read, a path")
+    file = table.text("file", "must be a path: the file whose last line is read")
     stdin = table.boolean("stdin", "must be true or false")
     timeout = table.number("timeout", f"must be a number of seconds above 0, at most {MAX_TIMEOUT}")
     field = table.pick("field")

@@ -88,7 +88,7 @@ export function choosePrior(device, id, level, history) {
 
 /**
  * The person's history by input: as given, or the number of answers with each value over all campaigns of the device
- * with the same domain and no coarsening.
+ * with the same domain, except those that ask it for a coarser answer.
  * @param {Device} device @param {Decision} decision @param {Counts} [history] @returns {Promise<bigint[]>}
  */
 async function countsFor(device, { joined: { campaign }, state }, history) {
@@ -101,7 +101,7 @@ async function countsFor(device, { joined: { campaign }, state }, history) {
 }
 
 /**
- * True if a campaign has the same domain as another, and the device's view of it is not coarsened.
+ * True if a campaign has the same domain as another, and does not ask this device for a coarser answer.
  * @param {Joined} joined @param {import("./campaign.js").Campaign} other
  */
 const isComparable = ({ campaign, view }, other) =>

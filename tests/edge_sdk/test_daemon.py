@@ -172,8 +172,8 @@ def world(tmp_path):
     ("old", "new", "says"),
     [
         ('store = "store"', "", "store is missing"),
-        ('store = "store"', "store = 3", "store must be the folder"),
-        ('store = "store"', 'store = ""', "store must be the folder"),
+        ('store = "store"', "store = 3", "store must be a path: the folder"),
+        ('store = "store"', 'store = ""', "store must be a path: the folder"),
         ('trust = ["author.pub"]', "", "trust is missing"),
         ('trust = ["author.pub"]', 'trust = "author.pub"', "trust must be a list"),
         ('campaign = "c.campaign"', "", "campaign is missing"),

@@ -84,7 +84,7 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
     assert (found.low, found.high, found.places, found.unit, found.spacing) == ("17", "90", 1, "years", "0.5")
     assert terms.answers == (
         "A number from 17 to 90 years, rounded to one of 147 numbers. A number outside this range counts as the "
-        "nearer end."
+        "nearest number of the range."
     )
     device.consent(terms.campaign_id)
     device.answer(terms.campaign_id, 40)
@@ -102,7 +102,7 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
 def test_the_terms_describe_a_set_of_items(open_device, items, start):
     """The terms of a campaign on sets of items count the items without the dummies, and say what a dummy is."""
     assert open_device().join(campaign(domain=Items(2, items))).answers == (
-        f"{start} A label such as (none 1) is that of a dummy, which fills up a small set."
+        f"{start} A label such as (none 1) names a dummy; the device adds dummies to a small set."
     )
 
 
