@@ -87,7 +87,7 @@ def tallies() -> dict[str, tuple[Campaign, Tally]]:
     priors = np.array([*PRIORS, (1, 1, 1, 1, 1)])
     counts = generator.multinomial(900, np.full(priors.size, 1 / priors.size))
     levels = (NAT, NAT // 2, NAT, NAT // 3)
-    found["own"] = of_declared(), PersonalTally(counts, 900, declared=np.column_stack([levels, priors]))
+    found["declared"] = of_declared(), PersonalTally(counts, 900, declared=np.column_stack([levels, priors]))
     return found
 
 

@@ -83,7 +83,7 @@ def test_block_recipe_keeps_its_notion(blocks):
 
 @settings(max_examples=200)
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=30), st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS))
-def test_lip_recipe_is_valid_and_tight_for_every_prior(prior, level):
+def test_lip_recipe_satisfies_and_reaches_its_level_for_every_prior(prior, level):
     """The repaired LIP channel has its level to the nanonat under any prior, and an LDP level of at most 2 eps."""
     certificate = certify(lip_response(prior, level), Lip(level, tuple(prior)))
     assert level - 1 <= certificate.audited_level <= level

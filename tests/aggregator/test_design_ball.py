@@ -138,7 +138,7 @@ def test_a_search_comes_close_to_all_staircases(monkeypatch):
     st.lists(st.integers(0, 1000), min_size=2, max_size=7),
     st.integers(0, 2**32),
 )
-def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
+def test_lifts_within_the_range_satisfy_the_level(eps, billionths, parts, seed):
     """Lifts of mean one within the range satisfy the level for the worst prior in the radius, and so does every LIP
     channel at the scaled level."""
     distribution = np.random.default_rng(seed).dirichlet(np.full(len(parts), 0.7)) + 1e-4
@@ -167,7 +167,7 @@ def _extremes(distribution: np.ndarray, lifts: np.ndarray, radius: float) -> lis
     ("prior", "eps", "radius"),
     [((1, 9), 1, 0.05), ((3, 7), 0.5, 1.0), (zipf(5, 1), 1, 0.1), (zipf(20, 1), 2, 0.05), (zipf(9, 2), 4, 0.3)],
 )
-def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
+def test_the_level_is_satisfied_over_the_ball_and_reached(prior, eps, radius):
     """The integer channel satisfies the declared level for every prior in the ball, and uses all but a thousandth of
     it.
 

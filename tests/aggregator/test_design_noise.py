@@ -23,7 +23,7 @@ def line(size, level):
 
 @pytest.mark.parametrize("size", [2, 3, 4, 17, 200])
 @pytest.mark.parametrize("level", [10**6, NAT // 10, NAT, 5 * NAT, 20 * NAT])
-def test_discrete_laplace_keeps_its_level_per_step(size, level):
+def test_discrete_laplace_satisfies_its_level_per_step(size, level):
     """Two points at distance d have a level of at most d times the step's level, to the nanonat.
 
     The channel is certified as geo, and refused one nanonat lower. The LDP level is that of the two ends, up to the
@@ -92,7 +92,7 @@ TOWN = Grid(47_000_000, 47_120_000, 11_000_000, 11_100_000, 10_000)
         geo_over(Grid(0, 2, 0, 2, 1), 2 * NAT),
     ],
 )
-def test_planar_noise_keeps_its_level_closely(notion):
+def test_planar_noise_satisfies_and_nearly_reaches_its_level(notion):
     """Planar noise satisfies the level for all pairs of cells, and is less than a ten-thousandth below it."""
     audited = certify(planar(notion), notion).audited_level
     assert (1 - 1e-4) * notion.level < audited <= notion.level

@@ -108,7 +108,7 @@ def test_the_symmetric_lip_channel_has_the_error_of_proposition_4(share):
 
 
 @pytest.mark.parametrize("prior", [(1, 1, 1), (5, 3, 2), (90, 9, 1), (1, 1000)])
-def test_random_sampling_keeps_its_level(prior):
+def test_random_sampling_satisfies_its_level(prior):
     """Both forms have exactly their level, the LIP form answers truthfully at least as often, and its outputs are
     distributed as the prior."""
     for level in (NAT // 2, NAT, 4 * NAT):

@@ -95,7 +95,7 @@ PRIORS = [
 
 @pytest.mark.parametrize("level", [10**7, NANONATS // 2, NANONATS, 3 * NANONATS, 8 * NANONATS])
 @pytest.mark.parametrize("prior", PRIORS)
-def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
+def test_oue_under_a_prior_satisfies_and_reaches_its_level(prior, level):
     """The channel is certified, reaches its level to a part in a million, and has at most the error of OUE at the same
     level.
 

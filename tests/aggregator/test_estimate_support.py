@@ -332,7 +332,7 @@ def test_triples_of_many_values_are_decoded_without_a_matrix(rng):
     assert np.count_nonzero(np.delete((low > 0) | (high < 0), x)) <= 2
 
 
-def test_recipes_keep_the_level_in_exact_fractions():
+def test_recipes_satisfy_the_level_in_exact_fractions():
     """inside / outside is at most the rational lower bound of e^level, in integer arithmetic."""
     for size, level in [(5, NANONATS), (62, NANONATS // 1000), (40, 20 * NANONATS)]:
         recipes = (projective, subset_selection, triples)

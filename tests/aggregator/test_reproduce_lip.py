@@ -179,7 +179,7 @@ def partitions(n):
 
 
 @pytest.mark.parametrize("n", [3, 4, 6])
-def test_the_trusted_curator_keeps_the_level_of_every_person(n):
+def test_the_trusted_curator_satisfies_the_level_of_every_person(n):
     """The error is that of no report, or of merged sums which change no person's posterior by more than the level.
 
     The posteriors are computed from all 2^n answers. At least one of 30 curators publishes a sum.

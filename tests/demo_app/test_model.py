@@ -507,11 +507,11 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
     assert [one.name for one in terms.terms.classes] == ["workers", "students", "others"]
     model.consent(of(terms), "students")
     assert model.terms(of(terms)).terms.member_of == "students"
-    own = joined(model, tmp_path, of_declared())
-    assert own.terms.declares_prior
-    assert own.statement.is_uniform
-    assert not own.statement.declared_before
-    assert model.consent(of(own), prior=own.statement.prior).summary.state == OPEN
+    declaring = joined(model, tmp_path, of_declared())
+    assert declaring.terms.declares_prior
+    assert declaring.statement.is_uniform
+    assert not declaring.statement.declared_before
+    assert model.consent(of(declaring), prior=declaring.statement.prior).summary.state == OPEN
 
 
 def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):

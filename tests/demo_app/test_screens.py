@@ -401,12 +401,12 @@ def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
 def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path):
     """Shares that cannot be declared are refused; valid shares are shown again with the resulting posterior, and are
     declared."""
-    (tmp_path / "own.campaign").write_bytes(of_declared(opens=now() - DAY, closes=now() + 9 * DAY))
+    (tmp_path / "declared.campaign").write_bytes(of_declared(opens=now() - DAY, closes=now() + 9 * DAY))
     options = ["--store", folder, "--language", "de", "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options, shots=SHOTS / "statement") as screen:
         screen.wait("campaigns:page")
         tap(screen, "add")
-        screen.fill("file", str(tmp_path / "own.campaign"))
+        screen.fill("file", str(tmp_path / "declared.campaign"))
         tap(screen, "read")
         assert "einer anderen Angabe" in screen.read("stated worst", "text")
         fits(screen)

@@ -251,29 +251,29 @@ def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) 
     of the list."""
     data = of_declared(opens=0, closes=2**39, period_seconds=2**38)
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
-    (tmp_path / "own").write_bytes(data)
+    (tmp_path / "declared").write_bytes(data)
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))
-    own = open_campaign(data, [AUTHOR.public]).id.hex()
+    ident = open_campaign(data, [AUTHOR.public]).id.hex()
 
     def run(*arguments: object) -> int:
         return main(["--store", str(tmp_path / "store"), *map(str, arguments)])
 
     assert run("budget", "--lifetime", 100) == 0
-    assert run("join", tmp_path / "own", "--trust", tmp_path / "author.pub") == 0
+    assert run("join", tmp_path / "declared", "--trust", tmp_path / "author.pub") == 0
     capsys.readouterr()
-    assert run("preview", own, "--prior", tmp_path / "prior.csv") == 0
+    assert run("preview", ident, "--prior", tmp_path / "prior.csv") == 0
     text = capsys.readouterr().out
     assert "value none  before 40%  least after" in text
     assert "permanently" in text
-    assert run("preview", own, "none", "--prior", tmp_path / "prior.csv") == 2
-    assert run("preview", own, "--level", 0.5) == 2
+    assert run("preview", ident, "none", "--prior", tmp_path / "prior.csv") == 2
+    assert run("preview", ident, "--level", 0.5) == 2
     assert "--level needs --prior" in capsys.readouterr().err
-    assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", 0.5, "--json") == 0
+    assert run("preview", ident, "--prior", tmp_path / "prior.csv", "--level", 0.5, "--json") == 0
     assert json.loads(capsys.readouterr().out)["posteriors"][0]["most_after"] < 0.4 * 1.65
-    assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", "nan") == 2
+    assert run("preview", ident, "--prior", tmp_path / "prior.csv", "--level", "nan") == 2
     capsys.readouterr()
-    assert run("consent", own, "--choose-prior", 0.5, "--history", tmp_path / "prior.csv", "--json") == 0
+    assert run("consent", ident, "--choose-prior", 0.5, "--history", tmp_path / "prior.csv", "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert {f"{label}: {weight}" for label, weight in weights_of(LISTED[0]).items()} & set(printed["prior"])
-    assert run("preview", own, "--prior", tmp_path / "prior.csv") == 65
+    assert run("preview", ident, "--prior", tmp_path / "prior.csv") == 65
     assert "stays valid" in capsys.readouterr().err

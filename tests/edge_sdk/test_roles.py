@@ -407,7 +407,7 @@ def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
     now = {"opens": 0, "closes": 2**39, "period_seconds": 2**38}
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))
-    for name, data in (("classes", of_classes(**now)), ("own", of_declared(**now))):
+    for name, data in (("classes", of_classes(**now)), ("declared", of_declared(**now))):
         (tmp_path / name).write_bytes(data)
     store = ["--store", str(tmp_path / "store")]
 
@@ -432,13 +432,13 @@ def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
     assert run("join", tmp_path / "classes", "--trust", tmp_path / "author.pub") == 0
     assert run("consent", joined, "--class", "students") == 0
     assert "class: students" in capsys.readouterr().out
-    own = open_campaign((tmp_path / "own").read_bytes(), [AUTHOR.public]).id.hex()
-    assert run("join", tmp_path / "own", "--trust", tmp_path / "author.pub") == 0
+    ident = open_campaign((tmp_path / "declared").read_bytes(), [AUTHOR.public]).id.hex()
+    assert run("join", tmp_path / "declared", "--trust", tmp_path / "author.pub") == 0
     (tmp_path / "wrong.csv").write_text("value,count\nnone,many\n")
-    assert run("consent", own, "--prior", tmp_path / "wrong.csv") == 2
+    assert run("consent", ident, "--prior", tmp_path / "wrong.csv") == 2
     assert "many" not in capsys.readouterr().err
-    assert run("consent", own, "--prior", tmp_path / "prior.csv") == 0
-    assert run("answer", own, "none") == 0
+    assert run("consent", ident, "--prior", tmp_path / "prior.csv") == 0
+    assert run("answer", ident, "none") == 0
 
 
 def test_a_joined_campaign_has_the_costliest_class() -> None:

@@ -85,7 +85,7 @@ def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
     assert balls[-1] == made[0].ldp_level
 
 
-def test_the_declared_level_is_kept_over_the_ball() -> None:
+def test_the_declared_level_is_satisfied_over_the_ball() -> None:
     """The level that a campaign declares bounds the whole ball; a level that is a nanonat too low is refused."""
     channel = CHANNELS["table"]
     centre = certify(channel, Lip(MOST, PRIOR)).audited_level

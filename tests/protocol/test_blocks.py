@@ -97,7 +97,7 @@ def test_the_largest_weight_is_that_of_the_matrix(inner: Channel) -> None:
 
 
 @pytest.mark.parametrize("sensitive", [2, 3, 8])
-def test_the_cover_is_the_least_that_keeps_the_level(sensitive: int) -> None:
+def test_the_cover_is_the_least_that_satisfies_the_level(sensitive: int) -> None:
     """With ceil(largest weight / e^eps) the channel is certified at the level; with one less it is refused."""
     for inner in (Hadamard(truth_of(NAT), sensitive), RandomizedResponse(sensitive, (cover_of(NAT, sensitive),))):
         cover = -(-(largest_weight(inner) << exact.EXP_BITS) // exact.exp_lower(NAT))

@@ -30,7 +30,7 @@ def level_between(channel: Channel, x: int, other: int) -> int:
     return level
 
 
-def tight_budgets(channel: Channel) -> list[int]:
+def smallest_budgets(channel: Channel) -> list[int]:
     """Return the smallest budget of each input for which every pair with this input satisfies the smaller of the two
     budgets."""
     k = channel.input_count
@@ -69,7 +69,7 @@ def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> Non
 @settings(max_examples=80)
 def test_ldp_at_the_smallest_budget_implies_minid_ldp(channel: Table) -> None:
     """Lemma 1: LDP at the smallest budget implies MinID-LDP, which implies LDP at min(largest, twice the smallest)."""
-    budgets = tight_budgets(channel)
+    budgets = smallest_budgets(channel)
     assert satisfies(channel, Graded.over(budgets))
     everything = range(channel.input_count)
     ldp = channel.loss(everything, everything).level
@@ -93,7 +93,7 @@ def test_twice_the_least_budget_is_reached() -> None:
 def test_budgets_add_over_answers(first: Table, second: Table) -> None:
     """Theorem 2: two answers satisfy the sum of the two vectors of budgets, input by input."""
     k = min(first.input_count, second.input_count)
-    budgets = [x + y for x, y in zip(tight_budgets(first), tight_budgets(second), strict=False)]
+    budgets = [x + y for x, y in zip(smallest_budgets(first), smallest_budgets(second), strict=False)]
     both = [[[p * q for p in first.rows[x] for q in second.rows[x]]] for x in range(k)]
     for x in range(k):
         for z in range(k):

@@ -166,7 +166,7 @@ def set_weight(channel: Channel, dithers: dict[int, int], y: int) -> int:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("family", ["bits", "response"])
-def test_set_level_is_kept_by_every_channel(family: str, seed: int) -> None:
+def test_set_level_is_satisfied_by_every_channel(family: str, seed: int) -> None:
     """For m = 3, l = 2, all pairs of sets and all outputs, no ratio of the distributions of two sets exceeds their set
     level, if the bounds are those of the channel."""
     draw = random.Random(seed)

@@ -154,7 +154,7 @@ def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], clas
 
 
 @pytest.mark.parametrize("level", [exact.MIN_LEVEL, NAT, 5 * NAT])
-def test_the_choice_of_a_class_keeps_its_level(level: int) -> None:
+def test_the_choice_of_a_class_satisfies_its_level(level: int) -> None:
     """The channel that chooses a class satisfies LDP at the charged level, and its own level is at most a millionth of
     a nat lower."""
     audited = certify(personal.choice_channel(5, level), Ldp(level)).audited_level

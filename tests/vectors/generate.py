@@ -408,7 +408,7 @@ UNIT_A = "bits with a = 1 in one class and b = 0 in another"
 ONE_COLUMN = "noise that always moves one column"
 
 
-def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
+def _at_their_level() -> Iterator[tuple[str, notions.Notion, Channel]]:
     """Yield (case name, notion, channel) with the notion's level exactly that of the channel, MinID and AvgID first."""
     pairs = TWO_CLASSES.class_of
 
@@ -561,9 +561,9 @@ def certificate_cases() -> Iterator[Case]:
         notions.Lip(NAT, (1, 1)),
         projective(2, 2, 20, NAT),
     )
-    tight = list(_tight())
+    at_their_level = list(_at_their_level())
     heavier = replace(TWO_CLASSES, other_weights=(S // 5, S // 20 - 1))
-    for name, notion, channel in tight:
+    for name, notion, channel in at_their_level:
         yield case(name, notion, channel)
     open_classes = notions.MinId(NAT, (NAT, NAT), ((0, 3), (1, 3)), ((0, 1),))
     apart = in_blocks(NAT, [1, 1, 1, 2, 2, 2])
@@ -655,9 +655,9 @@ def certificate_cases() -> Iterator[Case]:
             Bits.over((2**31, 1 + x) for x in range(836)),
         ),
         ("ldp of bits with b = 0 in one class", notions.Ldp(20 * NAT), CHANNELS[UNIT_A]),
-        *((f"{name}, a nanonat more", _less(notion), channel) for name, notion, channel in tight),
-        ("minid one unit of weight above its level", tight[0][1], heavier),
-        ("avgid one unit of weight above its level", tight[1][1], heavier),
+        *((f"{name}, a nanonat more", _less(notion), channel) for name, notion, channel in at_their_level),
+        ("minid one unit of weight above its level", at_their_level[0][1], heavier),
+        ("avgid one unit of weight above its level", at_their_level[1][1], heavier),
         ("minid with a bound between inputs of two blocks", notions.MinId.over([NAT] * 3 + [2 * NAT] * 3), apart),
         ("geo with an infinite ratio", notions.Geo.between(20 * NAT, 1, [0], [0, 1, 2]), CHANNELS[ONE_COLUMN]),
         (

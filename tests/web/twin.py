@@ -78,12 +78,12 @@ def _answerable() -> list[AnswerableCampaign]:
 def _choosing() -> list[AnswerableCampaign]:
     """Return campaigns for the same six values: with one and with three answers a period, with classes with priors,
     and for declared priors."""
-    own = {"prior": {label: 1 + place for place, label in enumerate(LABELS)}}
+    declared = {"prior": {label: 1 + place for place, label in enumerate(LABELS)}}
     made: list[tuple[bytes, dict[str, Any]]] = [
         *((campaign(answers=answers, title=f"{answers} a week"), {}) for answers in (1, 3)),
         (of_classes(), {"asClass": "students"}),
-        (of_declared(), own),
-        (of_declared(title="At a level of one's own"), {**own, "level": exact.NANONATS // 2}),
+        (of_declared(), declared),
+        (of_declared(title="At a personal level"), {**declared, "level": exact.NANONATS // 2}),
     ]
     return [AnswerableCampaign(data, ("none", "primary", "master"), role) for data, role in made]
 

@@ -1,10 +1,10 @@
 """The recipe of the windows channel for a prior, which has nearly the least error under LIP for domains of any size.
 
 The recipe solves the linear program of ``table.column_generation`` with three kinds of inputs. An input whose prior
-mass is at least r = 1 / (e^eps + 1) has a separate output, by the published rule, which satisfies the level for such
-inputs. Each of the next few heaviest inputs is a class of the program. All other inputs together are one class, and the
-lift of each of them is a or b. Windows over a circle give these lifts, except for the arcs at the ends of a window
-(MATH 2.5, 2.6). The design uses floats, at a slightly lower level; it is then rounded to integers and certified.
+mass is at least r = 1 / (e^eps + 1) has a separate output, as in the published channel, which satisfies the level for
+such inputs. Each of the next few heaviest inputs is a class of the program. All other inputs together are one class,
+and the lift of each of them is a or b. Windows over a circle give these lifts, except for the arcs at the ends of a
+window (MATH 2.5, 2.6). The design uses floats, at a slightly lower level; it is then rounded to integers and certified.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ def _integer_channel(design: _Design, prior: Sequence[int], orders: int) -> Wind
     singles = []
     for x in split.singles:
         p = float(split.distribution[x])
-        truth = 1 - split.low * (1 - p)  # Q(x|x) of the published rule (Jiang, Li, Tandon 2020, Theorem 3)
+        truth = 1 - split.low * (1 - p)  # Q(x|x) of the published channel (Jiang, Li, Tandon 2020, Theorem 3)
         singles.append(Single(x, round(unit * truth), round(unit * p * split.low)))
     types = []
     for lifts, weight, (span, high, low) in zip(
