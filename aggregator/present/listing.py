@@ -296,13 +296,14 @@ def _views_counted(row: CampaignStatus) -> Table:
 
 def _revoked(periods: Mapping[int, int]) -> str:
     """Return the number of revoked keys as text. If some keys are revoked only from a later period than 0 on, the text
-    also has the number of these keys, and that period or the range of such periods."""
+    also has that period or the range of such periods, and, unless it is all keys, the number of these keys."""
     later = [period for period in periods if period]
     words = f"{sum(periods.values()):,} revoked"
     if not later:
         return words
     span = f"period {later[0]}" if len(later) == 1 else f"one of periods {min(later)} to {max(later)}"
-    return f"{words}: {sum(periods[period] for period in later):,} of them from {span} on"
+    counted = "" if len(later) == len(periods) else f": {sum(periods[period] for period in later):,} of them"
+    return f"{words}{counted} from {span} on"
 
 
 def batch_table(batch: BatchFile) -> Table:

@@ -15,6 +15,7 @@ from aggregator.cli import new_files, printing
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.group import halftruth
 from aggregator.doctor import check_up
+from aggregator.present.listing import _revoked
 from aggregator.whole_file import whole_file
 from protocol import keys
 from tests.aggregator.command import invalid_command_lines, require_one_clear_line, run
@@ -239,7 +240,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert done.stdout == "400 keys revoked from period 1 on\n"
     assert "the study still counts 400 outputs under these keys, of period 1 and later periods;" in done.stderr
     status = run(*study, "status").stdout
-    assert all(words in status for words in ("400 (400 revoked:", "400 of them from", "period 1 on)"))
+    assert all(words in status for words in ("400 (400 revoked from", "period 1 on)"))
     (row,) = json.loads(run(*study, "status", "--json").stdout)
     assert (row["outputs"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
     again = run(*study, "revoke", keys, "--from-period", 2, code=1)
@@ -258,6 +259,14 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
         ("x", 2, "must be a whole number of at least 0, not 'x'"),
     ):
         assert words in run(*study, "revoke", keys, "--from-period", period, code=code).stderr
+
+
+def test_revoked_keys_are_counted_with_their_periods():
+    """The number of revoked keys has the periods from which they are revoked, and how many are, unless all are."""
+    assert _revoked({0: 2}) == "2 revoked"
+    assert _revoked({3: 5}) == "5 revoked from period 3 on"
+    assert _revoked({0: 2, 3: 5}) == "7 revoked: 5 of them from period 3 on"
+    assert _revoked({2: 1, 3: 5}) == "6 revoked from one of periods 2 to 3 on"
 
 
 def test_estimate_with_too_few_reports_ends_with_75(session, tmp_path):
