@@ -19,6 +19,8 @@ TRUST = Path(__file__).parent / "trust"
 """The folder of the author keys that are delivered with the app: files of one line each."""
 
 FAILED, USAGE = 1, 2
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+"""Variables of the environment on Linux, one of which states where to show a window."""
 NOISE = ("Cutbuffer", "xclip", "xsel", "Input: MTDev")
 
 
@@ -35,6 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _failed(f"the key file {path} cannot be read: {error.strerror}; name a public key, NAME.pub", USAGE)
         except UnicodeDecodeError:
             return _failed(f"the key file {path} cannot be read: it is not text; name a public key, NAME.pub", USAGE)
+    phone = "ANDROID_ARGUMENT" in os.environ
+    if sys.platform == "linux" and not phone and not any(map(os.environ.get, DISPLAYS)):
+        # Kivy then draws to the screen without a desktop, as on a kiosk, or to memory, where nobody sees the window.
+        print(
+            f"demo_app: none of {', '.join(DISPLAYS)} is set, so there may be no window to see: run the app in a "
+            "graphical session; ctrl-C stops it",
+            file=sys.stderr,
+        )
     # Kivy reads these at import: it must ignore this program's options, and write no log of a person's actions.
     os.environ.setdefault("KIVY_NO_ARGS", "1")
     os.environ.setdefault("KIVY_NO_FILELOG", "1")

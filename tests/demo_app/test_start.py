@@ -25,6 +25,19 @@ def test_the_app_without_kivy_names_the_missing_extra() -> None:
     ]
 
 
+def test_the_app_without_a_display_says_that_its_window_may_be_invisible(tmp_path: Path) -> None:
+    """On Linux without a display, the app says so before it makes a window; with one, it prints nothing."""
+    # The app itself is replaced, because a window without a display never closes.
+    replaced = "import os, sys, types; app = types.SimpleNamespace(run=lambda: None); "
+    replaced += "sys.modules['demo_app.app'] = types.SimpleNamespace(HalftruthApp=lambda *_: app); "
+    unset = "[os.environ.pop(name, None) for name in ('DISPLAY', 'WAYLAND_DISPLAY', 'SDL_VIDEODRIVER')]; "
+    warning = "demo_app: none of DISPLAY, WAYLAND_DISPLAY, SDL_VIDEODRIVER is set"
+    for program, count in ((unset, 1), (unset + "os.environ['DISPLAY'] = ':9'; ", 0)):
+        done = started("--store", tmp_path / "store", program=replaced + program)
+        assert done.returncode == 0
+        assert done.stderr.count(warning) == count
+
+
 def test_a_key_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """If a key file is missing or not text, the app ends with exit code 2 before it makes a window or a store."""
     binary = tmp_path / "binary.pub"
