@@ -28,7 +28,7 @@ class CampaignEntry:
         id: the campaign's id, in hex.
         author: the author's public key.
         data: the signed campaign.
-        closing: the signed notice that closes the campaign early; b"" without a notice.
+        closing: the signed closing notice; b"" for none.
     """
 
     name: str
@@ -39,7 +39,7 @@ class CampaignEntry:
 
     @property
     def closed_early(self) -> int | None:
-        """The closing time that the notice states, UTC seconds; None without a notice."""
+        """The closing time that the closing notice states, UTC seconds; None without a closing notice."""
         return unverified_closing(self.closing).closes if self.closing else None
 
 
@@ -49,7 +49,7 @@ class VerifiedCampaign:
 
     Attributes:
         name: the analyst's name for the campaign.
-        closing: the signed notice that closes the campaign early; b"" without a notice.
+        closing: the signed closing notice; b"" for none.
     """
 
     name: str
@@ -58,7 +58,7 @@ class VerifiedCampaign:
 
     @property
     def closed_early(self) -> int | None:
-        """The closing time that the notice states, UTC seconds; None without a notice."""
+        """The closing time that the closing notice states, UTC seconds; None without a closing notice."""
         return unverified_closing(self.closing).closes if self.closing else None
 
 

@@ -105,7 +105,7 @@ def rebuild(
     Raises:
         StudyError: ``old`` does not exist, ``new`` exists, no campaign was found, declared priors are lost, or the new
             study cannot be written.
-        BadData: a campaign or notice in ``sources`` is malformed, or signed by no trusted author.
+        BadData: a campaign or closing notice in ``sources`` is malformed, or signed by no trusted author.
         IntakeError: a path does not exist.
     """
     if not old.exists():
@@ -159,8 +159,8 @@ class _Rebuilding:
         """Import campaigns from the old table and from files; each is verified and audited again.
 
         Raises:
-            StudyError: no campaign was found, or the campaign of a notice is missing.
-            BadData: a campaign or notice in a file is malformed, or signed by no trusted author.
+            StudyError: no campaign was found, or the campaign of a closing notice is missing.
+            BadData: a campaign or closing notice in a file is malformed, or signed by no trusted author.
         """
         campaigns = [row for rows in self._rows(CAMPAIGNS) for row in rows.to_pylist()]
         for row in sorted(campaigns, key=lambda row: is_closing(row["data"])):  # a campaign comes before its notices

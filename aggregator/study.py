@@ -140,17 +140,17 @@ class Study(Estimates):
         return signed
 
     def close_early(self, data: bytes) -> VerifiedCampaign:
-        """Import the signed notice that closes a campaign early. Importing the same notice again changes nothing.
+        """Import the signed closing notice of a campaign. Importing the same notice again changes nothing.
 
         Reports of periods that begin at or after the notice's time are refused from now on. Counted reports stay.
 
         Args:
-            data: the signed notice.
+            data: the signed closing notice.
         Returns:
             The campaign with its earliest notice.
         Raises:
-            BadData: the data are not a notice, or not signed by the campaign's author; or the closing time is not
-                before the campaign's end, or is later than that of an earlier notice.
+            BadData: the data are not a closing notice, or not signed by the campaign's author; or the closing time is
+                not before the campaign's end, or is later than that of an earlier notice.
             StudyError: the study has no such campaign.
         """
         campaign = unverified_closing(data).campaign_id.hex()

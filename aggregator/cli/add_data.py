@@ -49,8 +49,8 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     """Add a signed campaign to the study; the study is created if the folder is new. A campaign that is already
     in the study keeps its name.
 
-    The signature is verified under a key named by --trust, and the channel is audited again. A notice that closes a
-    campaign early (`halftruth close`) needs no --trust: it is verified under the key of the campaign's author.
+    The signature is verified under a key named by --trust, and the channel is audited again. A closing notice
+    (`halftruth close`) needs no --trust: it is verified under the key of the campaign's author.
     """
     data = file.read_bytes()
     if is_closing(data):
@@ -203,10 +203,10 @@ def ingest(
 
 
 def no_batches(files: list[StoragePath], adding: str) -> list[str]:
-    """Return a warning for files that are campaigns or notices, and a warning for files without any envelope.
+    """Return a warning for files that are campaigns or closing notices, and a warning for files without any envelope.
 
     Args:
-        adding: the command or option that takes campaigns and notices.
+        adding: the command or option that takes campaigns and closing notices.
     """
 
     def holds(file: StoragePath, *kinds: Kind) -> bool:
@@ -217,7 +217,7 @@ def no_batches(files: list[StoragePath], adding: str) -> list[str]:
     empty = [file for file in others if file not in signed]
     warnings = []
     if signed:
-        warnings.append(f"{named(signed)}: no reports, but a signed campaign or notice; add it with {adding}")
+        warnings.append(f"{named(signed)}: no reports, but a signed campaign or closing notice; add it with {adding}")
     if empty:
         warnings.append(f"no envelope in {named(empty)}: name only files of reports or enrolments")
     return warnings

@@ -73,7 +73,7 @@ class _Time(click.DateTime):
 @halftruth.command()
 @click.argument("file", metavar="CAMPAIGN", type=arguments.existing)
 @click.option("--key", "key_file", type=arguments.existing, required=True, help="The author's secret key, NAME.key.")
-@click.option("--out", type=new_files.writable, required=True, help="File to write the signed notice to.")
+@click.option("--out", type=new_files.writable, required=True, help="File to write the signed closing notice to.")
 @click.option(
     "--at",
     "closing_time",
@@ -83,9 +83,9 @@ class _Time(click.DateTime):
 )
 @arguments.as_json
 def close(file: Path, key_file: Path, out: Path, closing_time: datetime.datetime | None, as_json: bool) -> None:
-    """Sign a notice that closes CAMPAIGN before its end.
+    """Sign a closing notice, which closes CAMPAIGN before its end.
 
-    A notice cannot be withdrawn, and no further notice can postpone the closing.
+    A closing notice cannot be withdrawn, and no further notice can postpone the closing.
 
     Import the notice into the study. The study then refuses reports of periods that begin at or after the closing, and
     devices that fetch the notice from the study stop answering. Reports that were counted stay counted.
@@ -112,7 +112,7 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
     """Return the text of the error for a closing that is not before the campaign's own."""
     ends = second_text(campaign.closes)
     if closing_time is None:
-        return f"{campaign.title!r} already closed at {ends}: no notice is needed"
+        return f"{campaign.title!r} already closed at {ends}: no closing notice is needed"
     return f"--at must be before {ends}, when {campaign.title!r} closes: name an earlier time"
 
 

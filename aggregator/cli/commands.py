@@ -37,7 +37,7 @@ COMMANDS = {
     ),
     "close": CommandEntry(
         "author",
-        "Sign a notice that closes a campaign early.",
+        "Sign a closing notice, which closes a campaign early.",
         "close education.campaign --key analyst.key --out education.closing",
     ),
     "audit": CommandEntry(

@@ -89,7 +89,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
         if as_json:
             printing.print_json(claims)
             return
-        printing.say("a notice that closes a campaign early")
+        printing.say("a closing notice, which closes a campaign early")
         for name, claim in claims.items():
             _say_claim(name, claim)
     elif as_json:

@@ -24,7 +24,7 @@ def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", downloa
 
     Args:
         now: the current time, UTC seconds.
-        closing: the signed notice that closes the campaign early, or b"".
+        closing: the signed closing notice; b"" for none.
         download: whether people save their reports as files; needed if the campaign names no address.
     Raises:
         NoPage: the campaign is over, names an address that a policy cannot contain, names no address although

@@ -116,7 +116,7 @@ def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", se
     """Return the document of a campaign.
 
     Args:
-        closing: the signed notice that closes the campaign early, or b"".
+        closing: the signed closing notice; b"" for none.
         served: whether the study itself serves the document and sends the policy as a header; if not, the document
             contains the policy.
     """

@@ -217,10 +217,10 @@ class _Service:
         return Response(self._campaign(request).author, media_type=BATCH, headers=_IMMUTABLE)
 
     async def closing(self, request: Request) -> Response:
-        """Answer with the signed notice that closes a campaign early."""
+        """Answer with the signed closing notice of a campaign."""
         notice = self.snapshot.closings.get(request.path_params["id"])
         if notice is None:
-            raise RequestRefused(404, "path", "the study has no notice that closes this campaign early")
+            raise RequestRefused(404, "path", "the study has no closing notice of this campaign")
         return Response(notice, media_type=BATCH, headers={"cache-control": "public, max-age=60"})
 
     async def page(self, request: Request) -> Response:

@@ -74,7 +74,7 @@ class StudySnapshot:
         self.campaigns: Mapping[str, SignedCampaign] = MappingProxyType({})
         """The campaigns by id in hex."""
         self.closings: Mapping[str, bytes] = MappingProxyType({})
-        """The signed notices that close campaigns early, by the campaign's id in hex."""
+        """The signed closing notices, by the campaign's id in hex."""
         self.pages: Mapping[str, CampaignPage] = MappingProxyType({})
         """The page of each campaign, by its id in hex."""
         self.listing = b""

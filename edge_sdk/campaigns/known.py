@@ -140,7 +140,7 @@ class Campaigns:
         self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", address, number)
 
     def closed_early(self, campaign_id: bytes) -> int | None:
-        """Return the time of a campaign's early closing, in UTC seconds; None if the device has no notice of it."""
+        """Return the time of a campaign's early closing, in UTC seconds; None if the device has no closing notice."""
         row = self.store.row("SELECT closes FROM closing JOIN known ON campaign = number WHERE id = ?", campaign_id)
         return None if row is None else int(row[0])
 

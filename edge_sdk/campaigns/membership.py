@@ -172,8 +172,8 @@ class Membership(Trust, Agreements):
             The campaign's terms with the earlier end.
         Raises:
             BadData: the campaign's author did not sign the closing notice, or its time is not before the campaign's
-                end, or is after that of an earlier notice.
-            NotJoined: the notice is for a campaign that is not joined.
+                end, or is after that of an earlier closing notice.
+            NotJoined: the closing notice is for a campaign that is not joined.
         """
         from protocol.closing import open_closing, unverified_closing
 

@@ -48,7 +48,7 @@ class NoResponse(NotYet):
 
 
 class NoCampaign(NoResponse):
-    """The study does not have the requested campaign or notice."""
+    """The study does not have the requested campaign or closing notice."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
 
 
 def closing(url: str, requested_id: bytes, opener: Opener | None = None) -> bytes:
-    """Return the signed notice that closes a campaign early, for ``Device.close_early``, which verifies it.
+    """Return the signed closing notice of a campaign, for ``Device.close_early``, which verifies it.
 
     Args:
         url: the study's address.
@@ -153,16 +153,16 @@ def closing(url: str, requested_id: bytes, opener: Opener | None = None) -> byte
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoResponse: the study has no such notice, or gave no valid response.
+        NoResponse: the study has no such closing notice, or gave no valid response.
     """
     return _exchange(_address(url, f"{LIST_PATH}/{requested_id.hex()}/closing"), None, MAX_CLOSING_BYTES, opener)
 
 
 def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener | None = None) -> list[bytes]:
-    """Ask the study of each campaign for a notice of early closing, and apply the notices signed by the author.
+    """Ask the study of each campaign for its closing notice, and apply the notices that the author signed.
 
-    A study is asked about its own campaigns only. If it gives no response, no notice or an invalid signature, nothing
-    changes.
+    A study is asked about its own campaigns only. If it gives no response, no closing notice or an invalid signature,
+    nothing changes.
 
     Args:
         device: a device that joined the campaigns.

@@ -5,7 +5,7 @@ import { CLOSING, decodeKind, openEnvelope } from "./envelope.js";
 import { CampaignError, ClosedEarly } from "./errors.js";
 
 /**
- * Verify a notice under the key of the campaign's author, then parse it.
+ * Verify a closing notice under the key of the campaign's author, then parse it.
  * @param {Uint8Array} data @param {import("./campaign.js").Campaign} campaign
  * @returns {Promise<number>} UTC seconds from which the campaign is closed; the earliest of several notices applies
  * @throws {import("./errors.js").BadData} a check failed; the class names the check's stage (SPEC 0)

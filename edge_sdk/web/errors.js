@@ -81,8 +81,8 @@ export class ViewError extends BadData {
 }
 
 /**
- * A campaign whose parts do not fit together, or that no trusted author has signed (SPEC 7); a notice, code, class or
- * prior that does not fit its campaign; a consent to a campaign with transcripts after its answers were forgotten.
+ * A campaign whose parts do not fit together, or that no trusted author has signed (SPEC 7); a closing notice, code,
+ * class or prior that does not fit its campaign; a consent to a campaign with transcripts after its answers were forgotten.
  */
 export class CampaignError extends BadData {
   get stage() {

@@ -390,7 +390,7 @@ def test_a_campaign_among_the_batches_is_named(session, tmp_path):
     name = next(session.glob("*.campaign"))
     done = run("--study", session / "lib", "ingest", "--json", name)
     assert json.loads(done.stdout)["refused"] == {"malformed": 1}
-    warning = f"{name}: no reports, but a signed campaign or notice; add it with"
+    warning = f"{name}: no reports, but a signed campaign or closing notice; add it with"
     assert f"{warning} `halftruth import`" in done.stderr
     rebuilt = run("--study", session / "lib", "rebuild", "--from", name, "--out", tmp_path / "new")
     assert f"{warning} --campaign" in rebuilt.stderr
