@@ -95,10 +95,10 @@ def ledger_mismatch(folder: Path | None) -> StoreDamaged:
 
 
 def wrong_secret(folder: Path | None) -> StoreError:
-    """Return the error for a store whose key store has another device's secret."""
+    """Return the error for a store whose key store has another secret."""
     return StoreError(
-        f"the key store has the secret of another store, not that of the store in {folder}: put the original secret "
-        "back, or delete the folder to begin as a new device"
+        f"the key store's secret is not that of the store in {folder}: put the original secret back, or delete the "
+        "folder to begin as a new device"
     )
 
 

@@ -57,7 +57,7 @@ def test_the_secret_is_made_once(open_device, place):
     ("change", "error", "text"),
     [
         (lambda path: path.unlink(), StoreRestored, "is missing"),
-        (lambda path: path.write_bytes(bytes(32)), StoreError, "the secret of another store"),
+        (lambda path: path.write_bytes(bytes(32)), StoreError, "not that of the store"),
     ],
 )
 def test_a_secret_that_is_not_the_stores_is_refused(open_device, place, change, error, text):
