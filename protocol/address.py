@@ -29,12 +29,12 @@ def require_address(text: str) -> None:
     """Refuse an invalid address of a study.
 
     Raises:
-        CampaignError: the text names the fault.
+        CampaignError: the address is invalid.
     """
     _require_written(text, "an address", MAX_ADDRESS)
     if not text.startswith((_HTTPS, _HTTP)):
         raise CampaignError(
-            f"an address must begin with {_HTTPS} (or {_HTTP}, if it is on this machine), not {text[:40]!r}"
+            f"an address must begin with {_HTTPS} (or {_HTTP}, if the study runs on this machine), not {text[:40]!r}"
         )
     authority, rest = _split(text)
     for sign, part in (("?", "query"), ("#", "fragment")):
@@ -70,7 +70,7 @@ def require_link(text: str) -> None:
     """Refuse an invalid link to a web page.
 
     Raises:
-        CampaignError: the text names the fault.
+        CampaignError: the link is invalid.
     """
     _require_written(text, "a link to a web page", MAX_WEB_ADDRESS)
     if not text.startswith(_HTTPS):

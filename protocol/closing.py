@@ -21,6 +21,8 @@ class Closing:
     Attributes:
         campaign_id: 16 bytes.
         closes: UTC seconds from which the campaign is closed.
+    Raises:
+        CampaignError: an attribute is invalid.
     """
 
     campaign_id: bytes
@@ -125,7 +127,7 @@ def require_open(campaign: Campaign, closes: int, now: int) -> None:
         ClosedEarly
     """
     if closes <= now < campaign.closes:
-        raise ClosedEarly(f"{campaign.title!r} was closed early by its author: no more answers are taken")
+        raise ClosedEarly(f"the author closed {campaign.title!r} early: it accepts no more answers")
 
 
 def _sealed(data: bytes) -> envelope.Envelope:

@@ -65,7 +65,10 @@ class Envelope:
             EnvelopeError
         """
         if keys.key_id(public) != self.key_id:
-            raise EnvelopeError("the envelope names another key than the one given to verify it")
+            raise EnvelopeError(
+                "the envelope names another key than the given one: give the public key whose fingerprint begins with "
+                f"{keys.fingerprint_beginning(self.key_id)}"
+            )
 
     def encode(self) -> bytes:
         """Return the bytes of the envelope."""

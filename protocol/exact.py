@@ -237,8 +237,9 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
     """Return the exact number that a person wrote; a float is read as its shortest decimal form, so 0.1 is 1/10.
 
     Raises:
-        ValueError: not a finite decimal number of at most ``MAX_NUMERAL`` characters, or an exponent of more than three
-            digits. The text does not repeat the value: it may be a person's answer.
+        ValueError: ``value`` is not a finite decimal number or, except for int and Fraction, has more than
+            ``MAX_NUMERAL`` characters or an exponent of more than three digits. The text does not repeat the value: it
+            may be a person's answer.
     """
     if isinstance(value, Fraction):
         return value
@@ -250,7 +251,10 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
     # Three digits of exponent are enough for every float; with more, a short text could be a number of gigabytes.
     if len(text) <= MAX_NUMERAL and _DECIMAL.fullmatch(text):
         return Fraction(text)
-    raise ValueError("a finite decimal number is expected, and this is not one")
+    raise ValueError(
+        f"a finite decimal number is expected, such as 0.5, of at most {MAX_NUMERAL} characters and with an exponent "
+        "of at most 3 digits"
+    )
 
 
 def level_from(value: int | float | str | Decimal | Fraction) -> int:

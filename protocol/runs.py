@@ -90,7 +90,7 @@ def decode(value: codec.Value, error: type[Exception]) -> Runs:
     """
     flat = codec.integers(value, "the block or length of a run", error, 0, MAX_VALUES)
     if len(flat) % 2:
-        raise error("runs must be pairs of a block and a length")
+        raise error(f"runs must be pairs of a block and a length, so an even number of integers, not {len(flat)}")
     if sum(flat[1::2]) > MAX_VALUES:
         raise error(f"runs must have at most {MAX_VALUES} inputs, not {sum(flat[1::2])}")
     return tuple(zip(flat[::2], flat[1::2], strict=True))

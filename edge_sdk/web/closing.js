@@ -27,5 +27,5 @@ export async function openClosing(data, campaign) {
  */
 export function requireOpen(campaign, closes, now) {
   if (closes <= now && now < campaign.closes)
-    throw new ClosedEarly(`"${campaign.title}" was closed early by its author: no more answers are taken`);
+    throw new ClosedEarly(`the author closed "${campaign.title}" early: it accepts no more answers`);
 }

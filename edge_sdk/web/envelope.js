@@ -89,7 +89,7 @@ export function decodeKind(data, kind, error) {
  */
 export async function openEnvelope(sealed, publicKey) {
   if (!same(await keyId(publicKey), sealed.keyId))
-    throw new EnvelopeError("the envelope names another key than the one given to verify it");
+    throw new EnvelopeError("the envelope names another key than the given one");
   await requireSignature(publicKey, signedMessage(sealed.kind, sealed.keyId, sealed.unverified), sealed.signature);
   return sealed.unverified;
 }

@@ -66,7 +66,7 @@ function coarse(wire) {
     inputCount(domain) {
       const [cells, squares] = columns(single(domain));
       const found = squares * (domain instanceof Grid ? Math.ceil(domain.size / cells / factor) : 1);
-      if (found < 2) throw new CampaignError(`a coarse map of factor ${factor} makes one value of all ${domain.size}: choose a smaller factor`);
+      if (found < 2) throw new CampaignError(`a coarse map of factor ${factor} maps all ${domain.size} values to one group: choose a smaller factor`);
       return found;
     },
     input(domain, x) {

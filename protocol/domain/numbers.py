@@ -31,7 +31,7 @@ class Line(Domain):
 
     Attributes:
         scaled: the number of each input times 10^decimal_places, as increasing integers.
-        decimal_places: the smallest number of decimal places with which all of them are integers.
+        decimal_places: the smallest number p of decimal places for which every input's number times 10^p is an integer.
     """
 
     ordered: ClassVar[bool] = True
@@ -121,6 +121,9 @@ class Buckets(Line):
     threshold is drawn once with each consent, so an unchanged number gives an unchanged input.
 
     Source: Ding, Kulkarni, Yekhanin 2017 (alpha-point rounding).
+
+    Raises:
+        DomainError: an attribute is invalid, or does not fit the others.
     """
 
     scaled: tuple[int, ...]
@@ -160,11 +163,13 @@ class NumberRange(Line):
 
     Attributes:
         low, high, step: the numbers times 10^decimal_places, as integers.
-        decimal_places: the smallest number of decimal places with which all three are integers.
+        decimal_places: the smallest number p of decimal places for which all three numbers times 10^p are integers.
         rounds_randomly: True if a number between two steps is rounded at random, so that means are unbiased; else it is
             rounded to the nearest step, upwards if two are equally near.
         clamps: True if a number outside the range is moved to the nearer end; else it is refused.
         unit: the unit of the numbers, such as "years"; "" for none.
+    Raises:
+        DomainError: an attribute is invalid, or does not fit the others.
     """
 
     low: int
@@ -262,6 +267,8 @@ class Dates(Line):
         low, high: the first and the last day, in days since 1970-01-01.
         step: distance of two inputs in days.
         clamps: True if a day outside the range is moved to the nearer end; else it is refused.
+    Raises:
+        DomainError: an attribute is invalid, or does not fit the others.
     """
 
     low: int
@@ -372,8 +379,8 @@ def _scaled(numbers: Sequence[Number], subject: str) -> tuple[tuple[int, ...], i
     for number in numbers:
         try:
             fractions.append(exact.rational(number))
-        except ValueError:
-            raise DomainError(f"{subject} must be finite decimal numbers, not {str(number)[:40]!r}") from None
+        except ValueError as error:
+            raise DomainError(f"{subject} must be numbers, not {str(number)[:40]!r}: {error}") from None
     for places in range(MAX_PLACES + 1):
         scaled = [number * 10**places for number in fractions]
         if all(number.denominator == 1 for number in scaled):

@@ -1,10 +1,10 @@
 """Local information privacy under the prior that each person declares (Jiang, Li, Tandon 2020: the local-prior model).
 
-Each device declares its person's prior, which is public, and one fixed rule derives the device's channel from it. So
-the campaign contains no channel for each person: anybody can derive the channel and its certificate from the
-declaration. The campaign contains either the rule's response for the uniform prior, or a plain LDP channel at its
-level. A device uses the LDP channel if it is more accurate than the rule's response for its prior and the person
-declares no personal level.
+Each device declares its person's prior, which is public, and one fixed rule derives a channel from it, a randomised
+response. So the persons' channels are not part of the campaign: anybody can derive a person's channel and its
+certificate from the declaration. The campaign's channel is either the rule's channel for the uniform prior, or a plain
+LDP channel at the campaign's level. A device uses the LDP channel if it is more accurate than the rule's channel for
+its person's prior and the person declares no personal level.
 
 The module ``personal`` defines the rule and the wire form of a declaration, and ``report`` the enrolment that
 contains it.
@@ -26,7 +26,7 @@ from protocol.notions.notion import Certificate, Notion, certify, require_level
 from protocol.notions.pairwise import Ldp
 
 MAX_OUTPUTS = 4
-"""Maximum ratio of outputs to inputs of an offered channel, because each device compares every cell."""
+"""Maximum ratio of outputs to inputs of the campaign's channel, because each device compares every cell."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class DeclaredPrior(Notion):
 
     Attributes:
         size: k, the number of values of every declared prior.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     level: int
@@ -57,7 +59,7 @@ class DeclaredPrior(Notion):
 
     @cached_property
     def response(self) -> RandomizedResponse:
-        """The rule's response for the uniform prior."""
+        """The rule's channel for the uniform prior."""
         return personal.lip_response(self.uniform, self.level)
 
     def channel_of(self, prior: Sequence[int], campaign_channel: Channel | None = None, level: int = 0) -> Channel:
@@ -66,7 +68,7 @@ class DeclaredPrior(Notion):
         Args:
             prior: the declared prior, ``size`` positive integers.
             campaign_channel: the campaign's channel; None for ``response``.
-            level: a personal level below the campaign's, in nanonats, for which the rule's response is always used; 0
+            level: a personal level below the campaign's, in nanonats, for which the rule's channel is always used; 0
                 for the campaign's level.
         """
         if level or campaign_channel is None or campaign_channel == self.response:
@@ -107,7 +109,7 @@ class DeclaredPrior(Notion):
             return Lip(self.level, self.uniform).audit(channel)
         if channel.unary or not self.size <= channel.output_count <= MAX_OUTPUTS * self.size:
             raise Uncertified(
-                "the channel for declared priors must be the rule's response for the uniform prior, or an LDP "
+                "the channel for declared priors must be the rule's channel for the uniform prior, or an LDP "
                 f"channel with {self.size} to {MAX_OUTPUTS * self.size} outputs that are not bit vectors"
             )
         return Ldp(self.level).audit(channel)

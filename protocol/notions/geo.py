@@ -51,6 +51,8 @@ class Geo(Pairwise):
             1.
         down: the gaps between rows; empty for a single row.
         across: the gaps between columns.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     unit: int
@@ -89,7 +91,7 @@ class Geo(Pairwise):
         """
         factor = math.gcd(unit, *(b - a for axis in (rows, columns) for a, b in pairwise(axis)))
         if factor < 1:
-            raise NotionError("the unit of distance and all gaps are 0, so no two points are apart")
+            raise NotionError("the unit of distance and all gaps are 0: give a unit above 0 and different coordinates")
         return cls(level, unit // factor, _axis(rows, factor), _axis(columns, factor))
 
     @property
@@ -240,7 +242,9 @@ def _axis(coordinates: Sequence[int], factor: int) -> Axis:
 def _axis_from_wire(value: codec.Value) -> Axis:
     flat = codec.integers(value, "a gap or its count", NotionError, 1, MAX_EXTENT)
     if len(flat) % 2:
-        raise NotionError("an axis must be pairs of a gap and its count")
+        raise NotionError(
+            f"an axis must be pairs of a gap and its count, so an even number of integers, not {len(flat)}"
+        )
     if sum(flat[1::2]) > MAX_POINTS:
         raise NotionError(f"an axis must have at most {MAX_POINTS} gaps, not {sum(flat[1::2])}")
     return tuple(zip(flat[::2], flat[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""Graded notions: each input has a budget, and two inputs are bounded by a function of both   (Gu et al. 2020, Def. 2).
+"""Graded notions: the bound of two inputs is a function of their budgets   (Gu et al. 2020, Def. 2).
 
 Inputs of a budget class have the same budget, so t classes have t^2 bounds. The function is the smaller budget
 (MinID-LDP, Def. 3) or their mean (AvgID-LDP, sec. VIII), rounded down. Pairs of classes that need no protection from
@@ -40,6 +40,8 @@ class Graded(Pairwise):
             appearance.
         unbounded_pairs: pairs (c, d) of budget classes, c <= d, increasing, whose inputs need no protection from each
             other. If the list is empty, no two budgets are equal.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     budgets: tuple[int, ...]
@@ -174,11 +176,17 @@ class Graded(Pairwise):
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Graded:
-        """Return the notion of a wire form (SPEC 6.6)."""
+        """Return the notion of a wire form (SPEC 6.6).
+
+        Raises:
+            NotionError
+        """
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
         flat = codec.integers(pairs, "a budget class", NotionError, 0, MAX_BUDGET_CLASSES - 1)
         if len(flat) % 2:
-            raise NotionError("pairs without a bound must be pairs of budget classes")
+            raise NotionError(
+                f"pairs without a bound must be pairs of budget classes, so an even number of integers, not {len(flat)}"
+            )
         return cls(
             codec.integer(level, "a level", NotionError),
             codec.integers(budgets, "a budget", NotionError),

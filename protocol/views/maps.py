@@ -111,6 +111,8 @@ class Coarse(Map):
 
     Attributes:
         factor: cells on each side of a square, or values in a stretch.
+    Raises:
+        ViewError: the attribute is invalid.
     """
 
     factor: int
@@ -136,7 +138,8 @@ class Coarse(Map):
             count = -(-domain.size // self.factor)
         if count < 2:
             raise CampaignError(
-                f"a coarse map of factor {self.factor} makes one value of all {domain.size}: choose a smaller factor"
+                f"a coarse map of factor {self.factor} maps all {domain.size} values to one group: choose a smaller "
+                "factor"
             )
         return count
 
@@ -172,6 +175,8 @@ class Districts(Map):
     Attributes:
         runs: (district, length) pairs in input order; districts numbered from 0 in order of first appearance.
         names: the names of the districts, by number; empty if they have no names.
+    Raises:
+        ViewError: an attribute is invalid, or does not fit the others.
     """
 
     runs: Runs
@@ -241,6 +246,8 @@ class QuestionsMap(Map):
 
     Attributes:
         positions: the positions of the questions in the form, increasing.
+    Raises:
+        ViewError: the attribute is invalid.
     """
 
     positions: tuple[int, ...]

@@ -336,7 +336,7 @@ def test_the_command_draws_its_curve(tmp_path):
         (("--values", 5, "--epsilon", 0), "0.001"),
         (("--number", "17", "--epsilon", 1), "is not two or three numbers"),
         (("--number", "90,17", "--epsilon", 1), "below the highest"),
-        (("--number", "0,1,nan", "--epsilon", 1), "finite decimal numbers"),
+        (("--number", "0,1,nan", "--epsilon", 1), "a finite decimal number"),
         (("--number", "0,9"), "--number needs --epsilon"),
         (("--number", "0,9", "--values", 3, "--epsilon", 1), "several of DRAFT, --values and --number are given"),
         (("--values", 3, "--epsilon", 1, "--within", 1), "--within cannot be used, because the values have no order"),

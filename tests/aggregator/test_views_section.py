@@ -75,7 +75,7 @@ def test_the_planner_chooses_missing_shares_of_views():
         ("resolutions = [10, 4, 1]", "10 must be a multiple of 4"),
         ("resolutions = [0, 1]", "of at least 1, not 0"),
         ("resolutions = [-5, 1]", "of at least 1, not -5"),
-        ("resolutions = [30, 1]", "makes one value of all 600"),
+        ("resolutions = [30, 1]", "maps all 600 values to one group"),
         ("resolutions = [[5, 0.2], 1]", "give all or none"),
         ("resolutions = [[5, 0.2], [1, 0.5]]", "must sum to 1, but sum to 0.7"),
         ("resolutions = [[5, 0], [1, 1]]", "above 0 and below 1, not 0"),

@@ -76,7 +76,7 @@ export class Blocks extends Channel {
     const blockOf = blocksOf(runs);
     const members = membersOf(blockOf);
     const inner = which.map((place) => made[place]);
-    if (members.length < 2) throw new ChannelError("a channel of blocks must have at least one block, and all inputs of this one are open");
+    if (members.length < 2) throw new ChannelError("a channel of blocks must have at least one block, but all its inputs are open");
     if (members.length === 2 && !members[0].length)
       throw new ChannelError("the only block has all inputs: write its inner channel alone");
     if (inner.length !== members.length - 1)
@@ -92,7 +92,7 @@ export class Blocks extends Channel {
     inner.forEach((one, j) => {
       if (one.inputCount !== members[j + 1].length)
         throw new ChannelError(`block ${j + 1} must have as many inputs as its channel: ${one.inputCount}, not ${members[j + 1].length}`);
-      if (one.inputCount === 1 && !cover) throw new ChannelError(`block ${j + 1} has one value, and no other value has its outputs: leave the value open`);
+      if (one.inputCount === 1 && !cover) throw new ChannelError(`block ${j + 1} has one input, and no other input gives its outputs: leave the input open`);
     });
     if (cover && inner[0] instanceof GradedProjective) throw new ChannelError("open inputs give outputs of block 1, so its channel must not be graded: choose another");
     if (cover && members.length !== 2) throw new ChannelError(`open inputs give outputs of block 1, so the channel must have exactly 1 block, not ${members.length - 1}`);

@@ -205,7 +205,7 @@ export class DeclaredPrior extends Notion {
   audit(channel) {
     if (this.isRule(channel)) return provedLevel(channel.lossAgainstPrior(this.uniform), this.level);
     if (channel.unary || channel.outputCount < this.size || channel.outputCount > 4 * this.size)
-      throw new Uncertified("the channel for declared priors must be the rule's response for the uniform prior, or an LDP channel of k to 4k outputs that are not bit vectors");
+      throw new Uncertified("the channel for declared priors must be the rule's channel for the uniform prior, or an LDP channel of k to 4k outputs that are not bit vectors");
     return ldp(["ldp", this.level]).audit(channel);
   }
 }

@@ -5,8 +5,8 @@ block j. Without a cover, no other input gives outputs of block j, so a report r
 within it. An open input belongs to no block. It gives each output of block 1 with probability ``cover``, and otherwise
 an output that no other input gives. So with a cover an output of block 1 does not prove that the input is in block 1.
 
-    blocks       no cover; a block of one is open                      (Acharya et al. 2020, sec. 6, Hadamard inside)
-    high-low     the sensitive inputs are the one block, and the cover is the inner channel's largest weight / e^eps
+    blocks       no cover; a block with one input is open             (Acharya et al. 2020, sec. 6, Hadamard inside)
+    high-low     the sensitive inputs are the only block; the cover is the inner channel's largest weight / e^eps
                  Hadamard response inside                              (Acharya et al. 2020, eq. 13-14)
                  randomised response inside                            (utility-optimised RR, Murakami, Kawamoto 2019)
                  one sensitive input, which always gives one output    (Mangat 1994; Acharya et al. 2020, Theorem 2)
@@ -105,6 +105,8 @@ class Blocks(Channel):
         block_of, place_of: the block of each input, and its position in the block, which is its input of the inner
             channel.
         hidden: 2^128 times the probability that an open input gives any output of block 1.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     cover: int
@@ -122,7 +124,7 @@ class Blocks(Channel):
     def __post_init__(self) -> None:
         require_runs(self.runs, OPEN + 1, ChannelError)
         if all(block == OPEN for block, _ in self.runs):
-            raise ChannelError("a channel of blocks must have at least one block, and all inputs of this one are open")
+            raise ChannelError("a channel of blocks must have at least one block, but all its inputs are open")
         input_count = sum(length for _, length in self.runs)
         if not 2 <= input_count <= MAX_VALUES:
             raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {input_count}")
@@ -148,7 +150,7 @@ class Blocks(Channel):
                 )
             if inner.input_count == 1 and not self.cover:
                 raise ChannelError(
-                    f"block {block} has one value, and no other value has its outputs: leave the value open"
+                    f"block {block} has one input, and no other input gives its outputs: leave the input open"
                 )
         if self.cover and isinstance(self.channels[0], GradedProjective):
             raise ChannelError("open inputs give outputs of block 1, so its channel must not be graded: choose another")

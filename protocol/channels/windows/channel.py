@@ -40,10 +40,10 @@ from protocol.errors import ChannelError
 WINDOWS_SCALE = 64
 ONE = 1 << WINDOWS_SCALE
 MAX_CIRCLE = 2**53
-"""Maximum sum of all arcs: the same as that of the weights of a prior."""
+"""Maximum sum of all arcs, equal to the maximum sum of the weights of a prior."""
 MAX_ORDERS = 256
 WINDOW_STEPS = 4
-"""Audit steps of the windows from one border in one order, without those of each type."""
+"""Audit steps for one border between cells in one order, without the further steps for each type of windows."""
 
 MAX_OUTPUTS = 2**24
 
@@ -64,6 +64,8 @@ class Windows(Arrangement):
         singles: the singles, by increasing input.
         types: the types of windows; empty exactly if every input is a single, and then the channel has one cell and one
             order.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     arcs: tuple[int, ...]
@@ -203,9 +205,9 @@ class Windows(Arrangement):
         singles = len(self.singles)
         kind = self._kind_of(x)
         ends = self._ends[kind]
-        # For constant time, every input takes the same steps: an input without an arc has an arc of length 0, and equal
-        # weights inside and outside. The first draw fills the cached tables for all kinds of inputs, not only for its
-        # own kind.
+        # For constant time, every input takes the same steps: an input without an arc is treated as one with an arc of
+        # length 0 and equal weights inside and outside. The first draw fills the cached tables for all kinds of inputs,
+        # not only for its own kind.
         cell = self.circle.cell(order, x, point)
         number = bisect_right(ends, draw)
         if number < len(ends):
@@ -276,7 +278,9 @@ class Windows(Arrangement):
         _, arcs, cells, orders, heavies, singles, types = codec.fields(value, 7, "a windows channel", ChannelError)
         flat = codec.integers(singles, "the input or a weight of a single", ChannelError)
         if len(flat) % 3:
-            raise ChannelError("singles must be triples of an input and two weights")
+            raise ChannelError(
+                f"singles must be triples of an input and two weights, so a multiple of 3 integers, not {len(flat)}"
+            )
         read = []
         for type_value in codec.array(types, "the types of windows", ChannelError):
             numbers = codec.integers(type_value, "a number of a type of windows", ChannelError)
