@@ -257,12 +257,16 @@ def readable(value: str) -> bool:
     return _UNREADABLE.search(value) is None
 
 
-# The functions below read decoded fields. ``subject`` names the field in the text of an error, and ``error`` is the
-# class that they raise. No text repeats a value, which may be a person's.
+# The functions below read decoded fields. ``subject`` names the field in the text of an error. No text repeats a value,
+# which may be a person's.
 
 
 def fields(value: Value, count: int, subject: str, error: type[Exception]) -> list[Value]:
-    """Return ``value`` as an array of exactly ``count`` elements; refuse unknown or missing fields."""
+    """Return ``value`` as an array of exactly ``count`` elements.
+
+    Raises:
+        error: ``value`` is not an array, or has another length.
+    """
     if not isinstance(value, list) or len(value) != count:
         description = f"of {len(value)}" if isinstance(value, list) else type(value).__name__
         raise error(f"{subject} must be an array of {count} fields, not {description}")
@@ -270,7 +274,11 @@ def fields(value: Value, count: int, subject: str, error: type[Exception]) -> li
 
 
 def integer(value: Value, subject: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> int:
-    """Return ``value`` as an integer in ``low .. high``."""
+    """Return ``value`` as an integer in ``low .. high``.
+
+    Raises:
+        error: ``value`` is not an integer, or outside this range.
+    """
     if not isinstance(value, int):
         raise error(f"{subject} must be an integer, not {type(value).__name__}")
     if not low <= value <= high:
@@ -279,14 +287,22 @@ def integer(value: Value, subject: str, error: type[Exception], low: int = 0, hi
 
 
 def text(value: Value, subject: str, error: type[Exception]) -> str:
-    """Return ``value`` as text."""
+    """Return ``value`` as text.
+
+    Raises:
+        error: ``value`` is not text.
+    """
     if not isinstance(value, str):
         raise error(f"{subject} must be text, not {type(value).__name__}")
     return value
 
 
 def octets(value: Value, subject: str, error: type[Exception], length: int | None = None) -> bytes:
-    """Return ``value`` as a byte string, of exactly ``length`` bytes if a length is given."""
+    """Return ``value`` as a byte string, of exactly ``length`` bytes if a length is given.
+
+    Raises:
+        error: ``value`` is not a byte string, or has another length.
+    """
     if not isinstance(value, bytes):
         raise error(f"{subject} must be a byte string, not {type(value).__name__}")
     if length is not None and len(value) != length:
@@ -295,7 +311,11 @@ def octets(value: Value, subject: str, error: type[Exception], length: int | Non
 
 
 def array(value: Value, subject: str, error: type[Exception]) -> list[Value]:
-    """Return ``value`` as an array."""
+    """Return ``value`` as an array.
+
+    Raises:
+        error: ``value`` is not an array.
+    """
     if not isinstance(value, list):
         raise error(f"{subject} must be an array, not {type(value).__name__}")
     return value
@@ -306,6 +326,8 @@ def tag(value: Value, subject: str, name: str, error: type[Exception]) -> str:
 
     Args:
         name: the word for the first element of the array in the text of an error.
+    Raises:
+        error: ``value`` is not an array, or its first element is missing or not text.
     """
     elements = array(value, subject, error)
     if not elements:
@@ -314,14 +336,22 @@ def tag(value: Value, subject: str, name: str, error: type[Exception]) -> str:
 
 
 def integers(value: Value, subject: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> tuple[int, ...]:
-    """Return ``value`` as an array of integers in ``low .. high``."""
+    """Return ``value`` as an array of integers in ``low .. high``.
+
+    Raises:
+        error: ``value`` is not an array, or an element is not such an integer.
+    """
     if not isinstance(value, list):
         raise error(f"an array of integers is expected, not {type(value).__name__}: each must be {subject}")
     return tuple(integer(item, subject, error, low, high) for item in value)
 
 
 def require_increasing(entries: Sequence[Any], subject: str, error: type[Exception]) -> None:
-    """Refuse entries that do not increase: each one must be above the one before it."""
+    """Refuse entries that do not increase.
+
+    Raises:
+        error: an entry is not above the one before it.
+    """
     for number, (before, after) in enumerate(pairwise(entries), start=1):
         if after <= before:
             raise error(
@@ -335,6 +365,8 @@ def require_first_use(places: Sequence[int], count: int, subject: str, error: ty
     Args:
         places: for each use of an entry, its position in the list, 0 .. ``count`` - 1.
         count: the number of entries.
+    Raises:
+        error: an entry is not used, or is not in its place.
     """
     if len(first := list(dict.fromkeys(places))) < count:
         raise error(f"a listed {subject} is not used: leave it out")

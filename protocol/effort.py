@@ -1,9 +1,9 @@
 """Limits on the work of a campaign's audit, checked before the audit runs (SPEC 6.11).
 
-A few bytes can describe a channel whose audit takes minutes. So every family states the number of steps for its worst
-ratios, and every notion states the ratios it needs. The aggregator and every device refuse a campaign that needs too
-many steps. A step is about a third of a microsecond on the reference machine; the numbers of steps are upper bounds,
-and the same on every machine.
+A few bytes can describe a channel whose audit takes minutes. So every channel computes the number of steps for
+its worst ratios, and every notion computes from these numbers the steps of its audit. The aggregator and every device
+refuse a campaign that needs too many steps. A step is about a third of a microsecond on the reference machine; the
+numbers of steps are upper bounds, and the same on every machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def require_affordable(steps: int, numbers_held: int) -> None:
     """Refuse an audit that would take too long, or too much memory.
 
     Raises:
-        Uncertified: the text names the limit and the required amount.
+        Uncertified: the audit needs more steps or memory than the limit.
     """
     for required, limit, verb in ((steps, MAX_STEPS, "take"), (numbers_held, MAX_HELD, "hold")):
         if required > limit:

@@ -84,9 +84,9 @@ class Link:
         Args:
             text: as received; blanks around it are ignored.
         Returns:
-            The link; ``str`` returns the same text.
+            The link; ``str`` returns the text without the blanks around it.
         Raises:
-            LinkRefused: the text names the fault and does not repeat a code.
+            LinkRefused: the text is not a valid link. The error does not repeat a code.
         """
         text = text.strip()
         if len(text) > MAX_LINK:

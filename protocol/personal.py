@@ -78,11 +78,11 @@ def mean_squared_posterior(prior: Sequence[int], channel: Channel) -> int:
 
 @lru_cache(maxsize=4)
 def declared_prior_channel(prior: tuple[int, ...], level: int, campaign_channel: Channel) -> Channel:
-    """Return the channel for a declared ``prior``: the response of the rule, or the offered LDP channel if it is more
+    """Return the channel for a declared ``prior``: the rule's channel, or the campaign's LDP channel if it is more
     accurate.
 
-    The offered channel satisfies LDP at ``level``, and therefore LIP under every prior. It costs at most ``level``; a
-    response costs up to twice ``level``.
+    The campaign's channel satisfies LDP at ``level``, and therefore LIP under every prior. It costs at most ``level``;
+    the rule's channel costs up to twice ``level``.
     """
     response = lip_response(prior, level)
     return (
@@ -203,7 +203,7 @@ def declaration_of(value: codec.Value) -> tuple[tuple[int, ...], int]:
 
 
 def require_declared(prior: Sequence[int]) -> None:
-    """Raise if ``prior`` is not a valid declared prior. The error does not repeat it.
+    """Refuse an invalid declared prior. The error does not repeat it.
 
     Raises:
         ReportError

@@ -33,6 +33,8 @@ class Report:
         count: number of outputs, at least 1.
         packed: the outputs, each in ``output_bits`` bits of the campaign, most significant bit first, zero-padded to
             whole bytes.
+    Raises:
+        ReportError: an attribute is invalid, or does not fit the others.
     """
 
     campaign_id: bytes
@@ -143,6 +145,8 @@ class Enrolment:
         prior: the prior that the person declares in a campaign for declared priors; None in every other campaign.
             It is public.
         personal_level: the personal level in nanonats, declared with the prior; 0 for the campaign's level.
+    Raises:
+        ReportError: the declared prior is invalid.
     """
 
     campaign_id: bytes

@@ -38,6 +38,8 @@ class Texts:
         labels: the names in ``named`` of the domain (labels and units), then those of the views' maps (districts);
             empty in a translation that does not translate them.
         classes: names of the classes of people; empty in a translation that does not translate them.
+    Raises:
+        CampaignError: an attribute is invalid, or does not fit the others.
     """
 
     language: str

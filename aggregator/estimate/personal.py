@@ -70,7 +70,7 @@ class PersonalTally(Tally):
 
 
 def offered_by(notion: DeclaredPrior, channel: Channel) -> Channel | None:
-    """Return the LDP channel that a campaign offers as an alternative to the rule's response; None without one."""
+    """Return the LDP channel that a campaign offers as an alternative to the rule's channel; None without one."""
     return None if channel == notion.response else channel
 
 

@@ -30,7 +30,8 @@ MAX_TIME = 2**40
 ENROLMENTS = ("open", "enrolled")
 
 GOALS = ("distribution", "mean", "ranges", "top")
-"""The goals of an estimate. A goal affects only the planner's choice, and the results that an estimate shows first."""
+"""The goals of an estimate. A goal affects the planner's choice and the statistics that an estimate shows. No device
+computes with it."""
 
 
 @dataclass(frozen=True)

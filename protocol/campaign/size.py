@@ -22,8 +22,8 @@ def require_campaign_size(payload: bytes, size: int) -> None:
         payload: the payload of the campaign, not yet decoded.
         size: length in bytes of the signed campaign.
     Raises:
-        CampaignError: ``size`` is above ``MAX_CAMPAIGN`` plus ``PRIOR_BYTES`` for each claimed weight of a prior, or
-            above the largest payload of a campaign.
+        CampaignError: ``size`` is above ``MAX_CAMPAIGN`` plus ``PRIOR_BYTES`` for each claimed weight of a LIP notion's
+            prior, or above the largest payload of a campaign.
     """
     if size <= MAX_CAMPAIGN:
         return
@@ -43,7 +43,8 @@ def require_campaign_size(payload: bytes, size: int) -> None:
 
 
 def _claimed_weights(payload: bytes, offset: int) -> int:
-    """Return the number of prior weights that the notion encoded at ``offset`` claims to have."""
+    """Return the number of prior weights that the notion encoded at ``offset`` claims, if it is LIP, or classes of
+    which some have LIP; 0 for every other notion."""
     _, offset = codec.array_at(payload, offset)
     name, offset = codec.scalar_at(payload, offset)
     offset = codec.skip(payload, offset)

@@ -89,7 +89,8 @@ FAMILIES: dict[str, Family] = {
         Family(GradedProjective, GradedStructure),
     )
 }
-"""All families, by their names on the wire. ``Constant``, which occurs only inside blocks, belongs to no family."""
+"""The families of whole channels, by their names on the wire. The family ``constant`` is missing, because it occurs
+only inside blocks."""
 
 
 def decode(value: codec.Value) -> Channel:

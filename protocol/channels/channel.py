@@ -150,7 +150,7 @@ class Channel(ABC):
         return self._worst_lift(prior, range(self.output_count))
 
     def _worst_lift(self, prior: Sequence[int], outputs: Iterable[int]) -> Loss:
-        """Return the worst lift over these outputs and all inputs."""
+        """Return the worst lift over these outputs and all inputs; the lift of x at y is Q(y given x) / P(y)."""
         total = sum(prior)
         worst = Loss(1, 1, 0, None, 0)
         for y in outputs:

@@ -35,7 +35,7 @@ Outputs with the same ratio of the two weights may be merged into one."""
 
 
 class TooLarge(HalftruthError):
-    """The level cannot be computed: the channel is too large, and its family has no faster method."""
+    """A computation would take too many steps, because a channel or a domain is too large."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Structure:
     def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield columns, among them the worst for every prior near ``prior``.
 
-        A column is the worst if one of its weights, divided by the column's mean, is the largest or the least of all.
+        A column is the worst if one of its weights, divided by its marginal, is the largest or the least of all.
         The priors near ``prior`` form a ball: each differs from it by at most some total variation. The weights of a
         column may have been multiplied by a common factor.
 
@@ -225,7 +225,7 @@ class Structure:
         return best
 
     def require_steps(self, steps: int, work: str) -> None:
-        """Raise if more than ``max_steps`` steps are needed.
+        """Refuse a computation of more than ``max_steps`` steps.
 
         Args:
             work: the work that needs the steps, as the subject of "takes" in the error.
@@ -239,7 +239,7 @@ class Structure:
             )
 
     def require_cells(self) -> None:
-        """Raise if the channel has more than ``max_steps`` cells.
+        """Refuse a channel with more than ``max_steps`` cells.
 
         Raises:
             TooLarge

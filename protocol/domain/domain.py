@@ -22,7 +22,8 @@ Number: TypeAlias = int | float | str | Decimal | Fraction
 SingleAnswer: TypeAlias = str | Number | tuple[Number, ...]
 """An answer to a single question: a label, a number, a day as text, or (latitude, longitude)."""
 Answer: TypeAlias = SingleAnswer | list[str] | frozenset[str] | Mapping[str, SingleAnswer | None]
-"""An answer from an app: to a single question, a set of labels, or the answers to a form by the questions' names."""
+"""An answer from an app: one answer to a single question, a set of labels, or a mapping from the names of a form's
+questions to their answers."""
 
 MAX_VALUES = 2**20
 MAX_LABEL = 200
@@ -93,7 +94,11 @@ class Domain(ABC):
 
 @dataclass(frozen=True)
 class Values(Domain):
-    """A list of labels, in the order the author gave them."""
+    """A list of labels, in the order the author gave them.
+
+    Raises:
+        DomainError: the attribute is invalid.
+    """
 
     labels: tuple[str, ...]
     kind: ClassVar[str] = "values"
@@ -155,6 +160,9 @@ class Grid(Domain):
 
     All fields are integer microdegrees. The box is closed: its northern and eastern borders belong to the last row and
     column.
+
+    Raises:
+        DomainError: an attribute is invalid, or does not fit the others.
     """
 
     south: int

@@ -49,6 +49,8 @@ class FormQuestion:
         text: the question as shown to the person.
         domain: the possible answers: values, ordered values, a grid, buckets, a number or a date.
         skippable: True if a person may leave the question out; the input "skipped" then follows the domain's inputs.
+    Raises:
+        DomainError: an attribute is invalid, or does not fit the others.
     """
 
     name: str
@@ -144,7 +146,11 @@ class FormQuestion:
 
 @dataclass(frozen=True)
 class Form(Domain):
-    """A form of 2 to 32 questions; an answer is a mapping from their names to answers."""
+    """A form of 2 to 32 questions; an answer is a mapping from their names to answers.
+
+    Raises:
+        DomainError: the attribute is invalid.
+    """
 
     questions: tuple[FormQuestion, ...]
     kind: ClassVar[str] = "form"

@@ -43,11 +43,14 @@ class Items(Domain):
     """Sets of m items; a device reports one item of its set, or possibly a dummy if the set has fewer than l items.
 
     The inputs are the m items, in the author's order, and l dummies after them. An answer is a list, tuple or set of
-    labels, possibly empty; a single label is a set of one. If the only label is a dummy's, the input is this dummy.
+    labels, possibly empty; a single label is a set of one item. If the only label is a dummy's, the input is this
+    dummy.
 
     Attributes:
         padding: l, 1 to ``MAX_PADDING``.
         labels: the items' labels; or m, if they are the numbers 1 .. m.
+    Raises:
+        DomainError: an attribute is invalid, or does not fit the others.
     """
 
     padding: int

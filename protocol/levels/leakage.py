@@ -33,8 +33,8 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
     information = 0
     for column in structure.columns(prior):
         marginal = column.marginal
-        # All ratios of a column share its mean, and weights recur, so a logarithm for each mean and each weight is
-        # cheaper than one for each ratio.
+        # All ratios of a column have the same marginal, and weights recur, so a logarithm for each marginal and each
+        # weight is cheaper than one for each ratio.
         below = logarithm(marginal, 1) - LOG_ERROR if marginal else 0
         for weight, mass in column.parts:
             if weight and weight * total != marginal:

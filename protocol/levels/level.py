@@ -45,11 +45,11 @@ class Level:
 
 @dataclass(frozen=True)
 class Delta:
-    """The smallest delta at an epsilon, and the inputs that reach it.
+    """The smallest delta at a level eps, and the inputs that reach it.
 
     Attributes:
         value: a probability, as an exact fraction. It may exceed the true delta only because a rational lower bound
-            replaces e^epsilon.
+            replaces e^eps.
         x, other: the inputs of the worst case; ``other`` is None if the comparison is with the prior.
     """
 

@@ -102,7 +102,7 @@ class Metric:
             marked += [(self.coordinates[x][1], x, False) for x in second]
         marked.sort()
         best: tuple[int, int, int] | None = None
-        # Only pairs of one input of each set count. If both sets are the same, one list serves both.
+        # Only pairs with one input from each set are compared. If both sets are the same, one list serves both.
         visited: tuple[list[int], list[int]] = ([], [])
         first_near = [0, 0]
         for east, x, from_first in marked:

@@ -1,7 +1,7 @@
 """Levels that compare two inputs: (eps, delta)-LDP, geo-indistinguishability, differential identifiability.
 
 The profile of two inputs determines how well they can be distinguished, so each level is a maximum over pairs of kinds
-of inputs. Plain LDP is the channel's ``loss``.
+of inputs. The plain LDP level is computed from the channel's ``loss``.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Leve
 
 
 def _response_identifiability(structure: ResponseStructure, prior: Sequence[int]) -> Level:
-    # The loss of a pair depends only on its first input, so the second one is the other input of smallest prior.
+    # The loss of a pair depends only on its first input, so the second one is the other input with the smallest prior.
     rarest = sorted(range(len(prior)), key=prior.__getitem__)[:2]
     channel = structure.channel
     worst = Loss(0, 1, 0, None, 0)

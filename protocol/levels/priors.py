@@ -1,9 +1,9 @@
 """Levels under a prior: LIP, its delta, its level over a ball of priors, and the largest posterior after a report.
 
-LIP compares Q(y given x) with P(y), the mean of a column under the prior. So LIP depends only on the (weight, prior
-mass) pairs of a column, and another prior changes only the masses. The worst prior within a distance moves as much mass
-as allowed to the largest or the least weight of a column. This is a fractional knapsack problem, which a greedy method
-solves.
+LIP compares Q(y given x) with P(y), the marginal of output y: the mean of its column under the prior. So LIP depends
+only on the (weight, prior mass) pairs of a column, and another prior changes only the masses. The worst prior within a
+distance moves as much mass as allowed to the largest or the least weight of a column. This is a fractional knapsack
+problem, which a greedy method solves.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def lip(structure: Structure, prior: Sequence[int]) -> Level:
 
 
 def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) -> Level:
-    """Return the LIP level for an observer whose prior is within a total variation of ``prior`` (MATH 2.11).
+    """Return the LIP level for any observer whose prior differs from ``prior`` by at most ``radius`` (MATH 2.11).
 
     At radius 0 this is the LIP level, at radius 1 the LDP level.
 
     Args:
         prior: ``input_count`` positive integers.
-        radius: the total variation, 0 .. 1.
+        radius: a total variation, 0 .. 1.
     Raises:
         ValueError: a weight of the prior is not positive, or the radius is outside 0 .. 1.
         TooLarge
@@ -72,7 +72,8 @@ def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) ->
         ):
             continue
         parts = sorted((weight, mass * share) for weight, mass in column.parts)
-        # The least mean moves mass from the largest weights to the smallest one, and the largest mean the other way.
+        # For the least mean, mass moves from the largest weights to the smallest one; for the largest mean, from the
+        # smallest weights to the largest one.
         smallest_mean = mean - sum(mass * (weight - low) for weight, mass in _first(parts[::-1], moved))
         largest_mean = mean + sum(mass * (high - weight) for weight, mass in _first(parts, moved))
         worst = _worse(worst, column.y, scaled_total * high, smallest_mean, largest_mean, scaled_total * low)
@@ -121,8 +122,8 @@ def largest_posterior(structure: Structure, prior: Sequence[int]) -> Fraction:
 
 
 def most_probable(structure: Structure, prior: Sequence[int], inputs: Sequence[int]) -> tuple[Fraction, int]:
-    """Return the largest posterior of any single value after one report, for an observer with this prior, and a value
-    with this posterior.
+    """Return the largest posterior of one of the values ``inputs`` after one report, for an observer with this prior,
+    and the value that has it.
 
         max over y and x of P(x|y)
 

@@ -40,6 +40,8 @@ class Pufferfish:
         secrets: the names of the secrets.
         pairs: pairs of indices of secrets; a pair is protected in both directions.
         scenarios: the scenarios, at least one.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     secrets: tuple[str, ...]

@@ -43,11 +43,11 @@ class LevelsRequest:
 
 @dataclass(frozen=True)
 class DeltaRow:
-    """The deltas at one epsilon; None if not computed.
+    """The deltas at one level; None if not computed.
 
     Attributes:
         epsilon: the level in nanonats.
-        ldp, lip: the smallest delta of (epsilon, delta)-LDP and, under the prior, of (epsilon, delta)-LIP.
+        ldp, lip: the smallest delta of (eps, delta)-LDP and, under the prior, of (eps, delta)-LIP.
     """
 
     epsilon: int
@@ -64,7 +64,7 @@ class LevelTable:
             differential-identifiability, geo, pufferfish. Levels not requested or not computed are absent.
         missing: the reason for each level that is absent, by its name, except for a lip-ball that is not requested.
             It also has the reasons for delta-ldp, delta-lip and posterior, if they are too expensive to compute.
-        curve: a row for each requested epsilon.
+        curve: a row for each requested level.
         posterior: the largest prior and the largest posterior of one value; None if not computed.
         distinction: the worst case of Pufferfish; None if not requested or not computed.
     """

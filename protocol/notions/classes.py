@@ -30,6 +30,8 @@ class Classes(Notion):
         level: the largest of the classes' levels.
         notions: one for each class, in the campaign's order; none of them is classes, own-lip or
             transcript-lip.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     level: int

@@ -33,6 +33,8 @@ class Lip(Notion):
     Attributes:
         prior: k positive integers, such as counts; P(x) = prior[x] / sum(prior), exactly.
         radius: the radius of the ball of priors, in parts per billion of total variation; 0 if none is declared.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     level: int

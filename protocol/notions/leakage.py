@@ -30,6 +30,8 @@ class MutualInformation(Notion):
 
     Attributes:
         prior: k positive integers; P(x) = prior[x] / sum(prior).
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     level: int

@@ -25,14 +25,18 @@ from protocol.notions.notion import Notion, require_level
 from protocol.runs import Runs, members_of, require_runs, runs_of
 
 UNBOUNDED = -1
-"""The wire's infinite level."""
+"""The integer that represents an infinite level on the wire."""
 
 MAX_MATRIX = 256
 
 
 @dataclass(frozen=True)
 class Pairwise(Notion):
-    """A bound for each ordered pair of inputs, given by classes of inputs with equal bounds."""
+    """A bound for each ordered pair of inputs, given by classes of inputs with equal bounds.
+
+    Raises:
+        NotionError: the level is not allowed.
+    """
 
     level: int
 
@@ -129,6 +133,8 @@ class HighLow(Pairwise):
     Attributes:
         size: k, the number of inputs.
         sensitive: the sensitive inputs, increasing; at least one, and not all.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     size: int
@@ -178,6 +184,8 @@ class Block(Pairwise):
 
     Attributes:
         runs: (block, length) pairs in input order; blocks numbered from 0 in order of first appearance.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     runs: Runs
@@ -219,11 +227,14 @@ class Block(Pairwise):
 
 @dataclass(frozen=True)
 class Matrix(Pairwise):
-    """E-LDP for an explicit matrix of levels, for small domains   (Acharya et al. 2020, Def. 2).
+    """Pairwise LDP with a level for each ordered pair, in an explicit matrix, for small domains   (Acharya et al. 2020,
+    Def. 2).
 
     Attributes:
         levels: the k x k bounds in nanonats, ``UNBOUNDED`` for a pair without a bound; the diagonal is 0 and not used.
             ``level`` is the largest finite entry.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     levels: tuple[tuple[int, ...], ...]

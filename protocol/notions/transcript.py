@@ -6,8 +6,8 @@ most the level, and t reports change it by at most t times the level:
 
     P(x | y_1 .. y_t) / P(x) = product over s of P(x | y_1 .. y_s) / P(x | y_1 .. y_(s-1))
 
-If all channels were derived from the first prior, their levels would not add up in this way. Nothing is rounded, so no
-error accumulates: the posterior's weights are integers that grow with the number of reports.
+If all channels were derived from the first prior, their levels would not add up in this way. The posterior is not
+rounded, so no error accumulates: its weights are integers that grow with the number of reports.
 
 The person's value may change. With a drift, the observer expects that before each period the value is drawn again, from
 the start prior, with that probability, and otherwise stays. The bound then applies to the value of every period.
@@ -40,6 +40,8 @@ class TranscriptPrior(Notion):
     Attributes:
         prior: k positive integers, before any report.
         drift: 2^16 times the probability that the value is drawn again before a period.
+    Raises:
+        NotionError: an attribute is invalid, or does not fit the others.
     """
 
     level: int

@@ -25,7 +25,7 @@ MAX_WEIGHT = 2**32
 2^-32."""
 
 _NAME = "views"
-"""The first element of the wire form of views; that of a channel is its family."""
+"""The first element of the wire form of views; the first element of a channel's wire form is its family."""
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class Bits(Channel):
         runs: (input class, length) pairs in input order; input classes are numbered from 0 in order of first
             appearance, and no two have the same a and b.
         class_of: the input class of each input.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     own_weights: tuple[int, ...]
@@ -126,7 +128,8 @@ class Bits(Channel):
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
         draws = struct.unpack(f">{self.input_count}I", rand)
-        # For constant time, every bit is drawn as for another input first; then the bit of the true input is replaced.
+        # For constant time, every bit is first drawn as if its input were not the true one; then the bit of the true
+        # input is replaced.
         hidden = "".join("01"[u < b] for u, b in zip(draws, self._thresholds, strict=True))
         place = self.input_count - 1 - x
         word = int(hidden, 2)

@@ -54,6 +54,8 @@ class GradedProjective(Channel):
         inside: for each class, the weight of an output that is orthogonal to the input.
         geometry: the projective geometry, whose points are the inputs and the outputs.
         class_of: the input class of each input.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     order: int

@@ -76,8 +76,8 @@ class HadamardStructure(Structure):
         marginals = self.marginals(prior)
         rising = sorted(range(len(marginals)), key=marginals.__getitem__)
         best = (0, 1, inputs[0])
-        # The inputs of largest prior come first, because their posteriors are usually the largest and end the search
-        # early.
+        # The inputs with the largest prior come first, because their posteriors are usually the largest and end the
+        # search early.
         for x in sorted(inputs, key=prior.__getitem__, reverse=True):
             for y in rising:
                 if prior[x] * high * best[1] <= best[0] * marginals[y]:

@@ -31,6 +31,8 @@ class Hadamard(Channel):
             2^63.
         input_count: k, the number of inputs; the row of input x is x + 1.
         output_count: K, the number of columns.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     truth: int

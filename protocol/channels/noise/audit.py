@@ -1,7 +1,8 @@
 """The audit structure of noise: it computes whole columns at once, and compares pairs of inputs by their shift.
 
 The distribution of steps gives a whole column, and the worst loss of all pairs with the same shift, faster than a
-computation cell by cell. An audit of a notion with distances needs nothing else.
+computation cell by cell. The level of geo-indistinguishability needs only ``loss`` and these losses by shift, not
+the columns.
 """
 
 from __future__ import annotations

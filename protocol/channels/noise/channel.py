@@ -64,6 +64,8 @@ class Noise(Channel):
             given as rows x columns integers, for the steps (r, c) with 0 <= r < rows and 0 <= c < columns; each also
             applies to its mirror images. Any other distribution is given as (2 rows - 1) x (2 columns - 1) integers,
             beginning with the step (-(rows - 1), -(columns - 1)).
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     rows: int

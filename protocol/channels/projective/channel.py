@@ -1,10 +1,10 @@
-"""Projective response: for many inputs close to the minimum error at every level, with about log2 k bits (SPEC 5.4).
+"""Projective response: for many inputs, the error is near the minimum at every level (SPEC 5.4).
 
-Inputs and outputs are points of the projective space PG(t-1, q). An input x gives each of the points orthogonal to it,
-S_x = {y : <x, y> = 0}, with a larger probability than any other point. All S_x have the same size, and so have all
-intersections of two of them. So all pairs of inputs have the same profile (Feldman, Nelson, Nguyen, Talwar 2022). An
-input prefers about 1/q of all outputs, where q is the order of the field; the error is smallest at the fraction 1 /
-(e^eps + 1).
+An output takes about log2 k bits. Inputs and outputs are points of the projective space PG(t-1, q). An input x gives
+each of the points orthogonal to it, S_x = {y : <x, y> = 0}, with a larger probability than any other point. All S_x
+have the same size, and so have all intersections of two of them. So all pairs of inputs have the same profile (Feldman,
+Nelson, Nguyen, Talwar 2022). An input prefers about 1/q of all outputs, where q is the order of the field; the error is
+smallest at the fraction 1 / (e^eps + 1).
 
 The paper uses rejection sampling. Here the two weights are chosen so that a row sums to exactly 2^128, and one draw
 determines the output. Such weights exist: K - cs = q^(t-1) is congruent to 1 modulo cs, so of any cs consecutive
@@ -43,6 +43,8 @@ class ProjectiveResponse(SupportChannel):
         support: cs, the number of outputs that an input prefers.
         shared: ci, the number of outputs that two inputs both prefer.
         inside: the weight of one output that is orthogonal to the input.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     input_count: int

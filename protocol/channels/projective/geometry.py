@@ -42,6 +42,8 @@ class ProjectiveGeometry:
         powers: the powers of q: 1, q, ..., q^t.
         firsts: entry f, for f = 0 .. t, counts the points with fewer than f coordinates after their leading 1. It is
             also the number of the first point with f such coordinates. The last two entries are cs and K.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     order: int

@@ -1,10 +1,10 @@
 """Randomised response: the output is the true input, or drawn from one fixed cover distribution (SPEC 5.2).
 
-This family contains Warner's and k-ary randomised response, the random sampling mechanism and the same-alphabet LIP
-channels. The output is the input with probability 1 - C, or each y of the cover with probability c[y], where C = sum of
-c. So Q(y given x) = c[y] + (1 - C) [y = x]. The mechanisms differ only in c, which aggregator.families.response derives
-(k-ary: c = 1 / (e^eps + k - 1); LIP: MATH 2.4). Rounding any c up lowers every ratio, so the channel never exceeds
-its level.
+This family contains Warner's and k-ary randomised response, the random sampling mechanism and the LIP channels whose
+outputs are the inputs themselves. The output is the input with probability 1 - C, or each y of the cover with
+probability c[y], where C = sum of c. So Q(y given x) = c[y] + (1 - C) [y = x]. The mechanisms differ only in c, which
+aggregator.families.response derives (k-ary: c = 1 / (e^eps + k - 1); LIP: MATH 2.4). Rounding any c up lowers every
+ratio, so the channel never exceeds its level.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class RandomizedResponse(Channel):
         input_count: k, the number of inputs.
         cover: k integers that are not all equal, or a single integer if all k are equal, so that a channel has one wire
             form.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     input_count: int

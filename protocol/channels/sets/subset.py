@@ -3,7 +3,7 @@
 An output is a vector of k bits with exactly d ones, which represents a set of inputs. Every set that contains the true
 input is more likely than the other sets by the same factor. If all values are equally frequent, no LDP channel of the
 same level has a smaller error than subset selection with the best d (Ye, Barg 2018; Wang et al. 2016), but an output
-takes k bits. The best d is near k / (e^level + 1). Subset selection with d = 1 is randomised response, which has a
+takes k bits. The best d is near k / (e^eps + 1). Subset selection with d = 1 is randomised response, which has a
 family of its own.
 
 Sets are numbered by the combinatorial number system, in the order of their vectors as integers. Sometimes no two
@@ -41,6 +41,8 @@ class SubsetSelection(SupportChannel):
         remainder: 2^128 minus the sum of the inside and outside weights of all outputs; below ``support`` and at most
             inside - outside, and 0 if ``complement`` is 1.
         support, complement: the number of sets with and without a given input.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     input_count: int

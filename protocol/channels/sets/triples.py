@@ -52,6 +52,8 @@ class Triples(SupportChannel):
         inside: the weight of a triple with the true input: the largest that the outside weights allow.
         remainder: 2^128 minus the sum of the inside and outside weights of all outputs; below cs and at most inside -
             outside.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     input_count: int

@@ -34,6 +34,8 @@ class Wave(SupportChannel):
         outside: the weight of an output outside the window; positive and below ``inside``.
         inside: the weight of an output in the window, an equal part of the weight that the outside outputs leave.
         span: 2 b + 1, the number of outputs in a window.
+    Raises:
+        ChannelError: an attribute is invalid, or does not fit the others.
     """
 
     input_count: int

@@ -163,10 +163,8 @@ class WindowsStructure(Structure):
         return [self.channel.circle.points_before(order, x, border) for border in range(arc.first, arc.last + 2)]
 
     def _covering(self, arc: _Arc, points: Sequence[int], span: int) -> tuple[int, int, list[tuple[int, int]]]:
-        """Return the first window that covers a whole arc, the number of such windows, and (window, points) of other
-        windows.
-
-        The other windows are those that may cut the arc.
+        """Return the first window that covers the whole of ``arc``, the number of windows that do, and (window, points)
+        of the windows that may cut it.
 
         Args:
             points: the result of ``_points`` for this arc.
