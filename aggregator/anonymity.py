@@ -116,8 +116,8 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     """Return the local k-anonymity and l-diversity of counted reports.
 
     Reports with the same output form an equivalence class; its sensitive values are the answers that can give this
-    output. If devices declare priors, which are public, the class has reports under one declaration. With transcripts,
-    devices with the same outputs in all periods form an equivalence class.
+    output. If devices declare priors and levels, which are public, the reports of a class also have the same declared
+    prior and level. With transcripts, devices with the same outputs in all periods form an equivalence class.
 
     Raises:
         ReleaseError: the reports are bit vectors, or the channel is too large.

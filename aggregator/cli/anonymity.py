@@ -38,9 +38,9 @@ def anonymity(
 
     Rows with equal --known columns form an equivalence class: k is the size of the smallest equivalence class, l the
     smallest number of different --sensitive values in an equivalence class. Among reports, those with the same output
-    (and the same view and declared prior, if devices have them) form an equivalence class; its sensitive values are the
-    answers (for sets, the items and dummies) that can give this output. With transcripts, devices with the same outputs
-    in all periods form an equivalence class.
+    (and the same view, declared prior and declared level, if devices have them) form an equivalence class; its
+    sensitive values are the answers (for sets, the items and dummies) that can give this output. With transcripts,
+    devices with the same outputs in all periods form an equivalence class.
 
     The result has the known values of a smallest equivalence class; if k is 1, they are one person's.
     """

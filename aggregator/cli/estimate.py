@@ -64,9 +64,9 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     "--ends",
     type=options.SpanList(),
     metavar="A,B",
-    help="With --by period: the two periods to compare. [default: the first and the last]",
+    help="With --by period: the two periods, or spans of --periods, to compare. [default: the first and the last]",
 )
-@click.option("--steps", is_flag=True, help="With --by period: also the change from each period to the next.")
+@click.option("--steps", is_flag=True, help="With --by period: also the change from each period or span to the next.")
 @click.option("--where", "class_filter", help="Only this class of people.", metavar="class=NAME")
 @options.method
 @options.confidence
@@ -75,8 +75,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     "truth_files",
     type=arguments.existing,
     multiple=True,
-    help="True counts for comparison, in the format of simulate --truth. With --by period: one file for all periods, "
-    "or one for each.",
+    help="True counts for comparison, in the format of simulate --truth. With --by period: one file for all periods or "
+    "spans, or one for each.",
 )
 @click.option(
     "--pool",
@@ -155,9 +155,9 @@ def estimate(
     period or --by class, the command prints these numbers for each period or class, and the differences.
 
     With --by period and none of these options, the command prints the shares of each period and their change from the
-    first to the last. Instead of shares it prints the mean for the goal mean, and quantiles, ranges and any mean for
-    the wave mechanism. --ends A,B compares two other periods, --steps adds the change from each period to the next, and
-    --value prints one value only.
+    first to the last. If the campaign's goal is a mean, it prints the mean instead of shares. For the wave mechanism,
+    it prints quantiles and shares of ranges, and for numbers and dates also the mean. --ends A,B compares two other
+    periods or spans, --steps adds the change from each period or span to the next, and --value prints one value only.
 
     A form needs --question for one question, --cross for the table of two questions, or --report for a page of all
     questions. With --by period or --by class, --question and --cross print the shares of each period or class, and the

@@ -21,9 +21,9 @@ PARTS = 1 << 16
 
 
 def visible(text: str) -> str:
-    """Return the text with its control and format characters escaped, because a terminal would interpret or hide them.
+    """Return the text with its control and format characters escaped, except line feeds.
 
-    File names and texts from files may contain them.
+    File names and texts from files may contain these characters, and a terminal would interpret or hide them.
     """
     hidden = {ord(character): json.dumps(character)[1:-1] for character in set(text) if not character.isprintable()}
     for shown in "\n\u00a0\u202f":

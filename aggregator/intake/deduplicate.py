@@ -103,7 +103,8 @@ class Candidates:
         return self._slot_codes(self._partitions[1][report], self._keys[1][report], self.slot[rows])
 
     def free(self, table: DeltaTable, key_condition: str = "", slots: Slots | None = None) -> Mask:
-        """Return, for each report, whether all its slots are free in the snapshot and in the earlier candidates.
+        """Return, for each report, whether none of its slots is filled in the snapshot or by an earlier free report of
+        these candidates.
 
         Args:
             key_condition: an SQL condition that all rows of the candidates' keys meet; other rows are not read.

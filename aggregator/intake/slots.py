@@ -1,9 +1,9 @@
 """The filled slots of a study, kept in memory between commits; on a worker, the slots of the keys in its shards.
 
-Counted rows are never deleted, so each data file is read once. For a newer snapshot only the new files are read, so the
-cost of deduplication grows linearly with the number of rows. The filled slots are kept as sorted runs of spans. Two
-runs are merged if one is at most twice as long as the next. A report takes 8 bytes, or 16 if devices have several
-slots.
+Counted rows are never deleted, so for a newer snapshot only the new files are read. So the cost of deduplication grows
+linearly with the number of rows. The files of a period are read again only after their compaction, or if their slots
+were discarded to save memory. The filled slots are kept as sorted runs of spans. Two runs are merged if one is at most
+twice as long as the next. A report takes 8 bytes, or 16 if devices have several slots.
 
 If the periods of the ingested reports have too many rows to keep, ``deduplicate`` queries the table in every commit
 instead.

@@ -1,7 +1,8 @@
 """The page of an estimate: one self-contained HTML file.
 
 The page has the question, the numbers with their errors, the privacy promise, the refused reports, and a digest of the
-inputs. It loads no other file, runs no script and has no time of creation, so the same study gives the same bytes.
+inputs. It loads no other file, runs no script and has no time of creation. So as long as the study does not change, the
+same command gives the same bytes.
 
 ``page_numbers``, ``page_comparison``, ``page_method``, ``page_promise`` and ``page_reports`` make the sections.
 ``markup`` escapes texts, and ``document`` writes files with every value.
@@ -240,8 +241,8 @@ def source_section(
     ]
     return [
         pairs(rows),
-        tag("p", "Made by halftruth from verified reports. The same study always gives the same page, byte for byte. "
-        "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output, "
+        tag("p", "Made by halftruth from verified reports. As long as the study and the version of halftruth do not "
+        "change, the same command gives the same page, byte for byte. The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output, "
         "bit or transcript), period, refused (the refused reports by reason, if above zero) and reports; in a "
         "campaign with several views, the counts and reports of each are in views. If they apply, the text also has "
         "class, groups (of devices), declared (the levels and priors that people declared), transcripts, and lost "

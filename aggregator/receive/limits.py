@@ -39,7 +39,7 @@ class Limits:
         return len(self._buckets)
 
     def wait(self, address: str, now: float, day: int) -> float:
-        """Take one request from a client's bucket.
+        """Take one request from a client's bucket, if the bucket has one; return the seconds to wait otherwise.
 
         Args:
             address: the client's address.

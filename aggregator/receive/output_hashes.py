@@ -1,9 +1,9 @@
 """Hashes of counted outputs: one lookup decides whether an output is in the study.
 
 The hash of an output has 64 bits; it is computed from (period, key, slot, output) and a secret of the process. Counted
-rows are never deleted, so each data file is read once, and again only after a compaction. The hashes are kept as sorted
-runs. Two runs are merged if one is at most twice as long as the next. Two different outputs have the same hash with
-probability 2^-64.
+rows are never deleted, so for a newer snapshot only the new files are read; after a compaction, all files are read
+again. The hashes are kept as sorted runs. Two runs are merged if one is at most twice as long as the next. Two
+different outputs have the same hash with probability 2^-64.
 
 ``acknowledgements`` answers queries of counted reports, and ``snapshot`` reads new files.
 """
