@@ -277,9 +277,9 @@ class _Rebuilding:
         self._ingest(apart)
         for campaign in apart.ids():
             registry = apart.registry(campaign)
-            enrolled = registry.enrolled
-            priors = None if registry.prior is None else registry.prior[enrolled]
-            enrolments.register(self.study, campaign, registry.ids[enrolled], registry.public[enrolled], priors)
+            registered = registry.registered
+            priors = None if registry.prior is None else registry.prior[registered]
+            enrolments.register(self.study, campaign, registry.ids[registered], registry.public[registered], priors)
         if REFUSALS in self.incomplete:
             self.refusals = [tables.query(tables.snapshot(apart.path / REFUSALS), "SELECT * FROM rows")]
 
@@ -290,7 +290,7 @@ class _Rebuilding:
         table = tables.snapshot(self.path / REPORTS)
         for known in self.study.campaigns():
             campaign_hex = known.signed.id.hex()
-            keys = int(self.study.registry(campaign_hex).enrolled.sum())
+            keys = int(self.study.registry(campaign_hex).registered.sum())
             if keys and not periods(table, campaign_hex):
                 self._warn(
                     f"{known.name!r} has {quantity(keys, 'key')} but no reports: if it had reports, give all "
@@ -298,10 +298,10 @@ class _Rebuilding:
                 )
 
     def require_priors(self) -> None:
-        """Check, in each campaign with declared priors, that the keys of its counted reports are enrolled.
+        """Check, in each campaign with declared priors, that the keys of its counted reports are registered.
 
         Raises:
-            StudyError
+            StudyError: the key of a counted report is not registered, so its declared prior is lost.
         """
         for known in self.study.campaigns():
             if isinstance(known.signed.campaign.notion, DeclaredPrior):
@@ -309,12 +309,13 @@ class _Rebuilding:
                 sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{campaign_hex}'"  # noqa: S608  # hex digits only
                 keys = tables.query(tables.snapshot(self.path / REPORTS), sql)["key"].to_numpy()
                 registry = self.study.registry(campaign_hex)
-                index, enrolled = registry.find(keys)
-                # A key of the registry may be revoked only: its prior is in its enrolment.
-                enrolled[enrolled] = registry.enrolled[index[enrolled]]
-                if not enrolled.all():
+                index, registered = registry.find(keys)
+                # The registry also has keys that are revoked but not registered. Their priors are not known, because
+                # only an enrolment contains a prior.
+                registered[registered] = registry.registered[index[registered]]
+                if not registered.all():
                     raise StudyError(
-                        f"declared priors are lost: {(~enrolled).sum():,} in campaign {known.name!r}, which cannot "
+                        f"declared priors are lost: {(~registered).sum():,} in campaign {known.name!r}, which cannot "
                         "be estimated without them; give the enrolments with --keys"
                     )
 

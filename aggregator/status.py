@@ -43,7 +43,7 @@ class CampaignStatus:
         closes: its closing time, UTC seconds.
         open: whether devices can answer now.
         closed_early: the time of an early closing, UTC seconds; None if the campaign was not closed early.
-        keys: the number of enrolled keys, and of keys that were revoked without being enrolled.
+        keys: the number of keys that are registered or revoked.
         revoked: the number of revoked keys.
         revoked_from: the number of keys revoked from each period on.
         outputs: the number of counted outputs.

@@ -116,7 +116,7 @@ def _sign(name: str) -> None:
 
 
 def _answer(name: str, truth: str, batch: str, keys: str) -> None:
-    """Simulate the devices of a campaign; enrol their keys, and ingest their reports."""
+    """Simulate the devices of a campaign; register their keys, and ingest their reports."""
     _run("simulate", f"{name}.campaign", "--truth", truth, "--out", batch, "--keys", keys)
     _run("--study", "lib", "enrol", keys)
     _run("--study", "lib", "ingest", batch)

@@ -2,8 +2,9 @@
 
 An enrolment is signed with the key that it introduces.
 
-In each campaign, a key id belongs to the first public key that was registered with this id. Weak keys are refused here,
-so verification need not check keys again. Enrolments in uploads count only for campaigns with open enrolment.
+In each campaign, a key id belongs to the first public key that was registered or revoked with this id. Weak keys are
+refused here, so verification need not check keys again. Enrolments in uploads count only for campaigns with open
+enrolment.
 
 ``registry`` has the first refused period of each revoked key.
 """
@@ -184,7 +185,7 @@ def named_keys(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, NamedKeys]
 def revoke(study: Holdings, keys: Mapping[str, NamedKeys], since: int) -> int:
     """Revoke keys from a period on.
 
-    An unknown key is revoked too; this does not enrol the key, and it may be enrolled later.
+    An unknown key is revoked too; this does not register the key, and an enrolment may register it later.
 
     Args:
         keys: the keys of each campaign, by its id in hex.
@@ -211,10 +212,10 @@ def revoked_ids(study: Holdings, campaign: str, keys: NamedKeys) -> Integers:
     """Return the sorted ids of the named keys that are revoked in a campaign; an id that belongs to another public key
     is left out."""
     campaign_registry = study.registry(campaign)
-    index, registered = campaign_registry.find(keys.ids)
-    index = index[registered]
-    same = (campaign_registry.public[index] == keys.public[registered]).all(axis=1)
-    return np.unique(keys.ids[registered][same & campaign_registry.revoked[index]])
+    index, in_registry = campaign_registry.find(keys.ids)
+    index = index[in_registry]
+    same = (campaign_registry.public[index] == keys.public[in_registry]).all(axis=1)
+    return np.unique(keys.ids[in_registry][same & campaign_registry.revoked[index]])
 
 
 def register(
@@ -226,14 +227,14 @@ def register(
     *,
     since: int | None = None,
 ) -> tuple[int, int]:
-    """Enrol keys in a campaign, or revoke them.
+    """Register keys in a campaign, or revoke them.
 
     Args:
         prior: (n,) encoded declared priors; None if no key declares one.
-        since: the first period whose reports are refused; None to enrol the keys.
+        since: the first period whose reports are refused; None to register the keys.
     Returns:
-        The number of keys that are newly enrolled or revoked, and the number that already were (revoked from this or an
-        earlier period on) or occur twice. The remaining keys have the key id of another public key.
+        The number of keys that are newly registered or revoked, and the number that already were (revoked from this or
+        an earlier period on) or occur twice. The remaining keys have the key id of another public key.
     Raises:
         StudyError
     """
@@ -242,9 +243,9 @@ def register(
     def rows(table: DeltaTable) -> pa.Table:
         nonlocal added, known
         campaign_registry = registry.load(table, campaign)
-        index, registered = campaign_registry.find(ids)
-        same = registered.copy()
-        same[registered] = (campaign_registry.public[index[registered]] == public[registered]).all(axis=1)
+        index, in_registry = campaign_registry.find(ids)
+        same = in_registry.copy()
+        same[in_registry] = (campaign_registry.public[index[in_registry]] == public[in_registry]).all(axis=1)
         before = same.copy()
         if since is None:  # the enrolment of a key that is revoked from period 0 on adds only its declared prior
             declares = (
@@ -252,12 +253,12 @@ def register(
                 if prior is None
                 else np.array([declaration is not None for declaration in prior])
             )
-            before[same] = campaign_registry.enrolled[index[same]] | (
+            before[same] = campaign_registry.registered[index[same]] | (
                 (campaign_registry.since[index[same]] == 0) & ~declares[same]
             )
         else:
             before[same] = campaign_registry.since[index[same]] <= since
-        new = np.flatnonzero((same | ~registered) & ~before)
+        new = np.flatnonzero((same | ~in_registry) & ~before)
         _, first, inverse = np.unique(ids[new], return_index=True, return_inverse=True)
         repeated = (public[new] == public[new[first]][inverse]).all(axis=1) if len(new) else np.zeros(0, np.bool_)
         added = len(first)

@@ -19,12 +19,12 @@ class RefusalReason(StrEnum):
     UNKNOWN_CAMPAIGN = "unknown-campaign"
     """The study has not imported the campaign."""
     UNKNOWN_KEY = "unknown-key"
-    """The key is not enrolled in the campaign, and is not revoked in the report's period."""
+    """The key is not registered in the campaign, and is not revoked in the report's period."""
     REVOKED_KEY = "revoked-key"
     """The key was revoked before the ingest, from the report's period on or from an earlier one."""
     BAD_SIGNATURE = "bad-signature"
-    """The signature does not verify under the key that the envelope names, that key must not be used, or its id belongs
-    to another registered key."""
+    """The signature does not verify under the named key, or the key is weak (under a weak key, a signature proves
+    nothing), or its id belongs to another key."""
     EARLY = "early"
     """The report's period lies after the next one, so the clocks of the device and of the study differ by at least a
     period."""

@@ -1,8 +1,8 @@
-"""The registered keys of a campaign, and the period from which each revoked key is refused.
+"""The known keys of a campaign, which are registered, revoked, or both, and the first refused period of each.
 
-The registered keys of a campaign are sorted columns in memory, which makes it fast to look up many key ids. A key is
-never removed: revoking it adds a row with the first refused period. If a key has several such rows, the earliest period
-applies. The order of enrolment and revocation does not matter.
+The known keys of a campaign are sorted columns in memory, which makes it fast to look up many key ids. A key is never
+removed: revoking it adds a row with the first refused period. If a key has several such rows, the earliest period
+applies. The order of registration and revocation does not matter.
 
 ``enrolments`` registers and revokes keys.
 """
@@ -25,19 +25,19 @@ NEVER = 2**63 - 1
 
 @dataclass(frozen=True)
 class Registry:
-    """The keys of one campaign, in ascending order of key id.
+    """The known keys of one campaign, in ascending order of key id.
 
     Attributes:
         ids: (n,) key ids.
         public: (n, 32) public keys.
-        enrolled: (n,) whether each key was enrolled; a key may be revoked before it is enrolled.
+        registered: (n,) whether each key is registered; a key may be revoked before it is registered.
         since: (n,) the first period whose reports are refused; ``NEVER`` if the key is not revoked.
         prior: (n,) encoded declared priors, None for a key without one; None if no key declared a prior.
     """
 
     ids: Integers
     public: Bytes
-    enrolled: Mask
+    registered: Mask
     since: Integers
     prior: ByteStrings | None
 
@@ -58,14 +58,14 @@ class Registry:
 
 
 def load(table: DeltaTable, campaign: str) -> Registry:
-    """Return the keys of a campaign in a snapshot of the ``keys`` table.
+    """Return the known keys of a campaign in a snapshot of the ``keys`` table.
 
     Raises:
         StudyError
     """
     ids: list[Integers] = [np.zeros(0, dtype=np.int64)]
     public: list[Bytes] = [np.zeros((0, PUBLIC_BYTES), dtype=np.uint8)]
-    enrols: list[Mask] = [np.zeros(0, dtype=np.bool_)]
+    registers: list[Mask] = [np.zeros(0, dtype=np.bool_)]
     # Each revocation has a key in ``revoked_keys``, and the first refused period in ``since``.
     revoked_keys: list[Integers] = [np.zeros(0, dtype=np.int64)]
     since: list[Integers] = [np.zeros(0, dtype=np.int64)]
@@ -82,29 +82,29 @@ def load(table: DeltaTable, campaign: str) -> Registry:
             ids.append(columns["key"].to_numpy().copy())
             public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
             revokes = columns["revoked"].to_numpy(zero_copy_only=False)
-            enrols.append(~revokes)
+            registers.append(~revokes)
             revoked_keys.append(ids[-1][revokes])
             since.append(columns["since"].fill_null(0).to_numpy()[revokes].astype(np.int64))
             # Revocation rows have no declared prior.
             for place in np.flatnonzero(columns["prior"].is_valid().to_numpy(zero_copy_only=False)).tolist():
                 declarations[ids[-1][place].tobytes()] = columns["prior"][place].as_py()
     unique, first, inverse = np.unique(np.concatenate(ids), return_index=True, return_inverse=True)
-    enrolled = np.zeros(len(unique), dtype=np.bool_)
-    enrolled[inverse[np.concatenate(enrols)]] = True
+    registered = np.zeros(len(unique), dtype=np.bool_)
+    registered[inverse[np.concatenate(registers)]] = True
     earliest = np.full(len(unique), NEVER, dtype=np.int64)
     np.minimum.at(earliest, np.searchsorted(unique, np.concatenate(revoked_keys)), np.concatenate(since))
     if declarations:
         declared = np.full(len(unique), None, dtype=np.object_)
         index = np.searchsorted(unique, np.frombuffer(b"".join(declarations), dtype=np.int64))
         declared[index] = list(declarations.values())
-    return Registry(unique, np.concatenate(public)[first], enrolled, earliest, declared)
+    return Registry(unique, np.concatenate(public)[first], registered, earliest, declared)
 
 
 def rows(campaign: str, ids: Integers, public: Bytes, prior: ByteStrings | None, *, since: int | None) -> pa.Table:
     """Return rows of the ``keys`` table.
 
     Args:
-        since: the first period whose reports are refused; None for rows that enrol the keys.
+        since: the first period whose reports are refused; None for rows that register the keys.
     """
     blob = np.ascontiguousarray(public).tobytes()
     fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(PUBLIC_BYTES), len(ids), [None, pa.py_buffer(blob)])

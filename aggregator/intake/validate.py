@@ -130,7 +130,7 @@ class _Verdicts:
         closed_early: time of each campaign's early closing in UTC seconds; None if it was not closed early.
         campaign: (n,) index into ``campaigns``, or -1 for an unknown campaign.
         key: (n,) key ids.
-        view: (n,) index of the view of each report's device, set when the key is found.
+        view: (n,) index of the view of each report's device, set when the key is in_registry.
         channels: the channels of each campaign that has reports here, by its index.
         verdict: (n,) ``_NONE``, ``_ACCEPTED`` or an index into ``_REASONS``.
         now: the current time, UTC seconds.
@@ -197,11 +197,11 @@ class _Verdicts:
         for campaign in self.present():
             rows = self.undecided(campaign)
             registry = self.study.registry(self.campaigns[campaign])
-            index, registered = registry.find(self.key[rows])
-            self.refuse(rows, ~registered, RefusalReason.UNKNOWN_KEY)
-            rows, index = rows[registered], index[registered]
+            index, in_registry = registry.find(self.key[rows])
+            self.refuse(rows, ~in_registry, RefusalReason.UNKNOWN_KEY)
+            rows, index = rows[in_registry], index[in_registry]
             revoked = self.reports.period[rows] >= registry.since[index]
-            self.refuse(rows, ~revoked & ~registry.enrolled[index], RefusalReason.UNKNOWN_KEY)
+            self.refuse(rows, ~revoked & ~registry.registered[index], RefusalReason.UNKNOWN_KEY)
             self.refuse(rows, revoked, RefusalReason.REVOKED_KEY)
             public[rows] = np.take(registry.public, index, axis=0)
             self.view[rows] = assigned_views(self.study.cached_campaign(self.campaigns[campaign]).signed, public[rows])
