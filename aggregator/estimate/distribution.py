@@ -70,8 +70,8 @@ def project_unequal(raw: Floats, variances: Floats, reports: int) -> Floats:
 
     1. The sum becomes one: raw - v (sum raw - 1) / sum v, the correction of least variance for independent errors.
     2. Negative shares become zero, so the others are too large together. Each value gives up a part of this excess in
-       proportion to its standard error, except values significantly above zero, which give up as little as the value
-       with the smallest standard error: the excess comes from noise around zero.
+       proportion to its standard error, except values with shares significantly above zero, which give up as little as
+       the value with the smallest standard error: the excess comes from noise around zero.
 
     For equal variances the result is that of ``project``. docs/MECHANISMS.md compares the
     squared errors.

@@ -204,8 +204,9 @@ def _method(campaign: Campaign, form: Form, confidence: float, weighted: Sequenc
     confidence_text = f"{100 * confidence:.4g}%"
     notes = {
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
-        "of a table are the shares of its two questions. The part of an association that may be noise is left "
-        "out of the shares of a table.",
+        "of a table are the shares of its two questions. Random noise makes two questions look more strongly "
+        "associated than they are. The shares of a table are corrected for this: they lie nearer to the shares that "
+        "would be expected without an association.",
         "Interval": f"in about {confidence_text} of such surveys, or more, it contains the true share of that value or "
         "cell. To look for the largest or an unusual value of a question, use the simultaneous intervals.",
         "No colour": "the interval of the cell contains zero.",

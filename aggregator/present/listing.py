@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # a table must not load the libraries that compute the other 
 
 ADVICE = {
     "unknown-campaign": "import their campaign, and ingest again",
-    "unknown-key": "if these devices belong to the survey, enrol their keys and ingest again",
+    "unknown-key": "if these devices belong to the survey, register their keys with halftruth enrol, and ingest again",
     "early": "their period has not begun: check the clocks, or ingest again later",
 }
 """Advice for the analyst, by the reason of a refusal."""
@@ -103,7 +103,8 @@ def _inputs(campaign: Campaign) -> str:
     domain = campaign.domain
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (quantity(domain.item_count, "item"), numbering(domain))))
-        return f"{items}; a set is filled up to {domain.padding:,} with dummies, and one item of it is reported"
+        padding = quantity(domain.padding, "item")
+        return f"{items}; a set is filled up to {padding} with dummies, and one item of it is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"
     in_classes = f" in each of {len(campaign.classes):,} classes" if campaign.classes else ""

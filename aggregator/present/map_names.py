@@ -1,4 +1,4 @@
-"""Names of districts on a map: inside each district if the name fits; the largest districts in a line below the map.
+"""Names of districts on a map: inside each district if the name fits; the largest shares in a line below the map.
 
 ``plot`` draws the map.
 """
@@ -37,7 +37,7 @@ def named_resolution(estimate: Estimate) -> Resolution | None:
 
 
 def list_largest(axes: Axes, estimate: Estimate, letters: int) -> None:
-    """Write the largest named districts with their shares below a map.
+    """Write the named districts with the largest shares, and these shares, below a map.
 
     Args:
         letters: maximum length of a line.
@@ -49,7 +49,7 @@ def list_largest(axes: Axes, estimate: Estimate, letters: int) -> None:
     places = decimals(resolution, shown)
     parts = [f"{plot_text(resolution.label(z), LETTERS)} {percent(float(resolution.share[z]), places)}" for z in shown]
     parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]  # a name stays on one line
-    words = f"largest districts: {', '.join(parts)}" if parts else "no district is significantly above zero"
+    words = f"largest shares: {', '.join(parts)}" if parts else "no district has a share significantly above zero"
     axes.set_xlabel(textwrap.fill(words, letters), size=8.5, loc="left")
 
 

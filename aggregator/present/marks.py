@@ -20,7 +20,7 @@ from aggregator.present.shown_shares import decimals, interval_text, percent
 from protocol.domain import MICRODEGREES, Grid
 
 MARKED = 150
-"""Maximum number of marks: regions significantly above zero first, then by share."""
+"""Maximum number of marks: regions with shares significantly above zero come first, then those with larger shares."""
 
 RECTANGLES = 3_000
 """Maximum number of rectangles in all outlines together; ragged districts have many."""
@@ -56,8 +56,8 @@ def marks(estimate: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], s
     words = "Touch a place on the map of shares, or point at it, to see its numbers."
     if len(parts) < regions_drawn:
         words += (
-            f" {len(parts):,} of {regions_drawn:,} places show numbers: those significantly above zero first, then "
-            "those with the largest shares."
+            f" {len(parts):,} of {regions_drawn:,} places show numbers: those whose share is significantly above zero "
+            "come first, then those with the largest shares."
         )
     return [mark for _, mark in sorted(parts, key=lambda part: -part[0])], words
 
@@ -72,7 +72,7 @@ def _text(estimate: Estimate, cut: Regions, region: int) -> str:
     if not np.isnan(low):
         words += f", simultaneous interval {interval_text(low, high, places)}"
     if not cut.significant[region]:
-        words += "; it may be empty"
+        words += "; the share may be zero"
     elif cut.share[region] < share:
         rest = percent(float(cut.share[region]), places)
         words += f"; {rest} of all people are in the rest of this place, outside the smaller places drawn in it"

@@ -242,8 +242,9 @@ def source_section(
     return [
         pairs(rows),
         tag("p", "Made by halftruth from verified reports. As long as the study and the version of halftruth do not "
-        "change, the same command gives the same page, byte for byte. The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output, "
-        "bit or transcript), period, refused (the refused reports by reason, if above zero) and reports; in a "
+        "change, the same command gives the same page, byte for byte. The digest is that of a JSON text with sorted "
+        "keys and no blanks: campaign (its id), counts (of each output or bit, or of each transcript, the sequence of "
+        "a device's outputs), period, refused (the refused reports by reason, if above zero) and reports; in a "
         "campaign with several views, the counts and reports of each are in views. If they apply, the text also has "
         "class, groups (of devices), declared (the levels and priors that people declared), transcripts, and lost "
         "(reports that cannot be decoded). Changes between periods have counts of their own, which the digest does not "

@@ -83,7 +83,7 @@ def _changed_districts(trend: Trend, districts: DistrictDifference) -> Html:
     name = district_name(latest.campaign.domain, districts.resolution, len(districts.labels))
     words = f"{len(districts.labels):,} {name}: {len(districts.significant):,} with a significant change"
     if len(shown) < len(districts.significant):
-        words += f", the {len(shown)} largest changes"
+        words += f"; the {len(shown)} largest changes are shown"
     names = trend.change.names if trend.change is not None else ()
     rows = [
         [districts.labels[z], percentage_points(float(districts.raw[z]), places),

@@ -20,10 +20,10 @@ SHARES = {
     "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share; noisy estimates are "
     "moved further (empirical Bayes)",
     "em": "the distribution that makes the reports most likely",
-    "smooth": "the distribution that makes the reports most likely, smoothed; cross-validation between two "
-    "halves of the reports chose the strength of the smoothing",
-    "mmse": "the mean posterior probability of each value, over all reports, under the prior; if the prior is "
-    "wrong, so are the shares",
+    "smooth": "the distribution that makes the reports most likely, smoothed; the strength of the smoothing was chosen "
+    "such that either half of the reports predicts the other half well (cross-validation)",
+    "mmse": "the probability of each value that follows from a report and the prior (the posterior probability), "
+    "averaged over all reports; if the prior is wrong, so are the shares",
     "map": "the most probable distribution, given the reports and the prior",
     "linear": "the unbiased estimates as they are: some may be below zero, and their sum need not be 100%",
 }

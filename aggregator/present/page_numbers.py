@@ -180,7 +180,7 @@ def _districts(estimate: Estimate, resolution: Resolution, truth: Floats | None)
         for z in shown
     ]  # fmt: skip
     counted = counted_text(resolution.reports, estimate.campaign)
-    more = f", the {len(shown)} largest" if len(shown) < int(resolution.above_zero.sum()) else ""
+    more = f"; the {len(shown)} largest shares are shown" if len(shown) < int(resolution.above_zero.sum()) else ""
     return page_table(f"{district_words(estimate, resolution)}{more}. {counted} of this resolution.", names, rows)
 
 

@@ -34,7 +34,8 @@ OTHER_NOTIONS = {
     "probable as any other after one {noun}.",
     "geo": "With geo-indistinguishability, the bound grows with the distance between two answers; the level is that "
     "for a distance of 1.",
-    "pufferfish": "With Pufferfish, the bound holds for each stated pair of secrets about a person.",
+    "pufferfish": "With Pufferfish, pairs of secrets about a person and scenarios are declared. Under each scenario, "
+    "one {noun} is at most e^L times as likely with one secret of a pair as with the other.",
 }
 """Explanations of notions other than plain LDP and LIP, with ``counted_noun`` in braces."""
 
@@ -165,7 +166,7 @@ def _level_rows(audit: Audit) -> list[tuple[str, str]]:
     ldp = certificate.ldp_level
     rows = [
         ("declared", f"{exact.in_nats(certificate.declared_level)} ({campaign.notion.name})"),
-        ("audited", f"{exact.in_nats(certificate.audited_level)}, from the channel's own integers"),
+        ("audited", f"{exact.in_nats(certificate.audited_level)}, from the channel's integers"),
         ("plain LDP", "no bound" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
     ]
     if isinstance(campaign.notion, Lip) and certificate.ball_level is not None:

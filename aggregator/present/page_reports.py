@@ -22,7 +22,7 @@ from protocol.domain import MICRODEGREES, Dates, Domain, Form, Grid, Items, Line
 REFUSED = {
     "malformed": "not a report, or too damaged to be read as one",
     "unknown-campaign": "for a campaign that is not in this study",
-    "unknown-key": "signed with a key that is not enrolled",
+    "unknown-key": "signed with a key that is not registered",
     "revoked-key": "signed with a key that is revoked for their period",
     "bad-signature": "with a signature that does not verify",
     "early": "for a period later than the next one",
@@ -104,7 +104,7 @@ def campaign_section(
     of_class = "" if class_name is None else f", of the class {class_name}"
     bits = quantity(campaign.output_bits, "bit")
     participants = (
-        "devices whose keys were enrolled" if campaign.enrolment == "enrolled" else "any device (open enrolment)"
+        "devices whose keys were registered" if campaign.enrolment == "enrolled" else "any device (open enrolment)"
     )
     return [
         pairs([

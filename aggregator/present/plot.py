@@ -245,7 +245,7 @@ def _edges(grid: Grid, region_of: Integers) -> list[list[tuple[float, float]]]:
 
 def _drawn_how(estimate: Estimate, cut: Regions, doubtful: int) -> str:
     """Return a text that explains the colours of the map."""
-    pale = f"pale: {doubtful:,} of {estimate.size:,} cells that may be empty"
+    pale = f"pale: {doubtful:,} of {estimate.size:,} cells whose share may be zero"
     if not estimate.resolutions:
         return f"share; {pale}"
     known = np.bincount(cut.resolutions[cut.significant], minlength=len(estimate.resolutions))[::-1].tolist()
@@ -255,10 +255,10 @@ def _drawn_how(estimate: Estimate, cut: Regions, doubtful: int) -> str:
         if count
     ]
     if not parts:
-        return f"share of a cell; no district is significantly above zero at any resolution; {pale}"
+        return f"share of a cell; no district has a share significantly above zero at any resolution; {pale}"
     return (
-        "share of a cell; each part of the map is drawn at the finest resolution that is significantly above zero "
-        f"there: {', '.join(parts)}; {pale}"
+        "share of a cell; each part of the map is drawn at the finest resolution at which its share is significantly "
+        f"above zero: {', '.join(parts)}; {pale}"
     )
 
 

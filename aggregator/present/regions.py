@@ -25,8 +25,8 @@ class Regions:
         resolutions: (r,) index of each region's resolution in the estimate.
         districts: (r,) number of each region's district in that resolution.
         share: (r,) share of the people in each region's district but in no finer region inside it.
-        significant: (r,) whether each region's district is significant; if not, even the district of the coarsest
-            resolution may be empty.
+        significant: (r,) whether each region's district is significant; if not, even the share of the district of the
+            coarsest resolution may be zero.
     """
 
     region_of: Integers

@@ -1,7 +1,7 @@
 """The values of an estimate that are shown, and the texts beside them, for tables, pictures and pages alike.
 
-If not all values fit, values whose simultaneous interval lies above zero come first. A few of the other values, which
-may be noise, are shown with a mark.
+If not all values fit, values whose simultaneous interval lies above zero come first. A few of the other values, whose
+shares may be zero, are shown with a mark.
 
 ``table`` makes tables for a terminal, ``plot`` pictures, and ``page_numbers`` a section of a page. ``shown_changes`` is
 the counterpart for changes.
@@ -22,6 +22,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.items import numbering
 from aggregator.quantity import quantity
+from protocol import exact
 from protocol.domain import Domain, Grid, Items
 from protocol.notions import Classes
 
@@ -32,7 +33,7 @@ ROWS = 25
 """Maximum number of rows of values in a table for a terminal."""
 
 FEW = 10
-"""Minimum number of values in a selection, even if fewer are significantly above zero."""
+"""Minimum number of values in a selection, even if fewer have shares significantly above zero."""
 
 MAX_DISTRICTS = 12
 """Maximum number of districts shown of a coarser resolution."""
@@ -59,7 +60,7 @@ def district_words(estimate: Estimate, resolution: Resolution) -> str:
     """Return a phrase that describes the districts of a resolution: their size, their number, and the number of them
     with a share significantly above zero."""
     name = district_name(estimate.campaign.domain, resolution.name, resolution.size)
-    return f"{resolution.size:,} {name}: {int(resolution.above_zero.sum()):,} above zero"
+    return f"{resolution.size:,} {name}: {int(resolution.above_zero.sum()):,} with a share above zero"
 
 
 def district_name(domain: Domain, resolution: str, number: int) -> str:
@@ -131,15 +132,15 @@ def listed(estimate: Estimate, rows: int, fewest: int = FEW) -> list[int]:
 def selection_of_shares(estimate: Estimate, shown: int) -> str:
     """Return a description of the values that ``listed`` selects."""
     if np.isnan(estimate.simultaneous_low).all():
-        return f"the {shown:,} largest of {estimate.size:,} values"
+        return f"the {shown:,} of {estimate.size:,} values with the largest shares"
     count = int(estimate.above_zero.sum())
     confidence = f"{100 * estimate.confidence:.4g}%"
-    are = "is" if count == 1 else "are"
-    words = f"{count:,} of {estimate.size:,} values {are} significantly above zero, by the simultaneous"
+    have = "has a share" if count == 1 else "have shares"
+    words = f"{count:,} of {estimate.size:,} values {have} significantly above zero, by the simultaneous"
     words += f" {confidence} intervals of all values"
     if count > shown:
-        return f"{words}: the {shown:,} largest of them"
-    return words if count == shown else f"{words}; {shown - count:,} more are shown that may be zero"
+        return f"{words}; the {shown:,} largest shares are shown"
+    return words if count == shown else f"{words}; {shown - count:,} more are shown whose share may be zero"
 
 
 def may_be_zero(estimate: Estimate, x: int, shown: int) -> bool:
@@ -191,8 +192,8 @@ def level_text(estimate: Estimate) -> str:
     classes."""
     notion = estimate.campaign.notion
     if isinstance(notion, Classes):
-        return f"epsilon up to {estimate.epsilon:g} (by class)"
-    return f"epsilon {estimate.epsilon:g} ({notion.name})"
+        return f"level up to {exact.in_nats(notion.level)} (by class)"
+    return f"level {exact.in_nats(notion.level)} ({notion.name})"
 
 
 def subtitle(estimate: Estimate, shown: int) -> str:

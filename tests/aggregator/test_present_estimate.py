@@ -74,7 +74,7 @@ def test_the_table_shows_percentages_intervals_and_refusals():
         "% to ",
         "95% interval",
         "2,000 reports",
-        "epsilon 1 (ldp)",
+        "level 1 nat (ldp)",
         "3 refused",
         "2 replayed",
     ):
@@ -125,8 +125,10 @@ def test_significant_values_come_first():
     assert list(significant) == [7, 150]
     text = printed(estimate_table(shown))
     words = " ".join(text.split())
-    assert "2 of 200 values are significantly above zero, by the simultaneous 95% intervals of all values" in words
-    assert "; 8 more are shown that may be zero" in words
+    assert (
+        "2 of 200 values have shares significantly above zero, by the simultaneous 95% intervals of all values" in words
+    )
+    assert "; 8 more are shown whose share may be zero" in words
     assert "simultaneous 95% interval" in text
     rows = item_rows(text)
     assert [row.split()[1] for row in rows[:3]] == ["7", "150", "3"]
@@ -136,7 +138,9 @@ def test_significant_values_come_first():
     assert {name for name, above in above_zero.items() if above == "True"} == {"item 7", "item 150"}
     everything = found(Values(tuple(f"item {x}" for x in range(40))), n=10**6)
     assert len(item_rows(printed(estimate_table(everything)))) == 25
-    assert "40 of 40 values are significantly above zero" in " ".join(printed(estimate_table(everything)).split())
+    assert "40 of 40 values have shares significantly above zero" in " ".join(
+        printed(estimate_table(everything)).split()
+    )
 
 
 def test_shares_of_items_are_labelled_as_shares_of_people(tmp_path):

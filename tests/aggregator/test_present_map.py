@@ -83,7 +83,7 @@ def test_the_coastline_is_that_of_the_app():
 def test_maps_are_drawn_from_any_estimate(tmp_path):
     """A map is drawn with and without views, with few people, with coarse views alone, and with the truth.
 
-    With 20 people no district is above zero, and the title says so.
+    With 20 people no district has a share above zero, and the title says so.
     """
     plain = unsigned_campaign(GRID, Identity())
     cases = {
@@ -95,9 +95,9 @@ def test_maps_are_drawn_from_any_estimate(tmp_path):
     for name, one in cases.items():
         drawn = estimate_figure(one, SHARP)
         titles = [axes.get_title(loc="left").replace("\n", " ") for axes in drawn.axes]
-        wanted = {"few": "no district is significantly above zero at any", "plain": "share; pale"}
+        wanted = {"few": "no district has a share significantly above zero at any", "plain": "share; pale"}
         assert any(
-            wanted.get(name, "at the finest resolution that is significantly above zero there") in title
+            wanted.get(name, "at the finest resolution at which its share is significantly above zero") in title
             for title in titles
         )
     draw_estimate(cases["no cells"], tmp_path / "map.png")
@@ -172,14 +172,14 @@ def test_a_single_district_is_named_in_the_singular():
 
 
 def test_tables_show_the_significant_districts():
-    """The table on a terminal has each resolution by name; of the coarser ones it has the districts significantly
-    above zero."""
+    """The table on a terminal has each resolution by name; of the coarser ones it has the districts with shares
+    significantly above zero."""
     one = found(3000)
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(estimate_table(one, SHARP))
     text = console.export_text()
     for each, words in zip(one.resolutions, ("squares of 4 x 4", "squares of 2 x 2", "cells"), strict=True):
-        assert f"{each.size} {words}: {int(each.above_zero.sum())} above zero" in text
+        assert f"{each.size} {words}: {int(each.above_zero.sum())} with a" in text  # the column breaks here
     for each in one.resolutions[:-1]:
         for z in np.flatnonzero(each.above_zero).tolist():
             assert each.map.label(GRID, z) in text

@@ -99,7 +99,7 @@ def test_every_region_has_one_mark_with_its_figures(name):
             f"{percent(each.simultaneous_low[z], places)} to {percent(each.simultaneous_high[z], places)}" in title
             for places in (1, 2, 3, 4)
         )
-        assert ("may be empty" in title) == (not cut.significant[region])
+        assert ("the share may be zero" in title) == (not cut.significant[region])
     assert (seen == 1).all()
 
 
@@ -131,7 +131,7 @@ def test_a_mark_lies_where_its_region_is_drawn(truth):
 def test_a_map_of_many_cells_has_few_marks(n):
     """Of 43,750 cells ``MARKED`` have a mark, with fewer than 500 characters each on average.
 
-    If enough cells are significantly above zero, the largest of these have the marks.
+    If enough cells have shares significantly above zero, the largest of these have the marks.
     """
     people = np.random.default_rng(3).dirichlet(np.full(LARGE.size, 0.05))
     one = plain(LARGE, people, n)

@@ -209,8 +209,8 @@ def test_a_long_page_states_the_number_of_omitted_values():
     parsed, found, text = written(unsigned_campaign(MANY))
     assert not (found.simultaneous_low > 0).any()
     together = (
-        "0 of 300 values are significantly above zero, by the simultaneous 95% intervals of all values; "
-        "{} more are shown that may be zero."
+        "0 of 300 values have shares significantly above zero, by the simultaneous 95% intervals of all values; "
+        "{} more are shown whose share may be zero."
     )
     assert together.format(200) in parsed.text
     assert text.count("may be zero</span></th>") == 200
@@ -253,7 +253,7 @@ def test_refusals_are_explained():
     """
     parsed, _, _ = written(unsigned_campaign(COLOURS), refused={"replayed": 1234, "unknown-key": 5, "late": 0})
     assert "Refused: 1,239." in parsed.text
-    for words in ("1,234", "enrol their keys"):
+    for words in ("1,234", "register their keys"):
         assert words in parsed.text
     assert [name for name, words in page_reports.REFUSED.items() if words in parsed.text] == ["unknown-key", "replayed"]
     assert set(page_reports.REFUSED) == set(RefusalReason)
