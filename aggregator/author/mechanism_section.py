@@ -25,7 +25,7 @@ from aggregator.families.table.mutual_information import mutual_information_tabl
 from aggregator.families.table.recipe import MAX_CONVEX
 from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, declared_prior_channel
 from protocol.channels import FAMILIES, Channel, Table
-from protocol.channels.noise.channel import MAX_POINTS
+from protocol.channels.noise.channel import MAX_LATTICE_POINTS
 from protocol.domain import Line
 from protocol.errors import NotionError
 from protocol.notions import DeclaredPrior, Ldp, MutualInformation, TranscriptPrior
@@ -86,10 +86,10 @@ def _gaussian(section: Section, question: PlannedQuestion) -> Channel:
     """Return the channel of Gaussian noise with the draft's width. It satisfies the draft's level of pure LDP; the
     audit computes (epsilon, delta)."""
     sigma = section.number("sigma", "the standard deviation of the noise in steps, above 0")
-    if not 0 < sigma <= MAX_POINTS:
+    if not 0 < sigma <= MAX_LATTICE_POINTS:
         raise DraftError(
             "[mechanism] sigma, the standard deviation of the noise in steps, must be above 0 and at most "
-            f"{MAX_POINTS:,}, not {float(sigma):g}"
+            f"{MAX_LATTICE_POINTS:,}, not {float(sigma):g}"
         )
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
         raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}": use "{AUTO}"')

@@ -25,7 +25,7 @@ from protocol.notions.information import Lip
 from protocol.notions.notion import Certificate, Notion, certify, require_level
 from protocol.notions.pairwise import Ldp
 
-MAX_OUTPUTS = 4
+MAX_OUTPUT_RATIO = 4
 """Maximum ratio of outputs to inputs of the campaign's channel, because each device compares every cell."""
 
 
@@ -107,10 +107,10 @@ class DeclaredPrior(Notion):
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel == self.response:
             return Lip(self.level, self.uniform).audit(channel)
-        if channel.unary or not self.size <= channel.output_count <= MAX_OUTPUTS * self.size:
+        if channel.unary or not self.size <= channel.output_count <= MAX_OUTPUT_RATIO * self.size:
             raise Uncertified(
                 "the channel for declared priors must be the rule's channel for the uniform prior, or an LDP "
-                f"channel with {self.size} to {MAX_OUTPUTS * self.size} outputs that are not bit vectors"
+                f"channel with {self.size} to {MAX_OUTPUT_RATIO * self.size} outputs that are not bit vectors"
             )
         return Ldp(self.level).audit(channel)
 

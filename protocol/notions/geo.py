@@ -18,7 +18,7 @@ from typing import ClassVar, TypeAlias, TypeGuard
 
 from protocol import codec, exact
 from protocol.channels import Channel, Loss
-from protocol.channels.noise.channel import MAX_POINTS, Noise
+from protocol.channels.noise.channel import MAX_LATTICE_POINTS, Noise
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.pairwise import Pairwise
 
@@ -26,8 +26,8 @@ Axis: TypeAlias = tuple[tuple[int, int], ...]
 """(gap, number of repetitions) between neighbouring coordinates, in order; neighbouring entries differ in the gap."""
 
 MAX_EXTENT = 2**62
-MAX_CELLS = 2**21
-"""Maximum of pairs of inputs times outputs for an audit pair by pair."""
+MAX_PAIR_CELLS = 2**21
+"""Maximum number of pairs of inputs, times the number of outputs, for an audit pair by pair."""
 
 WEIGHT_STEPS = 32
 """Audit steps of one weight, at most: a weight in a projective geometry takes two points of up to 19 coordinates."""
@@ -74,8 +74,8 @@ class Geo(Pairwise):
                 )
             if (extent := sum(gap * count for gap, count in axis)) > MAX_EXTENT:
                 raise NotionError(f"the gaps of an axis must sum to at most 2^62, not to {extent}")
-        if not 2 <= self.rows * self.columns <= MAX_POINTS:
-            raise NotionError(f"geo must have 2 to {MAX_POINTS} points, not {self.rows * self.columns}")
+        if not 2 <= self.rows * self.columns <= MAX_LATTICE_POINTS:
+            raise NotionError(f"geo must have 2 to {MAX_LATTICE_POINTS} points, not {self.rows * self.columns}")
         if not 1 <= self.unit <= MAX_EXTENT:
             raise NotionError(f"the unit of distance must lie in 1 .. 2^62, not {self.unit}")
         if math.gcd(self.unit, *(gap for gap, _ in self.down + self.across)) != 1:
@@ -144,7 +144,7 @@ class Geo(Pairwise):
             return steps + channel.shift_steps
         pairs, weights = channel.input_count**2, channel.input_count * channel.output_count
         by_pair = pairs * (channel.output_count + 16) + WEIGHT_STEPS * weights
-        return steps + (by_pair if pairs * channel.output_count <= MAX_CELLS else 0)
+        return steps + (by_pair if pairs * channel.output_count <= MAX_PAIR_CELLS else 0)
 
     def _on_lattice(self, channel: Channel) -> TypeGuard[Noise]:
         return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
@@ -154,8 +154,8 @@ class Geo(Pairwise):
         pairs, and the worst pair.
 
         Noise on the same lattice is audited shift by shift (SPEC 6.4). Other channels are audited pair by pair if the
-        number of pairs times outputs is at most ``MAX_CELLS``. In a larger channel, the worst ratio must satisfy the
-        bound of the nearest pair, which is stricter.
+        number of pairs times outputs is at most ``MAX_PAIR_CELLS``. In a larger channel, the worst ratio must satisfy
+        the bound of the nearest pair, which is stricter.
 
         Raises:
             Uncertified: a ratio is infinite.
@@ -187,7 +187,7 @@ class Geo(Pairwise):
             down, across = _nearest(_coordinates(self.down)), _nearest(_coordinates(self.across))
             for rows, columns, loss in channel.losses_by_shift():
                 yield loss, down[abs(rows)] ** 2 + across[abs(columns)] ** 2
-        elif channel.input_count**2 * channel.output_count <= MAX_CELLS:
+        elif channel.input_count**2 * channel.output_count <= MAX_PAIR_CELLS:
             yield from self._losses_by_pair(channel)
         else:
             yield worst, self.smallest_gap**2
@@ -245,8 +245,8 @@ def _axis_from_wire(value: codec.Value) -> Axis:
         raise NotionError(
             f"an axis must be pairs of a gap and its count, so an even number of integers, not {len(flat)}"
         )
-    if sum(flat[1::2]) > MAX_POINTS:
-        raise NotionError(f"an axis must have at most {MAX_POINTS} gaps, not {sum(flat[1::2])}")
+    if sum(flat[1::2]) > MAX_LATTICE_POINTS:
+        raise NotionError(f"an axis must have at most {MAX_LATTICE_POINTS} gaps, not {sum(flat[1::2])}")
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 

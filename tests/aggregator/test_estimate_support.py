@@ -22,7 +22,7 @@ from aggregator.families.support import outside_weight, support_error
 from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.projective.field import orders
 from protocol.channels.sets.subset import SubsetSelection
-from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_size_for
+from protocol.channels.sets.triples import MAX_TRIPLES_INPUTS, Triples, ring_size_for
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError
 from protocol.exact import NANONATS, exp_lower
@@ -318,9 +318,9 @@ def test_triples_of_many_values_are_decoded_without_a_matrix(rng):
 
     The decoding takes less than 10 seconds of processor time.
     """
-    decoder = decoder_of(triples(MAX_INPUTS, 4 * NANONATS))
+    decoder = decoder_of(triples(MAX_TRIPLES_INPUTS, 4 * NANONATS))
     x, n = 1234, 3_670_000
-    distribution = decoder.forward(np.eye(1, MAX_INPUTS, x)[0])
+    distribution = decoder.forward(np.eye(1, MAX_TRIPLES_INPUTS, x)[0])
     assert distribution.sum() == pytest.approx(1)
     counts = rng.multinomial(n, distribution / distribution.sum())
     started = time.process_time()
@@ -353,7 +353,7 @@ def test_a_set_needs_three_values():
 def test_triples_need_two_values():
     """Triples are refused for one value, which has nothing to protect, and above 4095 values, which have too many
     triples."""
-    for size in (1, MAX_INPUTS + 1):
-        with pytest.raises(ChannelError, match=f"2 to {MAX_INPUTS} inputs"):
+    for size in (1, MAX_TRIPLES_INPUTS + 1):
+        with pytest.raises(ChannelError, match=f"2 to {MAX_TRIPLES_INPUTS} inputs"):
             triples(size, NANONATS)
     assert isinstance(triples(2, NANONATS), Triples)

@@ -103,7 +103,7 @@ def test_uneven_lattices_are_audited_strictly() -> None:
 def test_a_large_channel_keeps_the_nearest_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a channel has more cells than the audit examines, the worst ratio must satisfy the bound of the nearest
     pair."""
-    monkeypatch.setattr("protocol.notions.geo.MAX_CELLS", 10)
+    monkeypatch.setattr("protocol.notions.geo.MAX_PAIR_CELLS", 10)
     channel = RandomizedResponse(6, (2**59,))
     worst = channel.loss(range(6), range(6)).level
     for notion in (even(2, 3, 20 * NAT), even(1, 6, 20 * NAT)):

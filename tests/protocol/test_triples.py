@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aggregator.families.sets.recipe import triples
 from protocol import exact
-from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_size_for
+from protocol.channels.sets.triples import MAX_TRIPLES_INPUTS, Triples, ring_size_for
 from protocol.channels.support import ONE
 from tests.protocol.test_channels import OneRunProperties, assert_made_for, draw_of
 
@@ -77,11 +77,11 @@ def test_any_two_points_are_in_one_triple(size: int) -> None:
 
 def test_the_largest_triple_system_uses_all_its_points() -> None:
     """4095 inputs use all points of their system, and outputs have 22 bits."""
-    channel = triples(MAX_INPUTS, NAT)
-    assert 3 * channel.ring_size == MAX_INPUTS
+    channel = triples(MAX_TRIPLES_INPUTS, NAT)
+    assert 3 * channel.ring_size == MAX_TRIPLES_INPUTS
     assert channel.output_count == 2_794_155
     assert channel.output_bits == 22
-    assert ring_size_for(MAX_INPUTS + 1) == channel.ring_size + 2
+    assert ring_size_for(MAX_TRIPLES_INPUTS + 1) == channel.ring_size + 2
 
 
 def test_a_row_equals_the_one_computed_by_hand() -> None:
@@ -102,13 +102,13 @@ def test_a_row_equals_the_one_computed_by_hand() -> None:
 @pytest.mark.slow
 def test_a_prior_of_4095_values_is_compared() -> None:
     """For a channel of 2.8 million triples and a prior of 4,095 values, the LIP level is below the LDP level."""
-    channel = triples(MAX_INPUTS, NAT)
-    loss = channel.loss_against_prior(list(range(1, MAX_INPUTS + 1)))
+    channel = triples(MAX_TRIPLES_INPUTS, NAT)
+    loss = channel.loss_against_prior(list(range(1, MAX_TRIPLES_INPUTS + 1)))
     assert loss.level is not None
     assert 0 < loss.level < NAT
 
 
-@given(st.integers(2, MAX_INPUTS), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
+@given(st.integers(2, MAX_TRIPLES_INPUTS), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
 @settings(max_examples=100)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
     """The recipe's channel is certified at its declared level and not at 0.1% less; a loss names a pair that reaches
@@ -118,7 +118,7 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
     assert channel.remainder < channel.support
 
 
-@pytest.mark.parametrize(("size", "level"), [(MAX_INPUTS, 4 * NAT), (131, 4 * NAT), (22, 2 * NAT)])
+@pytest.mark.parametrize(("size", "level"), [(MAX_TRIPLES_INPUTS, 4 * NAT), (131, 4 * NAT), (22, 2 * NAT)])
 def test_large_channels_name_the_true_input_with_the_right_probability(size: int, level: int) -> None:
     """In n = 5,000 draws, the triple contains the true input with probability p* and a given other input with q*, at
     alpha = 10^-6 each; a failure would mean another distribution."""

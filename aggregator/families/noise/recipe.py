@@ -21,7 +21,7 @@ from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import DENSE, Mechanism, PlannedQuestion, Recipe, for_ldp
 from aggregator.families.rounding import LEVEL_RESERVE, D, ceil
 from protocol import exact
-from protocol.channels.noise.channel import MAX_POINTS, NOISE_SCALE, Noise
+from protocol.channels.noise.channel import MAX_LATTICE_POINTS, NOISE_SCALE, Noise
 from protocol.domain import MICRODEGREES, Domain, Grid, Line
 from protocol.errors import NotionError
 from protocol.exact import exp_lower
@@ -247,7 +247,7 @@ def _on_a_line(question: PlannedQuestion) -> Recipe | str:
     if isinstance(notion, Geo) and notion.is_line:
         return lambda: planar(notion)
     if isinstance(notion, Ldp) and isinstance(question.domain, Line):
-        return for_ldp(lambda size, level: discrete_laplace(size, level // (size - 1)), MAX_POINTS)(question)
+        return for_ldp(lambda size, level: discrete_laplace(size, level // (size - 1)), MAX_LATTICE_POINTS)(question)
     return "it needs numbers on a line, with notion geo or ldp"
 
 

@@ -9,7 +9,7 @@ from aggregator.families.rounding import D, ceil
 from aggregator.families.support import outside_weight, support_error
 from protocol import exact
 from protocol.channels.sets.subset import SubsetSelection
-from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_size_for
+from protocol.channels.sets.triples import MAX_TRIPLES_INPUTS, Triples, ring_size_for
 from protocol.channels.support import ONE
 from protocol.errors import ChannelError
 from protocol.exact import exp_lower
@@ -92,6 +92,6 @@ MECHANISMS = (
         "a triple of values from a public list; triples with the true value are more likely than the others",
         "Ye, Barg 2018, d = 3, on a Steiner triple system (Bose 1939)",
         TRIPLES,
-        for_ldp(triples, MAX_INPUTS, 4),
+        for_ldp(triples, MAX_TRIPLES_INPUTS, 4),
     ),
 )

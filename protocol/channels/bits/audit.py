@@ -17,7 +17,7 @@ from protocol.channels.structure import OutputClass, PairProfile, Structure, Too
 MAX_COLUMN_BITS = 512
 """Columns are computed up to this number of bits; each bit adds 32 bits to the length of a weight."""
 
-MAX_CLASSES = 64
+MAX_BIT_CLASSES = 64
 """Lifts and posteriors are computed up to this number of input classes; each adds up to 32 bits to an exact sum."""
 
 
@@ -146,10 +146,10 @@ class BitsStructure(Structure):
         return best.numerator, best.denominator, most_probable
 
     def _require_few_classes(self) -> None:
-        if len(self.channel.own_weights) > MAX_CLASSES:
+        if len(self.channel.own_weights) > MAX_BIT_CLASSES:
             raise TooLarge(
-                f"a bits channel of {len(self.channel.own_weights)} input classes is too large: at most {MAX_CLASSES} "
-                "are allowed for an exact sum"
+                f"a bits channel of {len(self.channel.own_weights)} input classes is too large: at most "
+                f"{MAX_BIT_CLASSES} are allowed for an exact sum"
             )
 
 

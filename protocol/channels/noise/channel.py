@@ -25,7 +25,7 @@ from protocol.channels.channel import PAIR_STEPS, Channel, Loss
 from protocol.errors import ChannelError
 
 NOISE_SCALE = 62
-MAX_POINTS = 2**12
+MAX_LATTICE_POINTS = 2**12
 
 WeightRows: TypeAlias = list[list[int]]
 """Weights, or sums of weights, by row and column."""
@@ -34,7 +34,7 @@ _KEY_BITS = 64
 
 
 @dataclass(frozen=True)
-class _Fold:
+class _AxisPart:
     """The inner points, the first point or the last point of one axis.
 
     Attributes:
@@ -59,7 +59,7 @@ class Noise(Channel):
     column.
 
     Attributes:
-        rows, columns: the lattice, at least two columns and at most ``MAX_POINTS`` points; a line has one row.
+        rows, columns: the lattice, at least two columns and at most ``MAX_LATTICE_POINTS`` points; a line has one row.
         step_weights: the weight of each step; the weights of all steps sum to 2^62. A symmetric distribution must be
             given as rows x columns integers, for the steps (r, c) with 0 <= r < rows and 0 <= c < columns; each also
             applies to its mirror images. Any other distribution is given as (2 rows - 1) x (2 columns - 1) integers,
@@ -76,10 +76,10 @@ class Noise(Channel):
     family: ClassVar[str] = "noise"
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.columns < 2 or self.rows * self.columns > MAX_POINTS:
+        if self.rows < 1 or self.columns < 2 or self.rows * self.columns > MAX_LATTICE_POINTS:
             raise ChannelError(
                 "the lattice of a noise channel must have at least 1 row and 2 columns, and at most "
-                f"{MAX_POINTS} points, not {self.rows} x {self.columns}"
+                f"{MAX_LATTICE_POINTS} points, not {self.rows} x {self.columns}"
             )
         if len(self.step_weights) not in (self.rows * self.columns, self._height * self._width):
             raise ChannelError(
@@ -213,10 +213,10 @@ class Noise(Channel):
             ValueError: the ratio is infinite.
         """
         best = -1
-        candidates: list[tuple[_Fold, _Fold, int]] = []
-        for vertical in _folds(self.rows):
+        candidates: list[tuple[_AxisPart, _AxisPart, int]] = []
+        for vertical in _axis_parts(self.rows):
             first_step, last_step = vertical.steps(self.rows, down)
-            for horizontal in _folds(self.columns):
+            for horizontal in _axis_parts(self.columns):
                 start, stop = horizontal.steps(self.columns, across)
                 start, stop = start + self.columns - 1, stop + self.columns
                 mine, theirs = self._keys[vertical.kind][horizontal.kind]
@@ -266,8 +266,8 @@ class Noise(Channel):
     def from_wire(cls, value: codec.Value) -> Noise:
         _, rows, columns, weights = codec.fields(value, 4, "a noise channel", ChannelError)
         return cls(
-            codec.integer(rows, "a lattice's rows", ChannelError, 1, MAX_POINTS),
-            codec.integer(columns, "a lattice's columns", ChannelError, 2, MAX_POINTS),
+            codec.integer(rows, "a lattice's rows", ChannelError, 1, MAX_LATTICE_POINTS),
+            codec.integer(columns, "a lattice's columns", ChannelError, 2, MAX_LATTICE_POINTS),
             codec.integers(weights, "the weight of a step", ChannelError, 0, 1 << NOISE_SCALE),
         )
 
@@ -277,17 +277,17 @@ def _kind(point: int, size: int) -> int:
     return 0 if size == 1 else (point == 0) + 2 * (point == size - 1)
 
 
-def _folds(size: int) -> tuple[_Fold, ...]:
+def _axis_parts(size: int) -> tuple[_AxisPart, ...]:
     """Return the kinds of points that an axis of ``size`` points has; a single point counts as an inner point."""
     if size == 1:
-        return (_Fold(0, 0, 0),)
-    ends = (_Fold(1, 0, 0), _Fold(2, size - 1, size - 1))
-    return (_Fold(0, 1, size - 2), *ends) if size > 2 else ends
+        return (_AxisPart(0, 0, 0),)
+    ends = (_AxisPart(1, 0, 0), _AxisPart(2, size - 1, size - 1))
+    return (_AxisPart(0, 1, size - 2), *ends) if size > 2 else ends
 
 
-def _end(fold: _Fold, step: int, shift: int) -> int:
-    """Return the first point of ``fold`` that ``step`` reaches from an x, if x and x + shift are on the axis."""
-    return max(fold.first, step - min(shift, 0))
+def _end(part: _AxisPart, step: int, shift: int) -> int:
+    """Return the first point of ``part`` that ``step`` reaches from an x, if x and x + shift are on the axis."""
+    return max(part.first, step - min(shift, 0))
 
 
 def _stopped(point: int, size: int) -> int:

@@ -23,7 +23,7 @@ from protocol.channels.channel import Loss
 from protocol.channels.support import SupportChannel, outside_from_wire, shared_out
 from protocol.errors import ChannelError
 
-MAX_INPUTS = 62
+MAX_SUBSET_INPUTS = 62
 """Maximum number of inputs: an output fits in 64 bits."""
 
 
@@ -58,8 +58,8 @@ class SubsetSelection(SupportChannel):
     unary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 3 <= self.input_count <= MAX_INPUTS:
-            raise ChannelError(f"subset selection must have 3 to {MAX_INPUTS} inputs, not {self.input_count}")
+        if not 3 <= self.input_count <= MAX_SUBSET_INPUTS:
+            raise ChannelError(f"subset selection must have 3 to {MAX_SUBSET_INPUTS} inputs, not {self.input_count}")
         if not 1 < self.ones < self.input_count:
             raise ChannelError(
                 f"an output must be a set of 2 to {self.input_count - 1} of the {self.input_count} inputs, not of "
@@ -162,7 +162,7 @@ class SubsetSelection(SupportChannel):
     def from_wire(cls, value: codec.Value) -> SubsetSelection:
         _, inputs, ones, outside = codec.fields(value, 4, "a subset channel", ChannelError)
         return cls(
-            codec.integer(inputs, "a channel's number of inputs", ChannelError, 3, MAX_INPUTS),
-            codec.integer(ones, "the size of a set", ChannelError, 2, MAX_INPUTS),
+            codec.integer(inputs, "a channel's number of inputs", ChannelError, 3, MAX_SUBSET_INPUTS),
+            codec.integer(ones, "the size of a set", ChannelError, 2, MAX_SUBSET_INPUTS),
             outside_from_wire(outside),
         )

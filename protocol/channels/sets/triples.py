@@ -27,7 +27,7 @@ from protocol.channels.channel import Loss
 from protocol.channels.support import SupportChannel, outside_from_wire, shared_out
 from protocol.errors import ChannelError
 
-MAX_INPUTS = 4095
+MAX_TRIPLES_INPUTS = 4095
 """Maximum number of inputs, below 2^12; the aggregator keeps one count for each triple."""
 
 
@@ -67,8 +67,8 @@ class Triples(SupportChannel):
     family: ClassVar[str] = "triples"
 
     def __post_init__(self) -> None:
-        if not 2 <= self.input_count <= MAX_INPUTS:
-            raise ChannelError(f"a triples channel must have 2 to {MAX_INPUTS} inputs, not {self.input_count}")
+        if not 2 <= self.input_count <= MAX_TRIPLES_INPUTS:
+            raise ChannelError(f"a triples channel must have 2 to {MAX_TRIPLES_INPUTS} inputs, not {self.input_count}")
         ring_size = ring_size_for(self.input_count)
         largest_distance = ring_size // 2
         support = 3 * largest_distance + 1
@@ -192,6 +192,6 @@ class Triples(SupportChannel):
     def from_wire(cls, value: codec.Value) -> Triples:
         _, inputs, outside = codec.fields(value, 3, "a triples channel", ChannelError)
         return cls(
-            codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_INPUTS),
+            codec.integer(inputs, "a channel's number of inputs", ChannelError, 2, MAX_TRIPLES_INPUTS),
             outside_from_wire(outside),
         )

@@ -18,7 +18,7 @@ from protocol.channels.channel import PAIR_STEPS, Channel, Loss
 from protocol.errors import ChannelError
 
 TABLE_SCALE = 62
-MAX_CELLS = 2**20
+MAX_TABLE_CELLS = 2**20
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Table(Channel):
                 f"a table must have at least 2 inputs and 2 outputs, not {len(self.rows)} and "
                 f"{len(self.rows[0]) if self.rows else 0}"
             )
-        if len(self.rows) * len(self.rows[0]) > MAX_CELLS:
+        if len(self.rows) * len(self.rows[0]) > MAX_TABLE_CELLS:
             raise ChannelError(
-                f"a table must have at most {MAX_CELLS} cells, not {len(self.rows)} x {len(self.rows[0])}"
+                f"a table must have at most {MAX_TABLE_CELLS} cells, not {len(self.rows)} x {len(self.rows[0])}"
             )
         for x, row in enumerate(self.rows):
             if len(row) != len(self.rows[0]):
