@@ -110,7 +110,7 @@ def unverified_closing(data: bytes) -> Closing:
     """Return the content of a closing notice without verifying its signature, to find its campaign.
 
     Raises:
-        BadData
+        BadData: a check failed; the class names the check's stage (SPEC 0).
     """
     return Closing.decode(_sealed(data).unverified)
 

@@ -141,9 +141,9 @@ class Structure:
     def worst_columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield columns, among them the worst for every prior near ``prior``.
 
-        A column is the worst if one of its weights, divided by its marginal, is the largest or the least of all.
-        The priors near ``prior`` form a ball: each differs from it by at most some total variation. The weights of a
-        column may have been multiplied by a common factor.
+        A column is the worst if one of its weights, divided by the column's marginal, is the largest or the least of
+        all. The priors near ``prior`` form a ball: each differs from it by at most some total variation. The weights of
+        a column may have been multiplied by a common factor.
 
         Args:
             prior: ``input_count`` positive integers.

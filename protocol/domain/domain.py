@@ -277,14 +277,14 @@ def number_of(value: Answer) -> Fraction:
     """Return the exact number of a numeric answer.
 
     Raises:
-        NotInDomain: the answer is not a single finite number.
+        NotInDomain: the answer is not a single number that ``exact.rational`` reads.
     """
     if isinstance(value, tuple | list | frozenset | Mapping):
         raise NotInDomain("one number is expected, not several values")
     try:
         return exact.rational(value)
-    except ValueError as error:
-        raise NotInDomain(str(error)) from None
+    except ValueError:
+        raise NotInDomain("the answer must be a finite decimal number, such as 12.5") from None
 
 
 def _degrees(micro: int) -> str:

@@ -88,20 +88,20 @@ class DeclaredPrior(Notion):
     def max_cost(self, priors: Iterable[Sequence[int]], campaign_channel: Channel) -> int:
         """Return an upper bound of the cost of one fresh output under any of ``priors``, in nanonats.
 
-        It is the largest cost of the responses for all these priors and of the campaign's channel, although a device
-        uses only one of these channels. The rule treats all values alike, so two priors with the same weights in
+        It is the largest cost of the rule's channels for all these priors and of the campaign's channel, although a
+        device uses only one of these channels. The rule treats all values alike, so two priors with the same weights in
         another order have the same cost.
 
         Raises:
-            Uncertified: a response or the campaign's channel does not satisfy the level.
+            Uncertified: one of these channels does not satisfy the level.
         """
         different = {tuple(sorted(prior)) for prior in priors}
         costs = [certify(personal.lip_response(prior, self.level), Lip(self.level, prior)).cost for prior in different]
         return max(self.certificate(campaign_channel).cost, *costs)
 
     def audit_steps(self, channel: Channel) -> int:
-        # These are the steps for the response; the audit of any other channel takes ``ldp_steps``, which are counted
-        # too.
+        # These are the steps for the rule's channel; the audit of any other channel takes ``ldp_steps``, which are
+        # counted too.
         return channel.input_count * 2 * RESPONSE_STEPS
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:

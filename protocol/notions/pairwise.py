@@ -227,8 +227,7 @@ class Block(Pairwise):
 
 @dataclass(frozen=True)
 class Matrix(Pairwise):
-    """Pairwise LDP with a level for each ordered pair, in an explicit matrix, for small domains   (Acharya et al. 2020,
-    Def. 2).
+    """Pairwise LDP with an explicit matrix of levels, for small domains   (Acharya et al. 2020, Def. 2).
 
     Attributes:
         levels: the k x k bounds in nanonats, ``UNBOUNDED`` for a pair without a bound; the diagonal is 0 and not used.
