@@ -156,8 +156,8 @@ def _rows(lines: Reader, name: str, domain: Domain, max_level: int) -> Iterator[
 def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
     """Return the input that each column's header names."""
     expected = (
-        f"{name} does not begin with a header of all {domain.size} values of the campaign, each once; optionally with "
-        f"{VALUE} before them, and {EPSILON} and {COUNT} after them"
+        f"{name}: the header must name all {domain.size} values of the campaign, each once; a column {VALUE} may stand "
+        f"before them, and the columns {EPSILON} and {COUNT} after them. Correct the first line"
     )
     places = []
     for number, column in enumerate(columns, 1):

@@ -139,9 +139,9 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
     if counted:
         periods = f", of period {since} and later periods" if since else ""
         printing.note(
-            f"the study still counts {quantity(counted, 'output')} under these keys{periods}; `halftruth --study "
+            f"the study still counts {quantity(counted, 'output')} under these keys{periods}. `halftruth --study "
             f"{study.path} rebuild --afresh --out NEW` makes a study without these outputs, from the uploads in the "
-            "archive; if files were ingested by name, give all batches with --from"
+            "archive. If files were ingested by name, give all batches with --from"
         )
     if not revoked:
         if not study.enrolments_in(*batches):

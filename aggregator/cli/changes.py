@@ -38,7 +38,8 @@ def print_changes(
     if not in_order and chosen.value is None and has_summary(campaign):
         if chosen.truth_files:
             raise click.UsageError(
-                "--truth cannot be compared with the means and quantiles of several periods or classes: leave out --by"
+                "true counts cannot be compared with the means and quantiles of several periods or classes: leave out "
+                "--truth or --by"
             )
         ranges, in_order = Ranges.usual(campaign), True
     if in_order:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,7 +58,9 @@ class CommandGroup(click.Group):
         except OSError as error:
             raise Failure(_reason(error), FAILED) from None
         except KeyboardInterrupt:
-            raise Failure("interrupted; everything committed before is kept", FAILED) from None
+            raise Failure(
+                "interrupted. Finished commits to a study are kept; run the command again for the rest", FAILED
+            ) from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -102,6 +105,8 @@ def _reason(error: OSError) -> str:
         return f"{prefix}the disk is full. Make room and run the command again"
     if error.errno == errno.ENAMETOOLONG:
         return f"{prefix}the file name is too long. Choose a shorter name"
+    if error.errno is not None and error.strerror == os.strerror(error.errno):  # a text of the system, without a remedy
+        return f"{prefix}{error.strerror}. Remove the cause, or name another file, and run the command again"
     return f"{prefix}{error.strerror or error}"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 PARTS = 1 << 16
-"""Number of parts of a text, such as a number or a line, that are printed together."""
+"""Number of fragments of a text (JSON tokens or CSV lines) that are printed in one call."""
 
 
 def visible(text: str) -> str:

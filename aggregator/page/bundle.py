@@ -72,7 +72,7 @@ def _collect(path: Path, modules: dict[Path, _Module], open_now: list[Path]) -> 
     """Read a module after the modules that it imports."""
     if path in open_now:
         circle = " -> ".join(file.name for file in [*open_now[open_now.index(path) :], path])
-        raise BundleError(f"modules import one another in a circle: {circle}")
+        raise BundleError(f"modules import one another in a circle: {circle}. Move what they share to another module")
     if path in modules:
         return
     module = _read(path)
@@ -80,7 +80,9 @@ def _collect(path: Path, modules: dict[Path, _Module], open_now: list[Path]) -> 
         _collect(imported, modules, [*open_now, path])
         missing = [exported for exported, _ in names if exported != "*" and exported not in modules[imported].exports]
         if missing:
-            raise BundleError(f"{path.name}: {imported.name} does not export {missing[0]}")
+            raise BundleError(
+                f"{path.name}: {imported.name} does not export {missing[0]}: export it there, or correct the import"
+            )
     modules[path] = module
 
 

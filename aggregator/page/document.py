@@ -71,7 +71,7 @@ class PageCode:
         """
         bare = _STYLE_BLANK.sub(lambda match: match[1] or match[2] or "", style.read_text(encoding="utf-8")).strip()
         if "</" in bare:
-            raise BundleError("the style contains '</', which could end its element in a page")
+            raise BundleError("the style contains '</', which could end its element in a page: write it as '<\\/'")
         return cls(bundle(entry), bare)
 
     @property

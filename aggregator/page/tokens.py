@@ -81,7 +81,7 @@ def tokens(source: str) -> Iterator[Token]:
         if text in _CLOSES or (kind == "template" and text[0] == "}"):
             expected = "`" if kind == "template" else _CLOSES[text]
             if not opened or opened.pop() != expected:
-                raise BundleError(f"line {begins}: {text[0]} closes no open bracket")
+                raise BundleError(f"line {begins}: {text[0]} closes no open bracket: remove it, or open one before it")
         before = Token(kind, text, apart, len(opened), begins)
         apart = ""
         yield before
@@ -90,7 +90,7 @@ def tokens(source: str) -> Iterator[Token]:
         elif kind == "template" and text.endswith("${"):
             opened.append("`")
     if opened:
-        raise BundleError(f"the module ends before {opened[-1]} is closed")
+        raise BundleError(f"the module ends before {opened[-1]} is closed: close it")
 
 
 def _next(source: str, place: int, line: int, before: Token | None, opened: list[str]) -> tuple[str, str]:
@@ -98,16 +98,18 @@ def _next(source: str, place: int, line: int, before: Token | None, opened: list
     if source[place] == "`" or (source[place] == "}" and opened and opened[-1] == "`"):
         match = _TEMPLATE.match(source, place + 1)
         if match is None:
-            raise BundleError(f"line {line}: a template does not end")
+            raise BundleError(f"line {line}: a template does not end: close it with `")
         return "template", source[place : match.end()]
     if source[place] == "/" and source[place + 1 : place + 2] not in ("/", "*") and _begins_value(before):
         match = _REGEX.match(source, place)
         if match is None:
-            raise BundleError(f"line {line}: a regular expression does not end in its line")
+            raise BundleError(f"line {line}: a regular expression does not end in its line: close it with /")
         return "regex", match[0]
     match = _TOKEN.match(source, place)
     if match is None:
-        raise BundleError(f"line {line}: unexpected character {source[place]!r}")
+        raise BundleError(
+            f"line {line}: unexpected character {source[place]!r}: remove it, or close the text that it begins"
+        )
     return str(match.lastgroup), match[0]
 
 

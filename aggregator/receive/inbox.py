@@ -105,7 +105,7 @@ def require_room(study_path: StoragePath, size: int) -> None:
         OSError
     """
     if shutil.disk_usage(inbox_of(study_path)).free < ROOM + size:
-        raise InboxFull("the disk has no room for the upload")
+        raise InboxFull(_no_room(study_path))
 
 
 def put(study_path: StoragePath, body: bytes) -> Path:
@@ -132,8 +132,12 @@ def _put(study_path: StoragePath, folder: Path, body: bytes) -> Path:
         return _write(folder, body)
     except OSError as error:
         if error.errno in _FULL:
-            raise InboxFull("the disk has no room for the upload") from None
+            raise InboxFull(_no_room(study_path)) from None
         raise
+
+
+def _no_room(study_path: StoragePath) -> str:
+    return f"the disk of {inbox_of(study_path)} has no room for the upload: free space on it, and send the upload again"
 
 
 def waiting(study_path: StoragePath) -> list[Path]:

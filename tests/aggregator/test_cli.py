@@ -238,7 +238,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert (done.stdout, done.stderr) == ("400 keys revoked from period 5000 on\n", "")
     done = run(*study, "revoke", keys, "--from-period", 1)
     assert done.stdout == "400 keys revoked from period 1 on\n"
-    assert "the study still counts 400 outputs under these keys, of period 1 and later periods;" in done.stderr
+    assert "the study still counts 400 outputs under these keys, of period 1 and later periods." in done.stderr
     status = run(*study, "status").stdout
     assert all(words in status for words in ("400 (400 revoked from", "period 1 on)"))
     (row,) = json.loads(run(*study, "status", "--json").stdout)
@@ -248,7 +248,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "have no enrolments for a campaign of this study" in run(*study, "revoke", batch, code=65).stderr
     done = run(*study, "revoke", keys, keys, "--json")
     assert json.loads(done.stdout) == {"revoked": 400, "from_period": 0, "counted": 400}
-    assert "the study still counts 400 outputs under these keys;" in done.stderr
+    assert "the study still counts 400 outputs under these keys." in done.stderr
     assert "400 (400 revoked)" in run(*study, "status").stdout
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
@@ -485,20 +485,37 @@ def test_a_number_between_edges_is_not_a_value(session, tmp_path):
     run(*study, "estimate", "hours", "--value", "10")
 
 
-def full_disk(_):
-    """Raise the error of a full disk, in place of ``os.fsync``."""
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def failing(error):
+    """Return a function that raises an error, in place of ``os.fsync``."""
+
+    def fail(_):
+        raise error
+
+    return fail
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
     """If the disk is full when a file is written, the command prints an error, ends with exit code 1 and leaves no
     file."""
-    monkeypatch.setattr(os, "fsync", full_disk)
+    monkeypatch.setattr(os, "fsync", failing(FULL))
     result = run(
         "campaign", session / "education.toml", "--key", session / "analyst.key", "--out", tmp_path / "x", code=1
     )
     assert "disk is full" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_an_error_of_the_system_and_an_interrupt_have_a_remedy(session, tmp_path, monkeypatch):
+    """If the system refuses to write a file, or the user interrupts the command, the error names the next step."""
+    command = ("campaign", session / "education.toml", "--key", session / "analyst.key", "--out", tmp_path / "x")
+    monkeypatch.setattr(os, "fsync", failing(PermissionError(errno.EPERM, os.strerror(errno.EPERM))))
+    refused = run(*command, code=1)
+    assert f"{os.strerror(errno.EPERM)}. Remove the cause, or name another file, and run the command" in refused.stderr
+    monkeypatch.setattr(os, "fsync", failing(KeyboardInterrupt()))
+    assert "interrupted. Finished commits to a study are kept; run the command again" in run(*command, code=1).stderr
 
 
 def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
@@ -537,7 +554,7 @@ def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
         assert set(of_files) == set(commands.get(name, ((), {}))[1]), f"{name} has an output that is not tested"
     picture = tmp_path / "x.png"
     with monkeypatch.context() as disk:
-        disk.setattr(os, "fsync", full_disk)
+        disk.setattr(os, "fsync", failing(FULL))
         assert f"{picture}: the disk is full" in run(*study, "estimate", "education", "--plot", picture, code=1).stderr
     assert (drawn.read_bytes(), listed.read_bytes()) == (b"mine", b"mine")
     assert {*tmp_path.iterdir()} == {drawn, listed}
