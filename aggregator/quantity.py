@@ -20,7 +20,7 @@ def quantity(number: int, noun: str, plural: str = "") -> str:
 
 
 def rounded(number: float, digits: int) -> str:
-    """Return a number with this many significant digits, without an exponent: "1,200" for 1,234.5 with two digits."""
+    """Return a number as text with ``digits`` significant digits, without an exponent: "1,200" for 1,234.5 with two."""
     return f"{Decimal(f'{number:.{digits}g}'):,f}"
 
 

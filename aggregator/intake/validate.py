@@ -130,7 +130,7 @@ class _Verdicts:
         closed_early: time of each campaign's early closing in UTC seconds; None if it was not closed early.
         campaign: (n,) index into ``campaigns``, or -1 for an unknown campaign.
         key: (n,) key ids.
-        view: (n,) index of the view of each report's device, set when the key is in_registry.
+        view: (n,) index of the view of each report's device, set when the key is found.
         channels: the channels of each campaign that has reports here, by its index.
         verdict: (n,) ``_NONE``, ``_ACCEPTED`` or an index into ``_REASONS``.
         now: the current time, UTC seconds.

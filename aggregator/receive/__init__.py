@@ -7,6 +7,7 @@ app               the answers to requests
 acknowledgements  the responses to devices
 codes             single-use codes that admit a device's key
 inbox             stores uploads until they are ingested
-snapshot          the study's public information, in memory; ``output_hashes`` of its counted outputs
+snapshot          the study's public information, in memory
+output_hashes     hashes of the counted outputs, in memory; they answer queries of counted reports
 pages             the campaigns' pages, in memory
 """

@@ -1,9 +1,9 @@
 """Answer requests: store uploads, and send acknowledgements, campaigns and their pages.
 
 An upload is answered once it is on the disk. A refusal is one line of JSON, {"error", "stage"}; for the path of a
-page it is an HTML page. Signatures of uploads are not verified here, except that of an enrolment with a code: this
-costs more than the rest of the request, no other client needs the result, and ingest verifies all signatures in
-parallel anyway. No request reads the study's tables, because the public information in them is in memory.
+page it is an HTML page. Signatures of uploads are not verified here, because verification costs more than the rest of
+the request, and ingest verifies all signatures in parallel. Only the signature of an enrolment with a code is verified.
+No request reads the study's tables, because the public information in them is in memory.
 
 Only the bytes of an upload are stored, not its sender. Its time is not stored either, but the file system has it until
 the ingest (``inbox``). ``server`` has the sockets and signals.

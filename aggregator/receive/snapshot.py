@@ -45,7 +45,7 @@ class CampaignSnapshot:
     """The keys and counted outputs of one campaign.
 
     Attributes:
-        stamp: the stamp of the study when the keys and outputs were read.
+        stamp: the modification times of the study's folders of commits when the keys and outputs were read.
     """
 
     stamp: Stamp
