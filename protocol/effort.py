@@ -1,7 +1,7 @@
 """Limits on the work of a campaign's audit, checked before the audit runs (SPEC 6.11).
 
-A few bytes can describe a channel whose audit takes minutes. So every channel computes the number of steps for
-its worst ratios, and every notion computes from these numbers the steps of its audit. The aggregator and every device
+A few bytes can describe a channel whose audit takes minutes. So every channel computes the number of steps for its
+worst ratios, and every notion computes from these numbers the steps of its audit. The aggregator and every device
 refuse a campaign that needs too many steps. A step is about a third of a microsecond on the reference machine; the
 numbers of steps are upper bounds, and the same on every machine.
 """

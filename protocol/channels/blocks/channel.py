@@ -5,7 +5,7 @@ block j. Without a cover, no other input gives outputs of block j, so a report r
 within it. An open input belongs to no block. It gives each output of block 1 with probability ``cover``, and otherwise
 an output that no other input gives. So with a cover an output of block 1 does not prove that the input is in block 1.
 
-    blocks       no cover; a block with one input is open             (Acharya et al. 2020, sec. 6, Hadamard inside)
+    blocks       no cover; a block with one input is open              (Acharya et al. 2020, sec. 6, Hadamard inside)
     high-low     the sensitive inputs are the only block; the cover is the inner channel's largest weight / e^eps
                  Hadamard response inside                              (Acharya et al. 2020, eq. 13-14)
                  randomised response inside                            (utility-optimised RR, Murakami, Kawamoto 2019)

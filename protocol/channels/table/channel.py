@@ -60,9 +60,9 @@ class Table(Channel):
     def rounded(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
         """Return the table of rational rows that each sum to one, rounded to weights over 2^62.
 
-        Every cell except the row's largest is rounded up; the largest takes the rest. Rounding may raise the
-        ratio of two cells slightly. So the author's tools aim for a slightly lower level, and the audit checks the
-        rounded table.
+        Every cell except the row's largest is rounded up; the largest takes the rest. Rounding may raise the ratio of
+        two cells slightly. So the author's tools aim for a slightly lower level, and the audit checks the rounded
+        table.
 
         Raises:
             ChannelError: a row has a negative cell or does not sum to one, or the table is invalid.
