@@ -115,22 +115,22 @@ def estimate(
         method = method or default_method(decoder, prior, None)
         if method not in WITHOUT_INVERSE:
             raise
-        unbiased = _identified(decoder, tally, prior, str(reason))
+        unbiased = _identified(decoder, tally, prior, shown_inputs, str(reason))
     warnings += unbiased.warnings
     linear = (unbiased.raw, unbiased.se) if unbiased.inverse else None
     shares = consistent(method, decoder, mean_features, n, linear, prior, warnings, shown_inputs)
-    intervals = Intervals.of(unbiased.ends, confidence, shown_inputs.count)
-    warnings += advice.noisy(unbiased.se)
+    shares, raw, se = map(shown_inputs.shares, (shares, unbiased.raw, unbiased.se))
+    intervals = Intervals.of(unbiased.ends, confidence, shown_inputs.count).transform(shown_inputs.shares)
+    warnings += advice.noisy(se)
     warnings += () if weighting is None else weighting.warnings
     if findings := find_forgeries_in_tally(decoder, tally, estimated_noun(unsigned)):
         warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, prior, shown_inputs)]
     if method == "mmse" and tested is None:
         warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)
-    shares, raw, se = map(shown_inputs.shares, (shares, unbiased.raw, unbiased.se))
     if method != "linear":
         shares = shown_inputs.possible(shares)
     return Estimate(
-        raw, se, *intervals.transform(shown_inputs.shares).possible(se, shares), shares,
+        raw, se, *intervals.possible(se, shares), shares,
         unsigned, campaign_id, n, method, confidence, tally.refused, tally.version,
         Influence(unbiased.people_per_report * shown_inputs.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if class_name is None else None, class_name, pool,
@@ -190,7 +190,9 @@ def _inverted(decoder: Decoder, tally: Tally) -> _Unbiased:
     return _Unbiased(linear.raw, linear.se, linear.intervals, decoder.people_per_report, linear.rough, warnings, True)
 
 
-def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: str) -> _Unbiased:
+def _identified(
+    decoder: Decoder, tally: Tally, prior: Floats | None, shown_inputs: ShownInputs, reason: str
+) -> _Unbiased:
     """Return the unbiased shares of the inputs that a channel without an inverse distinguishes."""
     raw = se = np.full(decoder.input_count, np.nan)
     weight, warning = math.nan, f"{advice.WITHOUT_INTERVALS}: {reason}"
@@ -201,10 +203,12 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
         fit = likelihood.em(decoder, mean_features, math.ceil(n), even if prior is None else prior)
         values = likelihood.identified_values(decoder, mean_features, fit.share)
         raw, se, weight = values.raw, np.sqrt(values.variance / n), values.people_per_report
-        lost = int(np.count_nonzero(~values.identified))
+        lost = int(np.count_nonzero(~values.identified[: shown_inputs.count]))
         warning = (
-            f"{advice.WITHOUT_INTERVALS} at {lost} of {decoder.input_count} values, because the channel does not "
+            f"{advice.WITHOUT_INTERVALS} at {lost} of {shown_inputs.count} values, because the channel does not "
             f"distinguish them: {reason}"
+            if lost
+            else ""
         )
     rough = np.zeros(decoder.input_count, dtype=np.bool_)
-    return _Unbiased(raw, se, partial(interval.normal, raw, se), weight, rough, (warning,), False)
+    return _Unbiased(raw, se, partial(interval.normal, raw, se), weight, rough, (warning,) if warning else (), False)

@@ -1,6 +1,7 @@
 """Sets of items from a draft to an estimate, reported as bit vectors and as single outputs."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 from aggregator.author.draft import DraftError, read_question
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate import query
+from aggregator.estimate.advice import UNKNOWN
 from aggregator.estimate.estimator import estimate
+from aggregator.estimate.tally import Tally
+from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
 from aggregator.planner.padding import read_sets
 from aggregator.study import Study
@@ -95,6 +99,20 @@ def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechani
     answer = query.weighted(campaign, tally, worth, confidence=0.999)
     assert answer.low <= worth @ holders <= answer.high
     assert answer.estimate == pytest.approx(worth @ found.raw, abs=4 * answer.se)
+
+
+def test_the_warning_about_noise_is_about_the_printed_errors() -> None:
+    """The warning about large standard errors counts the items, and not the dummies. Its percentages are those of the
+    printed errors, which are ``padding`` times the errors of the channel's inputs."""
+    campaign = replace(drafted("3"), minimum_devices=20)
+    decoder = decoder_of(campaign.channel)
+    even = np.full(decoder.input_count, 1 / decoder.input_count)
+    tally = Tally(np.round(20 * decoder.forward(even)).astype(np.int64), 20)
+    found = estimate(campaign, tally, method="projection")
+    noisy = int(np.count_nonzero(found.se > UNKNOWN))
+    assert found.se.max() / 3 < UNKNOWN < found.se.max()
+    (warning,) = [warning for warning in found.warnings if "standard error" in warning]
+    assert f"at {noisy} of 5 values the standard error is above 50% (up to {found.se.max():.0%})" in warning
 
 
 def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
