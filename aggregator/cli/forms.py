@@ -18,9 +18,11 @@ from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
 from aggregator.engines import Engine
 from aggregator.estimate.change import NotComparable, Side
 from aggregator.estimate.classes import signed_within
+from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import FormDifference, form_difference
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.form_sides import FormClasses, FormSides, FormTrend, form_classes, form_trend
+from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin
 from aggregator.present.forms import (
@@ -173,7 +175,7 @@ def _print_trend(
     known = {step.names for step in trend.differences}
     changes = [] if trend.change is None or trend.change.names in known else [trend.change]
     _print_sides(trend, request, [*changes, *trend.differences], trend.as_json())
-    warn_left_out([span.name_in_text for span in trend.few], signed.campaign.minimum_devices)
+    warn_refused([(span.name_in_text, reason) for span, reason in trend.refused], signed.campaign.minimum_devices)
     if trend.change is None:
         warn_single(trend.sides[0][0].name_in_text)
     for span, form_estimate in trend.sides:
@@ -188,10 +190,18 @@ def _print_classes(signed: SignedCampaign, tally: Tally, request: FormRequest) -
         raise click.UsageError(f"--by class: {signed.campaign.title!r} has no classes of people: leave out --by")
     classes = form_classes(signed, tally, request.estimate)
     _print_sides(classes, request, classes.differences, classes.as_json())
-    warn_left_out(classes.few, signed.campaign.minimum_devices)
+    warn_refused(classes.refused, signed.campaign.minimum_devices)
     for name, form_estimate in classes.sides:
         printing.warn(*form_estimate.warnings, subject=name)
     return classes
+
+
+def warn_refused(refused: Sequence[tuple[str, NotEnough | NotAsked]], minimum: int) -> None:
+    """Warn of periods or classes without an estimate, and name the reasons."""
+    warn_left_out([name for name, reason in refused if isinstance(reason, NotEnough)], minimum)
+    for name, reason in refused:
+        if isinstance(reason, NotAsked):
+            printing.warn(str(reason), subject=name)
 
 
 def _print_sides(

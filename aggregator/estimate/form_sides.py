@@ -29,14 +29,15 @@ class FormSides(Generic[Name]):
 
     Attributes:
         sides: the names and estimates of the sides with enough devices; at least one.
-        few: the names of the sides with too few devices.
+        refused: the names of the sides without an estimate, each with the error: too few devices, or no reports from
+            which the questions can be estimated.
         differences: the differences between sides; for classes, between each class and the first class with an
             estimate. The confidence of simultaneous intervals applies to all differences together, including
-            differences from the sides in ``few``.
+            differences from the sides in ``refused``.
     """
 
     sides: tuple[tuple[Name, FormEstimate], ...]
-    few: tuple[Name, ...]
+    refused: tuple[tuple[Name, NotEnough | NotAsked], ...]
     differences: tuple[FormDifference, ...] = ()
 
 
@@ -90,21 +91,26 @@ def form_trend(
         ends: the two spans of the change; by default the first and the last with an estimate.
         steps: whether to return the change from each span with an estimate to the next as well.
     Raises:
-        NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
-        NotAsked: no span has an estimate, and the last one has no reports on the questions.
+        NotEnough: one of ``ends``, or the last span if no span has an estimate, has fewer devices than the campaign's
+            minimum.
+        NotAsked: one of ``ends``, or the last span if no span has an estimate, has no reports from which the questions
+            can be estimated.
         ValueError: ``ends`` are not two of the spans.
     """
     require_ends(ends, spans)
-    sides, few = _enough(spans, tallies, ask)
+    sides, refused = _estimated(spans, tallies, ask)
     known = dict(sides)
-    if missing := [end for end in ends or () if end not in known]:
-        raise error_for_side(sides[0][1].campaign, f"on the chosen questions in {missing[0].name_in_text}")
+    for end, reason in refused:
+        if end in (ends or ()) and isinstance(reason, NotEnough):
+            raise error_for_side(sides[0][1].campaign, f"on the chosen questions in {end.name_in_text}")
+        if end in (ends or ()):
+            raise type(reason)(f"{end.name_in_text}: {reason}")
     first, last = ends or (sides[0][0], sides[-1][0])
     before, after = ((end.name_in_text, known[end]) for end in (first, last))
     change = None if first == last else _difference(before, after, True)
     named = [(span.name_in_text, estimate) for span, estimate in sides]
     differences = [_difference(earlier, later, True, len(spans) - 1) for earlier, later in pairwise(named)]
-    return FormTrend(sides, few, tuple(differences) if steps else (), change)
+    return FormTrend(sides, refused, tuple(differences) if steps else (), change)
 
 
 def form_classes(
@@ -117,34 +123,36 @@ def form_classes(
         tally: the tally of all classes.
         ask: a function from the campaign and the tally of a class, and its name, to its estimate.
     Raises:
-        NotEnough: no class has the campaign's minimum of devices.
-        NotAsked: no class has an estimate, and the last one has no reports on the questions.
+        NotEnough: no class has an estimate, and the last one has fewer devices than the campaign's minimum.
+        NotAsked: no class has an estimate, and the last one has no reports from which the questions can be estimated.
     """
     names = signed.campaign.classes
-    sides, few = _enough(names, names, lambda name: ask(*signed_within(signed, tally, name), name))
+    sides, refused = _estimated(names, names, lambda name: ask(*signed_within(signed, tally, name), name))
     differences = [_difference(sides[0], side, False, len(names) - 1) for side in sides[1:]]
-    return FormClasses(sides, few, tuple(differences))
+    return FormClasses(sides, refused, tuple(differences))
 
 
 Subject = TypeVar("Subject")
 
 
-def _enough(
+def _estimated(
     names: Sequence[Name], subjects: Iterable[Subject], ask: Callable[[Subject], FormEstimate]
-) -> tuple[tuple[tuple[Name, FormEstimate], ...], tuple[Name, ...]]:
-    """Return the sides with enough devices and their estimates, and the names of the sides with too few devices."""
+) -> tuple[tuple[tuple[Name, FormEstimate], ...], tuple[tuple[Name, NotEnough | NotAsked], ...]]:
+    """Return the sides with an estimate and their estimates, and the other sides and their errors.
+
+    Raises:
+        NotEnough, NotAsked: no side has an estimate; the error is that of the last side.
+    """
     sides: list[tuple[Name, FormEstimate]] = []
-    few: list[Name] = []
-    refused: Exception | None = None
+    refused: list[tuple[Name, NotEnough | NotAsked]] = []
     for name, subject in zip(names, subjects, strict=True):
         try:
             sides.append((name, ask(subject)))
         except (NotEnough, NotAsked) as reason:  # a short period may have no reports on a question
-            few.append(name)
-            refused = reason
-    if not sides and refused is not None:
-        raise refused
-    return tuple(sides), tuple(few)
+            refused.append((name, reason))
+    if not sides and refused:
+        raise refused[-1][1]
+    return tuple(sides), tuple(refused)
 
 
 def _difference(

@@ -15,6 +15,7 @@ import pytest
 from aggregator.author.draft import draft_form
 from aggregator.author.toml_section import read_toml
 from aggregator.author.value_table import ValueTableError
+from aggregator.cli.forms import warn_refused
 from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_errors
 from aggregator.estimate.estimator import estimate
@@ -24,6 +25,7 @@ from aggregator.estimate.form_classes import form_views
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.form_sides import FormSides, form_classes, form_trend
 from aggregator.estimate.groups import GROUPS, Groups
+from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
@@ -321,18 +323,23 @@ def test_known_class_sizes_equal_to_the_reports_keep_the_estimate() -> None:
     assert weighted.weighting.people_per_report == pytest.approx(weighted.weighting.people_per_report_unweighted)
 
 
+def without_guests(campaign: Campaign, tally: ViewsTally) -> ViewsTally:
+    """Return the tally without the guests who were asked the age."""
+    parts = []
+    for view, part in zip(campaign.views, tally.parts, strict=True):
+        counts = part.counts.copy()
+        if isinstance(view.map, QuestionsMap) and 0 in view.map.positions:
+            counts[class_channels(view.channel, 2)[0].output_count :] = 0
+        parts.append(Tally.of(counts))
+    return ViewsTally.of_parts(parts, {}, None)
+
+
 @pytest.mark.parametrize("names", [("age", "home"), ("age",)])
 def test_a_view_without_reports_of_a_class_is_named_as_the_reason(names: tuple[str, ...]) -> None:
     """If weights by class need reports of a class that no view of the questions has, the error says so, and not that
     there are no reports."""
     made = campaign_of_draft(FORM + CLASSES)
-    parts, whole = [], drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
-    for view, part in zip(made.views, whole.parts, strict=True):
-        counts = part.counts.copy()
-        if isinstance(view.map, QuestionsMap) and 0 in view.map.positions:
-            counts[class_channels(view.channel, 2)[0].output_count :] = 0
-        parts.append(Tally.of(counts))
-    tally = ViewsTally.of_parts(parts, {}, None)
+    tally = without_guests(made, drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9)))
     assert estimate_form(made, tally, names).reports
     with pytest.raises(NotAsked, match=f"no view that asks {' and '.join(names)} has reports of every class"):
         estimate_form(made, tally, names, margins=by_class(0.5, 0.5))
@@ -421,7 +428,7 @@ def test_a_class_with_too_few_devices_still_counts_when_alpha_is_divided() -> No
     tally = drawn(made, UNRELATED, (6_000, 15, 3_000), np.random.default_rng(15))
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
     found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, ["vote"], class_name=name))
-    assert found.few == ("guests",)
+    assert [name for name, _ in found.refused] == ["guests"]
     assert_one_of_two(found)
 
 
@@ -531,7 +538,7 @@ def test_a_period_with_too_few_devices_still_counts_when_alpha_is_divided() -> N
     found = form_trend(
         spans, [first, second, third], lambda tally: estimate_form(campaign, tally, ["vote"]), steps=True
     )
-    assert found.few == (spans[1],)
+    assert [span for span, _ in found.refused] == [spans[1]]
     assert_one_of_two(found)
 
     def ask(_: Tally) -> FormEstimate:
@@ -540,6 +547,24 @@ def test_a_period_with_too_few_devices_still_counts_when_alpha_is_divided() -> N
     for ends in ((spans[0], Span(7, 7)), (spans[0], spans[0])):
         with pytest.raises(ValueError, match="a change needs two different spans"):
             form_trend(spans, [first, second, third], ask, ends=ends)
+
+
+def test_a_period_without_reports_of_a_class_is_not_called_small() -> None:
+    """If a period has enough devices, but no reports of a class that the weights need, the trend keeps this reason, and
+    gives it if the change from or to this period is requested."""
+    made, spans = campaign_of_draft(FORM + CLASSES), [Span(0, 0), Span(1, 1)]
+    whole = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
+    tallies = [whole, without_guests(made, whole)]
+
+    def ask(tally: Tally) -> FormEstimate:
+        return estimate_form(made, tally, ["age"], margins=by_class(0.5, 0.5))
+
+    found = form_trend(spans, tallies, ask)
+    ((span, reason),) = found.refused
+    assert span == spans[1]
+    assert isinstance(reason, NotAsked)
+    with pytest.raises(NotAsked, match=r"^period 1: no view that asks age has reports of every class"):
+        form_trend(spans, tallies, ask, ends=(spans[0], spans[1]))
 
 
 # On the command line
@@ -639,3 +664,13 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     ):
         printed(*words, "--question", "vote", *wrong, code=2)
     assert "no class 'strangers'" in printed(*words, "--question", "vote", "--where", "class=strangers", code=65)
+
+
+def test_a_warning_names_why_a_period_has_no_estimate(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only a period with too few devices is said to have too few; the warning about another one gives its reason."""
+    reason = NotAsked("no view that asks age has reports of every class")
+    warn_refused([("period 1", NotEnough("too few")), ("period 2", reason)], 20)
+    assert capsys.readouterr().err.splitlines() == [
+        "Warning: each of these has fewer than 20 devices and is left out: period 1",
+        f"Warning: period 2: {reason}",
+    ]
