@@ -72,7 +72,7 @@ class Rebuilt:
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         return {
             "study": str(self.path),
             "incomplete": list(self.incomplete),

@@ -72,7 +72,7 @@ class CampaignStatus:
     noun: str = "report"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         status_json = {name: value for name, value in vars(self).items() if name != "noun"}
         return status_json | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},

@@ -69,10 +69,10 @@ class Audit:
     request: LevelsRequest | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; levels in nats, null where infinite.
+        """Return the audit as a JSON object.
 
         Returns:
-            A mapping for ``json.dumps``; scripts depend on the names of its keys.
+            An object for ``json.dumps``; levels in nats, null where infinite. Scripts depend on the names of its keys.
         """
         audit_json = certificate_facts(self.campaign) | {
             "raw_mse": self.raw_mse,

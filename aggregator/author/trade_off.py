@@ -105,7 +105,7 @@ def trade_offs(campaign: Campaign) -> list[TradeOff]:
 
     Raises:
         NoTradeOff: the campaign has classes of people, each with a channel of its own.
-        TooLarge
+        TooLarge: see ``trade_off``.
     """
     if campaign.classes:
         raise NoTradeOff(

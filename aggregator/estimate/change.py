@@ -97,7 +97,7 @@ class DistrictDifference(DifferenceEstimates):
         return sorted(super().significant, key=lambda z: -abs(self.raw[z]))
 
     def as_json(self, only: Region | None = None) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys. For ``only`` see
+        """Return the JSON object; scripts depend on the names of its keys. For ``only`` see
         ``Difference.as_json``."""
         return {"resolution": self.resolution} | _rows(self, self.labels, (self.before, self.after), only)
 
@@ -147,7 +147,7 @@ class Difference(DifferenceEstimates):
         raise NotComparable(f"a side has no view of the resolution {resolution}: compare another resolution")
 
     def as_json(self, only: Region | None = None) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys.
+        """Return the JSON object; scripts depend on the names of its keys.
 
         Args:
             only: the value or district to return; None returns all.

@@ -67,7 +67,7 @@ class ExpectedViewError:
     people_per_report: float
 
     def as_json(self) -> dict[str, float | None]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         numbers = {"raw_mse": self.mse, "people_per_report": self.people_per_report}
         return {name: json_number(number) for name, number in numbers.items()}
 

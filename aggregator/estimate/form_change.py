@@ -119,12 +119,12 @@ class FormDifference(DifferenceEstimates):
     after: Floats
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the machine-readable form of each value or cell."""
+        """Return a JSON object for each value or cell."""
         names = [{"value": label[0]} if len(label) == 1 else {"values": list(label)} for label in self.labels]
         return [name | row for name, row in zip(names, self.numbers(self.before, self.after), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys."""
+        """Return the JSON object; scripts depend on the names of its keys."""
         return {
             "from": self.names[0],
             "to": self.names[1],

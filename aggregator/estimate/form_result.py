@@ -112,7 +112,7 @@ class FormEstimate:
         return [name | row for name, row in zip(names, self.shares.numbers(), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys."""
+        """Return the JSON object; scripts depend on the names of its keys."""
         document: dict[str, Any] = {
             "campaign": self.campaign.title,
             "campaign_id": self.campaign_id.hex(),

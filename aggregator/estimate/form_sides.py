@@ -54,7 +54,7 @@ class FormTrend(FormSides[Span]):
     change: FormDifference | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys."""
+        """Return the JSON object; scripts depend on the names of its keys."""
         return {
             "spans": [{"first": span.first, "last": span.last} | estimate.as_json() for span, estimate in self.sides],
             "change": None if self.change is None else self.change.as_json(),
@@ -67,7 +67,7 @@ class FormClasses(FormSides[str]):
     """Shares of the same values or cells in each class of people."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys."""
+        """Return the JSON object; scripts depend on the names of its keys."""
         return {
             "classes": [estimate.as_json() for _, estimate in self.sides],
             "differences": [difference.as_json() for difference in self.differences],

@@ -68,7 +68,7 @@ class Shift:
     high: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         return {**self.parameters, "difference": self.difference, "low": self.low, "high": self.high}
 
 
@@ -133,7 +133,7 @@ class OrderedComparison:
         return replace(self, sides=tuple(sides), differences=tuple(differences))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form: for each side its statistics, or its number of reports if it has none."""
+        """Return the JSON object: for each side its statistics, or its number of reports if it has none."""
         estimate = self.known[0][1].estimate
         name = "periods" if self.by == "period" else self.by
         return {

@@ -40,7 +40,7 @@ class Quantile:
     high: ShownValue
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         return {"p": self.p, "value": self.value, "low": self.low, "high": self.high}
 
 
@@ -60,7 +60,7 @@ class RangeShare:
     high: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         return {"from": self.first, "to": self.last, "estimate": self.estimate, "low": self.low, "high": self.high}
 
 
@@ -81,7 +81,7 @@ class CdfPoint:
     simultaneous_high: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         return {
             "value": self.value,
             "estimate": self.estimate,
@@ -155,7 +155,7 @@ class OrderedStatistics:
         return (*warnings, without_mean(self.estimate.campaign))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; statistics that were not requested are left out."""
+        """Return the JSON object; statistics that were not requested are left out."""
         estimate = self.estimate
         about = {
             "campaign": estimate.campaign.title,

@@ -50,7 +50,7 @@ class PriorTest:
         return self.p_value < ALPHA
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         return {
             "statistic": self.statistic,
             "freedom": self.freedom,

@@ -186,10 +186,10 @@ class Estimate(Shares):
         return self.campaign.domain.label(x)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys.
+        """Return the estimate as a JSON object.
 
         Returns:
-            A mapping for ``json.dumps``; shares as fractions.
+            An object for ``json.dumps``; shares as fractions. Scripts depend on the names of its keys.
         """
         return {
             "campaign": self.campaign.title,

@@ -80,7 +80,7 @@ class Trend:
         return self.known[-1][1]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form: for each span its estimate, or its number of reports if it has no
+        """Return the JSON object: for each span its estimate, or its number of reports if it has no
         estimate."""
         latest = self.latest
         campaign = latest.campaign
@@ -110,7 +110,7 @@ class Trend:
 
 
 def _estimated(point: TrendPoint, estimate: Estimate, only: Region | None) -> dict[str, Any]:
-    """Return the machine-readable form of a span's estimate."""
+    """Return the JSON object of a span's estimate."""
     document = estimate.as_json()
     sections = [{"resolution": FINEST, "values": document["values"]}, *document["resolutions"]]
     for section in sections:

@@ -113,7 +113,7 @@ class Weighting:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys."""
+        """Return the JSON object; scripts depend on the names of its keys."""
         return {
             "margins": [
                 {

@@ -88,10 +88,10 @@ class IngestResult:
     by_campaign: Mapping[str, CampaignCounts]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form.
+        """Return the counts as a JSON object.
 
         Returns:
-            A mapping for ``json.dumps``.
+            An object for ``json.dumps``; scripts depend on the names of its keys.
         """
         return {
             "read": self.read,

@@ -78,7 +78,7 @@ class QuestionPlan:
     people_for: dict[float, int]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         people = {f"{target:g}": number for target, number in self.people_for.items()}
         return {"question": self.name, "values": self.values, "reports": self.reports, "se": self.se,
                 "people_for": people}  # fmt: skip
@@ -105,7 +105,7 @@ class TablePlan:
     people: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         return {"questions": list(self.names), "cells": self.cells, "reports": self.reports, "se": self.se,
                 "detectable_v": self.detectable, "people_for_medium": self.people}  # fmt: skip
 
@@ -157,7 +157,7 @@ class FormPlan:
         return sentences
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; scripts depend on the names of its keys."""
+        """Return the JSON object; scripts depend on the names of its keys."""
         return {
             "reports": self.reports,
             "epsilon": exact.nats(self.level),

@@ -54,7 +54,7 @@ class PlanRow:
     mean_se: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         row: dict[str, Any] = {
             "mechanism": self.mechanism, "chosen": self.chosen, "serves": self.candidate is not None,
             "reason": self.reason, "output_bits": None, "mse": json_number(self.mse), "se": json_number(self.se),
@@ -92,10 +92,10 @@ class Plan(tuple[PlanRow, ...]):
         return self[0]
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Return the machine-readable form.
+        """Return the rows as JSON objects.
 
         Returns:
-            A list for ``json.dumps`` with a row for each mechanism; errors as fractions, levels in nats.
+            An object for each mechanism; errors as fractions, levels in nats.
         """
         return [row.as_json() for row in self]
 

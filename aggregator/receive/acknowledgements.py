@@ -54,7 +54,7 @@ class Acknowledgement:
     not_accepted: tuple[int, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form."""
+        """Return the JSON object."""
         return {"digest": self.digest, "envelopes": self.envelopes, "refused": list(self.not_accepted)}
 
 

@@ -60,7 +60,7 @@ class Document:
     missing: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; keys may be added, but are not renamed."""
+        """Return the JSON object; scripts depend on the names of its keys."""
         return {
             "paper": self.paper,
             "quick": self.quick,
@@ -70,7 +70,7 @@ class Document:
         }
 
     def as_text(self) -> str:
-        """Return the machine-readable form as text, with one line for each experiment."""
+        """Return the JSON text, with one line for each experiment."""
         head = self.as_json()
         lines = ",\n".join(json.dumps(run, ensure_ascii=False) for run in head.pop("experiments"))
         return f'{json.dumps(head)[:-1]}, "experiments": [\n{lines}\n]}}\n'

@@ -209,10 +209,10 @@ class Terms:
         return exact.nats(self.worst_case_nanonats)
 
     def as_json(self) -> dict[str, object]:
-        """Return the terms in machine-readable form; levels in nats.
+        """Return the terms as a JSON object.
 
         Returns:
-            A mapping of names to text, numbers, lists and mappings.
+            Text, numbers, lists and mappings by name; levels in nats.
         """
         return {
             "campaign": self.campaign_id.hex(),
