@@ -186,7 +186,7 @@ def test_each_side_of_a_change_is_the_estimate_of_its_period(lib):
     ("words", "code", "says"),
     [
         (("--by", "class"), 65, "no classes"),
-        (("--by", "period", "--truth", __file__), 2, "--truth cannot be compared"),
+        (("--by", "period", "--truth", __file__), 2, "true counts cannot be compared"),
         (("--by", "class", "--cdf"), 65, "no classes"),
         (("--by", "class", "--cdf", "--where", "class=a"), 2, "leave out one"),
         (("--by", "class", "--cdf", "--periods", "0"), 2, "--by period"),

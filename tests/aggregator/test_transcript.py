@@ -305,7 +305,7 @@ def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path
     found = estimate(signed, tally, confidence=0.999)
     assert found.method == "mmse"
     table = " ".join(printed(estimate_table(found)).split())
-    assert "200 devices · epsilon" in table  # not "200 reports": the study has more of them
+    assert "200 devices · level" in table  # not "200 reports": the study has more of them
     assert "one forged device counts for at most" in table
     # The seed is fixed.
     assert ((found.simultaneous_low <= (0.5, 0.3, 0.2)) & (found.simultaneous_high >= (0.5, 0.3, 0.2))).all()
