@@ -33,7 +33,7 @@ def question(k: int, level: int, numbers: bool) -> PlannedQuestion:
 
 def serves(mechanism, numbers: bool) -> bool:
     """Return whether a mechanism has a channel for values, or for numbers, of some size."""
-    return any(callable(mechanism.recipe(question(k, exact.NANONATS, numbers))) for k in SOME)
+    return any(callable(mechanism.recipe_for(question(k, exact.NANONATS, numbers))) for k in SOME)
 
 
 SERVING = [
@@ -50,7 +50,7 @@ def certified_count(mechanism, numbers: bool, sizes) -> int:
     found = 0
     for k in sizes:
         level = random.Random(k).randrange(10**7, 8 * exact.NANONATS)
-        recipe = mechanism.recipe(question(k, level, numbers))
+        recipe = mechanism.recipe_for(question(k, level, numbers))
         if isinstance(recipe, str):
             continue
         found += 1
@@ -59,7 +59,7 @@ def certified_count(mechanism, numbers: bool, sizes) -> int:
         # Numbers take k - 1 steps of whole nanonats, and probabilities of bits are multiples of 2^-32, so some level is
         # lost.
         assert level - max(k, 1000) <= certificate.audited_level <= level, (k, level)
-        more = mechanism.recipe(question(k, level + level // 1000, numbers))
+        more = mechanism.recipe_for(question(k, level + level // 1000, numbers))
         with pytest.raises(Uncertified):
             certify(more(), Ldp(level))
     return found

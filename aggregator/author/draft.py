@@ -272,7 +272,11 @@ def _is_form(document: dict[str, Any]) -> bool:
 
 
 def _require_form(document: dict[str, Any]) -> None:
-    """Refuse sections that a form cannot have, by name."""
+    """Refuse sections and notions that a form cannot have.
+
+    Raises:
+        DraftError
+    """
     for name in ("domain", "views", "prior"):
         if name in document:
             raise DraftError(f"[{name}] cannot be combined with [[question]]: leave out [{name}]")

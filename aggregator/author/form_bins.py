@@ -5,7 +5,8 @@ more than 16 values gets a longer step if it is asked in a pair. The number of i
 evenly spread people, the standard error of a cell is at most the share of a cell. If the question is in several pairs,
 the median of these limits decides. The limit is at least 4 and at most 16. A step that divides the range exactly may
 give fewer values than the limit; with another step, the highest value exceeds the highest answer by less than a step.
-The person may still give any number of the range; it counts as the nearest value.
+The person may still give any number of the range; it is rounded to the nearest value, or, if the question has
+``rounding = "random"``, at random to the value below or above.
 
 Authors can change the number of values with ``bins``, its maximum, or with a longer ``step``.
 """

@@ -4,7 +4,7 @@
     name = "auto"                          # or a mechanism by name
     families = ["response", "subset"]      # the families of channels that the devices' firmware supports
     rows = [[0.8, 0.2], [0.2, 0.8]]        # name = "table": the probabilities of the outputs of each value
-    sigma = 2.5                            # name = "gaussian": the standard deviation of the noise in steps
+    sigma = 2.5                            # name = "gaussian": sigma of the Gaussian in steps
     distortion = "squared"                 # notion = "mutual-information": the distortion to minimise
 
 Sensors may support only a few families, and refuse campaigns with any other. With ``families``, ``auto`` chooses among
@@ -23,7 +23,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.table.mutual_information import mutual_information_table
 from aggregator.families.table.recipe import MAX_CONVEX
-from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, declared_prior_channel
+from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, offered_channel
 from protocol.channels import FAMILIES, Channel, Table
 from protocol.channels.noise.channel import MAX_LATTICE_POINTS
 from protocol.domain import Line
@@ -69,7 +69,7 @@ def mechanism_of(name: str, section: Section, question: PlannedQuestion) -> tupl
             )
         if isinstance(question.notion, TranscriptPrior):
             return OWN, question.notion.channel_of(question.notion.prior)
-        return (OWN, question.notion.response) if name == OWN else declared_prior_channel(question)
+        return (OWN, question.notion.response) if name == OWN else offered_channel(question)
     if name == TABLE:
         return name, _table(section, question.size)
     if name == GAUSSIAN:
@@ -83,13 +83,13 @@ def mechanism_of(name: str, section: Section, question: PlannedQuestion) -> tupl
 
 
 def _gaussian(section: Section, question: PlannedQuestion) -> Channel:
-    """Return the channel of Gaussian noise with the draft's width. It satisfies the draft's level of pure LDP; the
+    """Return the channel of Gaussian noise with the draft's sigma. It satisfies the draft's level of pure LDP; the
     audit computes (epsilon, delta)."""
-    sigma = section.number("sigma", "the standard deviation of the noise in steps, above 0")
+    sigma = section.number("sigma", "a number of steps above 0")
     if not 0 < sigma <= MAX_LATTICE_POINTS:
         raise DraftError(
-            "[mechanism] sigma, the standard deviation of the noise in steps, must be above 0 and at most "
-            f"{MAX_LATTICE_POINTS:,}, not {float(sigma):g}"
+            "[mechanism] sigma, the parameter of the Gaussian in steps (the noise is larger, because the level "
+            f"requires uniform tails), must be above 0 and at most {MAX_LATTICE_POINTS:,}, not {float(sigma):g}"
         )
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
         raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}": use "{AUTO}"')

@@ -115,8 +115,9 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
     """Return the expected squared error of one report in the unbiased estimate of a campaign, and the largest number of
     people that one report counts for.
 
-    All inputs are assumed to be equally frequent, and classes to be of equal size. With several views, the error is
-    that of the finest view, estimated from its reports alone, and the number of people is the largest of any view.
+    All inputs are assumed to be equally frequent (with views: all answers), and classes to be of equal size. With
+    several views, the error is that of the finest view, estimated from its reports alone, and the number of people is
+    the largest of any view.
 
     Returns:
         the error, summed over the shown values (divide by n for n reports), and the number of people. For item sets

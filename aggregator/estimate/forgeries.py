@@ -127,8 +127,8 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, max_outputs: int, n
             continue
         forged = beyond / residual.forged
         return (
-            f"output {y} occurs {quantity(int(counts[y]), 'time')}, but whatever the true shares are, the "
-            f"counts of the other outputs allow at most {max(round(counts[y] - forged * n), 0):,} from honest devices: "
+            f"output {y} occurs {quantity(int(counts[y]), 'time')}, but whatever the true shares are, the counts of "
+            f"the other outputs predict at most {max(round(counts[y] - forged * n), 0):,} from honest devices: "
             f"about {forged:.1%} of the {noun}s look forged"
         )
     return None

@@ -272,8 +272,8 @@ class Calibration:
         )
 
     def raw(self, function: Function) -> float:
-        """Return the weighted mean of a function of answers. It is a consistent estimate with a bias of the order of
-        its variance."""
+        """Return the weighted mean of a function of answers. It may be negative. Its bias is of the order of its
+        variance, so it vanishes with more reports."""
         g, _ = self._raw
         return self.pooled_form.raw(function) + sum(
             float(coefficient) * self.pooled_form.raw(_times(z, function))

@@ -71,16 +71,17 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
 def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *, ordered: bool = False) -> str:
     """Return the default method of a campaign.
 
-    - "mmse" if a prior is declared and whole outputs are counted, because it has the least error if the prior is right.
+    - "mmse" if the campaign has a prior and whole outputs are counted, because it has the least error if the prior is
+      right.
     - "smooth" for numbers sent by the wave mechanism, and "em" for other channels without an unbiased estimate.
     - "empirical-bayes" for 16 or more values if the standard errors are at least a quarter of 1/k.
     - "projection" otherwise, and for any number of ordered values.
 
     Measurements (k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five distributions, total variation distance): if the
     noise is above a quarter of 1/k, the error of empirical Bayes is 0.45 to 0.79 times that of the projection
-    (geometric means). With less noise, it is .89 to .99 times that of the projection, and up to 1.15 times in the worst
-    case. Empirical Bayes is worst if few values have all the people and few of these values stand out from the noise:
-    at k = 32, its error is 1.5 times that of the projection.
+    (geometric means). With less noise, it is .89 to .99 times that of the projection (geometric means), and at most
+    1.15 times for these five distributions. Another distribution is worse: if few values have all the people and few of
+    these values stand out from the noise, the error of empirical Bayes is 1.5 times that of the projection (k = 32).
 
     Estimates for ordered values (numbers) are used for distances and quantiles. Empirical Bayes moves shares between
     values with equal estimates, regardless of their order, so it is worse for ordered values. In measurements (k = 16,
@@ -180,6 +181,7 @@ def _converged_share(fit: likelihood.Fit, warnings: list[str]) -> Floats:
     if not fit.converged:
         warnings.append(
             f"the search for the most likely shares stopped after {fit.steps:,} steps, so the shares are approximate: "
-            f"their log-likelihood is at most {fit.gap:.3g} below the maximum"
+            f"their log-likelihood is at most {fit.gap:.3g} nats below the maximum (differences of up to "
+            f"{likelihood.CONVERGED_NATS:g} are negligible)"
         )
     return fit.share

@@ -115,9 +115,12 @@ class OrderedComparison:
     @property
     def noun(self) -> str:
         """The noun for the units that the sides count (see ``estimated_noun``): "output" if a report of one of the
-        sides may have several; else "device" if a side has transcripts; else "report"."""
+        sides may have several; else "device" if a side has transcripts; else "report".
+
+        A side with transcripts counts devices, and another side reports. Beside each other, both are called devices,
+        which is right for the other side only if each of its devices sent one report.
+        """
         nouns = {estimated_noun(statistics.estimate.campaign) for _, statistics in self.known}
-        # Without bundles each side has one report of each device, so "device" is right for every side.
         return next(noun for noun in ("output", "device", "report") if noun in nouns)
 
     def without_cdf(self) -> OrderedComparison:

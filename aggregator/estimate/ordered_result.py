@@ -31,7 +31,7 @@ class Quantile:
 
     Attributes:
         value: the smallest value for which the share of people at or below it is at least p.
-        low, high: the smallest and the largest value that the test does not reject.
+        low, high: the ends of the interval; see ``RangeStatistics.quantile``.
     """
 
     p: float

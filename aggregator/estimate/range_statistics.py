@@ -101,8 +101,7 @@ class RangeStatistics:
         self._merged = _merged(
             estimate.campaign, tally, () if estimate.weighting is None else estimate.weighting.margins
         )
-        # This is conservative: each device is assumed to repeat one output in the largest number of reports of any
-        # device.
+        # This is conservative: every device is assumed to have sent ``max_outputs`` reports, all with the same output.
         self._profile = Profile(self._merged, tally.max_outputs)
         self._places = np.arange(self._merged.blocks)
 
@@ -165,7 +164,11 @@ class RangeStatistics:
         return low, high if (inner == outer).all() else self._profile.interval(outer, self._z)[1]
 
     def quantile(self, p: float) -> Quantile:
-        """Return the ``p``-quantile with its interval."""
+        """Return the ``p``-quantile with its interval.
+
+        The interval has the values that the test of the profile does not reject. It is extended to the estimated
+        quantile, and to the interval of Woodruff (1952) if it is at most ``MUCH_SHORTER`` times as long as that.
+        """
         last, z = self._merged.blocks - 1, self._z * math.sqrt(SHORTER)
         # Both conditions are monotone in the block and hold for the last block, so bisection finds the first one.
         low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)

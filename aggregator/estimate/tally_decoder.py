@@ -27,7 +27,8 @@ def decoder_and_prior(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats
     features = len(tally.chains) if isinstance(tally, TranscriptTally) else features
     if tally.counts.shape != (features,):
         raise ValueError(
-            f"the tally is of another channel: its counts have shape {tally.counts.shape}, not ({features},)"
+            f"the tally is of another channel: its counts have shape {tally.counts.shape}, not ({features},); tally "
+            "the reports of this campaign"
         )
     require_enough(campaign, tally)
     classes = pooled(campaign, tally)
@@ -36,7 +37,7 @@ def decoder_and_prior(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats
 
 
 def _prior_of(campaign: Campaign) -> Floats | None:
-    """Return the declared prior of a campaign for LIP or mutual information; None for other notions."""
+    """Return the prior of a campaign for LIP or mutual information; None for other notions."""
     if not isinstance(campaign.notion, (Lip, MutualInformation)):
         return None
     weights: Floats = np.array(campaign.notion.prior, dtype=np.float64)

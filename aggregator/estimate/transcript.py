@@ -61,8 +61,9 @@ class TranscriptTally(Tally):
         if not self.lost:
             return ()
         return (
-            f"reports left out: {self.lost:,}. An earlier report of the same device is missing, repeated or of a later "
-            "period, so the channel is unknown. If reports are missing, ingest them",
+            f"reports left out: {self.lost:,}. These reports, or earlier ones of the same devices, are repeated or out "
+            "of order, or an earlier report is missing, so their channels are unknown. If reports are missing, ingest "
+            "them",
         )
 
 

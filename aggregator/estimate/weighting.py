@@ -79,7 +79,7 @@ class Weighting:
 
     @property
     def by(self) -> str:
-        """The names of the classes or questions of the margins."""
+        """The groupings of the margins: "class", or the names of the questions, joined by "and"."""
         return " and ".join(dict.fromkeys(margin.by for margin in self.margins))
 
     def description(self, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""The range of lifts that satisfies a level for every prior within a total-variation ball around the declared prior.
+"""The range of lifts that satisfies a level for every prior within a total-variation ball around the campaign's prior.
 
 A lift is Q(y|x) / P(y). For an observer with prior P', the lift is divided by the mean of the lifts under P'. A prior
 P' within total variation d changes this mean by at most d times the range of the lifts (MATH 2.13).
@@ -49,7 +49,7 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
 
 
 def level_for_ball(level: int, radius: int) -> int:
-    """Return a level such that every LIP channel at this level for the declared prior satisfies ``level`` for all
+    """Return a level such that every LIP channel at this level for the campaign's prior satisfies ``level`` for all
     priors of the ball.
 
     The result is the larger of two levels: the largest s with e^s <= e^level (1 - d (e^s - e^-s)), and half of

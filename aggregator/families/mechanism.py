@@ -30,7 +30,7 @@ EXPECTED_REPORTS = 10_000
 """Default number of expected reports."""
 
 Build: TypeAlias = Callable[[int, int], Channel]
-"""A recipe of a plain channel: from a number of inputs and a level in nanonats."""
+"""A function that makes a channel from a number of inputs and a level in nanonats."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class PlannedQuestion:
         """The expected shares, shape (k,), uniform within each set of values if ``sensitive_share`` is given; None for
         equal shares.
 
-        If the goal is the mean and devices round numbers at random, they are the shares after this rounding of equally
-        common numbers.
+        If the goal is the mean and devices round at random, all numbers of the range are assumed to be equally common;
+        the result is the shares of the rounded numbers.
         """
         if self.goal == "mean" and isinstance(self.domain, Line) and self.domain.rounds_randomly:
             gaps = [float(high - low) for low, high in pairwise(self.domain.points)]
@@ -102,26 +102,27 @@ class PlannedQuestion:
 
 
 Recipe: TypeAlias = Callable[[], Channel]
+"""A function that makes the channel of one question."""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A named recipe for a channel.
+    """A mechanism: its name, and the channels that it makes for questions.
 
     Attributes:
         name: the name of the mechanism in drafts.
         description: the description of the mechanism in one line.
         source: the publication that describes it.
         decoding_cost: the cost of decoding n reports.
-        recipe: a function that returns the recipe of a question's channel, or the reason why the mechanism does not
-            apply.
+        recipe_for: a function that takes a question, and returns the ``Recipe`` of its channel, or the reason why the
+            mechanism does not apply.
     """
 
     name: str
     description: str
     source: str
     decoding_cost: str
-    recipe: Callable[[PlannedQuestion], Recipe | str]
+    recipe_for: Callable[[PlannedQuestion], Recipe | str]
 
 
 def level_of(notion: Notion) -> int | str:
@@ -144,10 +145,10 @@ def level_of(notion: Notion) -> int | str:
 
 
 def for_ldp(build: Build, maximum: int = MAX_VALUES, minimum: int = 2) -> Callable[[PlannedQuestion], Recipe | str]:
-    """Return a function from a question to its recipe, for plain LDP over ``minimum`` to ``maximum`` values at the
+    """Return the ``Mechanism.recipe_for`` of a mechanism of plain LDP over ``minimum`` to ``maximum`` values, at the
     smallest bound of the notion."""
 
-    def recipe(question: PlannedQuestion) -> Recipe | str:
+    def recipe_for(question: PlannedQuestion) -> Recipe | str:
         if isinstance(question.notion, HighLow | Block):
             return "it does not distinguish protected values from others"
         level = level_of(question.notion)
@@ -157,13 +158,13 @@ def for_ldp(build: Build, maximum: int = MAX_VALUES, minimum: int = 2) -> Callab
             return f"it supports {minimum} to {maximum:,} values"
         return lambda: build(question.size, level)
 
-    return recipe
+    return recipe_for
 
 
 def for_prior(
     build: Callable[[Sequence[int], int], Channel], maximum: int = MAX_VALUES
 ) -> Callable[[PlannedQuestion], Recipe | str]:
-    """Return a function from a question to its recipe, for a prior of at most ``maximum`` values. With a radius, the
+    """Return the ``Mechanism.recipe_for`` of a mechanism for a prior of at most ``maximum`` values. With a radius, the
     level is lowered so that it is satisfied for the whole ball."""
     return for_priors_near(lambda prior, level, radius: build(prior, level_for_ball(level, radius)), maximum)
 
@@ -171,10 +172,10 @@ def for_prior(
 def for_priors_near(
     build: Callable[[Sequence[int], int, int], Channel], maximum: int = MAX_VALUES
 ) -> Callable[[PlannedQuestion], Recipe | str]:
-    """Return a function from a question to its recipe, for a prior of at most ``maximum`` values, a level and a radius
-    in parts per billion."""
+    """Return the ``Mechanism.recipe_for`` of a mechanism for a prior of at most ``maximum`` values, a level and a
+    radius in parts per billion."""
 
-    def recipe(question: PlannedQuestion) -> Recipe | str:
+    def recipe_for(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, Lip):
             return "it needs a prior: notion lip"
@@ -182,16 +183,16 @@ def for_priors_near(
             return f"it supports at most {maximum:,} values"
         return lambda: build(notion.prior, notion.level, notion.radius)
 
-    return recipe
+    return recipe_for
 
 
 def for_sensitive(build: Callable[[int, Sequence[int], int], Channel]) -> Callable[[PlannedQuestion], Recipe | str]:
-    """Return a function from a question to its recipe, for a set of sensitive values."""
+    """Return the ``Mechanism.recipe_for`` of a mechanism for a set of sensitive values."""
 
-    def recipe(question: PlannedQuestion) -> Recipe | str:
+    def recipe_for(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, HighLow):
             return "it needs sensitive values: notion high-low"
         return lambda: build(notion.size, notion.sensitive, notion.level)
 
-    return recipe
+    return recipe_for

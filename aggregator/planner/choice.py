@@ -33,7 +33,7 @@ AUTO = "auto"
 """The name with which a draft lets the planner choose the mechanism."""
 
 TABLE, GAUSSIAN = "table", "gaussian"
-"""Mechanisms with additional entries of the draft: the rows of the channel, and the width of the noise. They are not in
+"""Mechanisms with additional entries of the draft: the rows of the channel, and sigma of the Gaussian. They are not in
 the catalogue, and make no channel of a class, a view or a form."""
 
 SPARE_BITS = 8
@@ -51,7 +51,8 @@ ROUNDING = 1e-9
 catalogue's order."""
 
 EQUAL_GAIN = 0.999
-"""LIP mechanisms with at least this fraction of the best gain count as equal; the unbiased estimate then decides."""
+"""LIP mechanisms with at least this fraction of the best gain (see ``families.table.prior_table``) are treated as
+equal; the unbiased estimate then decides."""
 
 ESTIMABLE_ERROR = 1.01
 """A LIP mechanism with an unbiased estimate is preferred if its error is at most this times the least error."""
@@ -69,7 +70,7 @@ and the noun to which a percentage of this error refers."""
 
 
 class Unsuited(HalftruthError, ValueError):
-    """No mechanism applies to the question, or the named mechanism does not. The text names an alternative."""
+    """No mechanism applies to the question, or the named mechanism does not. The text names a remedy."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def candidates(
         mechanisms: the mechanisms to try; by default all.
     """
     for mechanism in CATALOGUE if mechanisms is None else mechanisms:
-        recipe = mechanism.recipe(question)
+        recipe = mechanism.recipe_for(question)
         if isinstance(recipe, str):
             yield mechanism, recipe
             continue
@@ -160,7 +161,7 @@ def candidates(
 
 def _unsupported(missing: Sequence[str]) -> str:
     """Return the reason for refusing a channel with families that the devices do not support."""
-    return f"its channel needs {' and '.join(missing)}, which the draft's families do not list"
+    return f"its channel needs {' and '.join(missing)}, which [mechanism] families does not list"
 
 
 def evaluate(mechanism: Mechanism, channel: Channel, question: PlannedQuestion) -> Candidate:
@@ -220,7 +221,7 @@ def best_candidate(question: PlannedQuestion, choices: Sequence[Candidate], max_
     error of the unbiased estimate decides. A candidate that can estimate all values without a prior is preferred to
     others with nearly the same error.
 
-    If no prior is declared, the goal determines the error. For a mean, the error of the mean is compared. For a
+    If the campaign has no prior, the goal determines the error. For a mean, the error of the mean is compared. For a
     distribution or ranges, the wave is chosen if its simulated error is less than that of the best candidate for single
     values.
 
@@ -343,8 +344,8 @@ def chosen(name: str, question: PlannedQuestion) -> tuple[str, Channel]:
     ``lip``.
 
     Raises:
-        Unsuited: no mechanism has this name, the mechanism does not apply to the question, or for ``auto`` and ``lip``
-            none applies.
+        Unsuited: no mechanism has this name, or it does not apply to the question; for ``auto`` and ``lip``: no
+            mechanism applies.
     """
     choice = chosen_candidate(name, question)
     return choice.mechanism.name, choice.channel
@@ -361,7 +362,9 @@ def chosen_candidate(
         Unsuited: as for ``chosen``.
     """
     if name == LIP and not isinstance(question.notion, Lip):
-        raise Unsuited('"lip" cannot be used for this question: it needs a prior and notion lip')
+        raise Unsuited(
+            f'"{LIP}" needs notion "{LIP}" with a prior, and the notion is "{question.notion.name}": use "{AUTO}"'
+        )
     if name in (AUTO, LIP):
         mechanisms = [mechanism for mechanism in CATALOGUE if name == AUTO or mechanism.name.startswith(LIP)]
         applicable = [
@@ -377,20 +380,22 @@ def chosen_candidate(
         hint = suggestion(name, [AUTO, TABLE, GAUSSIAN, *names])
         advice = hint or f"; name must be {AUTO}, {TABLE}, {GAUSSIAN} or one of {', '.join(names)}"
         raise Unsuited(f"there is no mechanism {name[:60]!r}{advice}")
-    recipe = mechanism.recipe(question)
+    recipe = mechanism.recipe_for(question)
     if isinstance(recipe, str):
-        others = [mechanism.name for mechanism in CATALOGUE if not isinstance(mechanism.recipe(question), str)]
+        others = [mechanism.name for mechanism in CATALOGUE if not isinstance(mechanism.recipe_for(question), str)]
         raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Use one of: {", ".join([AUTO, *others])}')
     try:
         channel = recipe()
         if missing := question.missing(channel):
-            raise Unsuited(f'"{name}" cannot be used on these devices: {_unsupported(missing)}')
+            raise Unsuited(
+                f'"{name}" cannot be used, because {_unsupported(missing)}: extend the list, or use "{AUTO}"'
+            )
         return evaluate(mechanism, channel, question)
     except BadData as reason:
-        raise Unsuited(f'"{name}" cannot be used for this question: {reason}') from None
+        raise Unsuited(f'"{name}" cannot be used for this question: {reason}. Use "{AUTO}"') from None
 
 
-def declared_prior_channel(question: PlannedQuestion) -> tuple[str, Channel]:
+def offered_channel(question: PlannedQuestion) -> tuple[str, Channel]:
     """Return the name and the channel that a campaign with declared priors offers besides the ``lip-response`` channel
     of each prior.
 

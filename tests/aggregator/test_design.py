@@ -513,7 +513,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (DRAFT + '[mechanism]\nname = "magic"', "no mechanism 'magic'; name must be auto"),
         (DRAFT + '[mechanism]\nname = "gausian"', "did you mean 'gaussian'?"),
         (DRAFT + '[mechanism]\nname = "table"\n[classes.a]\n[classes.b]', '"table" makes a single channel'),
-        (DRAFT + '[mechanism]\nname = "lip"', "cannot be used"),
+        (DRAFT + '[mechanism]\nname = "lip"', '"lip" needs notion "lip"'),
         (DRAFT + '[mechanism]\nname = "table"\nrows = [[1, 0], [0, 1]]', "one for each value of the domain, not 2"),
         (DRAFT + '[limits]\nminimum_reports = 0', "minimum_reports"),
         (DRAFT + '[limits]\nenrolment = "some"', "enrolment"),

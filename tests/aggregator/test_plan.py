@@ -160,7 +160,7 @@ def test_an_unsuited_mechanism_is_refused_with_a_reason():
         best_candidate(PlannedQuestion(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table, gaussian or one of"):
         chosen("oracle", PlannedQuestion(values(3), Ldp(NAT)))
-    with pytest.raises(Unsuited, match='"lip" cannot be used for this question: it needs a prior'):
+    with pytest.raises(Unsuited, match='"lip" needs notion "lip" with a prior, and the notion is "ldp": use "auto"'):
         chosen("lip", PlannedQuestion(values(3), Ldp(NAT)))
     with pytest.raises(Unsuited, match=r"to 4,096 values\. Use one of: auto, rand"):
         chosen("geometric", PlannedQuestion(NumberRange(0, 5000, 1, 0), Ldp(NAT)))

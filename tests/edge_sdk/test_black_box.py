@@ -59,7 +59,7 @@ QUESTIONS |= {
     mechanism.name: asked
     for asked in (*QUESTIONS.values(), PlannedQuestion(Buckets.of([0, 1, 2]), Ldp(NAT)))
     for mechanism in CATALOGUE
-    if mechanism.name not in QUESTIONS and callable(mechanism.recipe(asked))
+    if mechanism.name not in QUESTIONS and callable(mechanism.recipe_for(asked))
 }
 """The question of each mechanism. A mechanism without a question above gets a question for numbers if it has a channel
 for one, and otherwise the last question above for which it has a channel."""

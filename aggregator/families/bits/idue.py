@@ -250,13 +250,13 @@ def _probabilities(u: Floats, v: Floats) -> tuple[Floats, Floats]:
 
 
 def _graded(variant: str) -> Callable[[PlannedQuestion], Recipe | str]:
-    def recipe(question: PlannedQuestion) -> Recipe | str:
+    def recipe_for(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, Graded):
             return "it needs one budget for each value: notion minid or avgid"
         return lambda: idue(notion, variant, question.shown_inputs.count)
 
-    return recipe
+    return recipe_for
 
 
 MECHANISMS = (

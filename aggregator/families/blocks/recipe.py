@@ -58,9 +58,9 @@ def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> B
 
 
 def for_ldp_block_and_high_low(build: Build) -> Callable[[PlannedQuestion], Recipe | str]:
-    """Return a function from a question to its recipe, for sensitive sets, for blocks, and for plain LDP."""
+    """Return the ``Mechanism.recipe_for`` of a mechanism for sensitive sets, for blocks, and for plain LDP."""
 
-    def recipe(question: PlannedQuestion) -> Recipe | str:
+    def recipe_for(question: PlannedQuestion) -> Recipe | str:
         notion = question.notion
         if isinstance(notion, HighLow):
             return lambda: high_low(notion.size, notion.sensitive, notion.level, build)
@@ -68,7 +68,7 @@ def for_ldp_block_and_high_low(build: Build) -> Callable[[PlannedQuestion], Reci
             return lambda: in_blocks(block_numbers(notion), notion.level, build)
         return for_ldp(build)(question)
 
-    return recipe
+    return recipe_for
 
 
 def block_numbers(notion: Block) -> list[int]:

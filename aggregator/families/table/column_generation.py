@@ -7,7 +7,7 @@ their squared lengths (MATH 2.1). So the best channel is a linear program over t
 
 At a corner, all coordinates but one lie at an end of their range. Above about a dozen inputs there are too many corners
 to list. So the program uses a few corners, and the dual prices identify the next corner to add. At most k corners get a
-positive weight, so the channel has at most k outputs.
+positive weight, so the channel has at most k outputs. ``prior_table`` defines the *gain* of a channel.
 
 Source: the linear program is that of Lopuhaa-Zwakenberg, Tong, Skoric 2020 (arXiv 2008.13151); MATH 2.1.
 

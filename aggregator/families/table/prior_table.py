@@ -1,5 +1,8 @@
 """Recipes of LIP tables for a prior, as certified integers: with the least error, or with an unbiased estimate.
 
+The *gain* of a channel is the expected squared error without a report minus the expected squared error with one report
+(``prior_mse`` - ``lip_mse``).
+
 With a radius, the level holds for every prior within this radius. The linear program is in ``column_generation``, and
 its corners for a radius are in ``ball``.
 """
@@ -39,7 +42,7 @@ MAX_ERROR = 1.005
 """Maximum error of a table that is mixed with a response, as a multiple of the least error."""
 
 MAX_LOST = 0.01
-"""Maximum part of the best table's gain over the prior that the mixture may lose."""
+"""Maximum part of the best table's gain that the mixture may lose, unless ``MIN_PART`` requires more."""
 
 MIN_PART = 1e-4
 """Least probability of the response in the mixture."""
@@ -50,9 +53,9 @@ def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     that column generation finds.
 
     For up to 14 inputs (10 with a radius) the table is the optimum of the linear program over all corners. For more
-    inputs, where a channel attains the bound of MATH 2.2, the table has about 0.9999 of the gain over the prior that
-    the bound allows. The table is designed for a level that is lower by a billionth, then rounded and certified. If it
-    is not certified, the level is lowered further.
+    inputs, where a channel attains the bound of MATH 2.2, the table has about 0.9999 of the gain that the bound allows.
+    The table is designed for a level that is lower by a billionth, then rounded and certified. If it is not certified,
+    the level is lowered further.
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum.
@@ -113,14 +116,13 @@ def _mixture(mass: Floats, nats: float, radius: float) -> Mixture:
 
 
 def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
-    """Return the ``optimal_table`` of a prior, mixed with a small part of ``lip_response``, so that an unbiased
-    estimate exists.
+    """Return the ``optimal_table`` of a prior, mixed with ``lip_response``, so that an unbiased estimate exists.
 
     The optimal table often has fewer different outputs than inputs, or linearly dependent rows; then no unbiased
     estimate and no interval exist. Each output of the mixture belongs to one of the two channels, so the level holds,
     and the error is the weighted mean of both errors. The response is used with the smaller of two probabilities: the
     probability at which the error is ``MAX_ERROR`` times that of the optimal table, and the probability at which a
-    part ``MAX_LOST`` of that table's gain is lost.
+    part ``MAX_LOST`` of that table's gain is lost; but at least with ``MIN_PART`` and at most with 1/2.
 
     Args, Raises: see ``optimal_table``.
     """

@@ -91,15 +91,14 @@ MECHANISMS = (
     ),
     Mechanism(
         "lip-estimable",
-        "the table of lip-table, or with a small probability lip-response, so that all values have an unbiased "
-        "estimate",
+        "the table of lip-table mixed with lip-response, so that all values have an unbiased estimate",
         "halftruth",
         DENSE,
         for_priors_near(estimable_table, MAX_COLUMNS),
     ),
     Mechanism(
         "lip-centre",
-        "the best table found for the declared prior, at a level low enough for all priors within the radius",
+        "the best table found for the campaign's prior, at a level low enough for all priors within the radius",
         "halftruth",
         DENSE,
         _centre,

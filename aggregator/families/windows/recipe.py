@@ -5,6 +5,7 @@ mass is at least r = 1 / (e^eps + 1) has a separate output, as in the published 
 such inputs. Each of the next few heaviest inputs is a class of the program. All other inputs together are one class,
 and the lift of each of them is a or b. Windows over a circle give these lifts, except for the arcs at the ends of a
 window (MATH 2.5, 2.6). The design uses floats, at a slightly lower level; it is then rounded to integers and certified.
+``table.prior_table`` defines the *gain* of a channel.
 """
 
 from __future__ import annotations
