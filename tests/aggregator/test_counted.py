@@ -156,6 +156,6 @@ def test_a_plan_names_the_outputs_of_bundles(tmp_path):
     for answers, noun in ((1, "report"), (ANSWERS, "output")):
         draft.write_text(DRAFT.format(answers=answers))
         plan = " ".join(printed("plan", draft).split())
-        assert plan.count(f"people per {noun}") == 3  # the head and its explanation, and the table of views
+        assert plan.count(f"people per {noun}") == 2  # the explanation of the head, and the table of views
         assert f"the largest number of people that one forged {noun} counts for" in plan
         assert f", 10,000 {noun}s" in plan
