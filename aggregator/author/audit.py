@@ -40,7 +40,7 @@ class AuditError(HalftruthError, ValueError):
 
 @dataclass(frozen=True)
 class Audit:
-    """The findings for one campaign.
+    """The audited levels and expected errors of a campaign.
 
     Attributes:
         campaign: the campaign that was audited.

@@ -137,7 +137,9 @@ def class_questions(question: PlannedQuestion) -> list[PlannedQuestion]:
         TypeError: the question has no classes.
     """
     if not isinstance(question.notion, Classes):
-        raise TypeError(f'the question has no classes: its notion is "{question.notion.name}"')
+        raise TypeError(
+            f'the question has no classes (its notion is "{question.notion.name}"): use the question itself'
+        )
     reports = math.ceil(question.reports / len(question.notion.notions))
     return [replace(question, notion=inner, reports=reports) for inner in question.notion.notions]
 

@@ -262,7 +262,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
 
 
 def _sections(top: Section, *names: str) -> list[Section]:
-    """Return the tables with the given names; a missing table counts as empty."""
+    """Return the tables with the given names; a missing table is treated as empty."""
     return [Section(name, top.take(name, dict, "a table", {})) for name in names]
 
 

@@ -65,7 +65,9 @@ class DraftForm:
             ValueError: the form has no classes.
         """
         if not isinstance(self.question.notion, Classes):
-            raise ValueError(f'the form has no classes: its notion is "{self.question.notion.name}"')
+            raise ValueError(
+                f'the form has no classes (its notion is "{self.question.notion.name}"): use the form itself'
+            )
         views = tuple(
             replace(view, channel=class_channels(view.channel, len(self.classes))[place]) for view in self.views
         )

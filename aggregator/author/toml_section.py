@@ -259,7 +259,11 @@ def shown(value: object) -> str:
 
 
 def _as_toml(value: object, depth: int = 3) -> str:
-    """Return a value as TOML writes it, with strings as in Python; lists and tables are written to a depth."""
+    """Return a value as TOML writes it, with strings as in Python.
+
+    Args:
+        depth: the number of nested lists and tables that are written; deeper ones become "...".
+    """
     if isinstance(value, Decimal | datetime.date | datetime.time):
         return str(value)
     if isinstance(value, bool):

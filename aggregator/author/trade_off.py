@@ -27,7 +27,7 @@ from protocol.notions import Geo, Ldp, Notion, Pairwise
 from protocol.views import is_plain
 
 MAX_PAIRS = 4
-"""Maximum number of pairs: the worst one, and one for each other bound."""
+"""Maximum number of pairs of answers that are shown."""
 
 MAX_CLASSES = 256
 """For geo-indistinguishability with more classes of inputs than this, only the worst pair is shown."""
@@ -99,7 +99,8 @@ def trade_off(channel: Channel, x: int, other: int) -> tuple[tuple[float, float]
 
 
 def trade_offs(campaign: Campaign) -> list[TradeOff]:
-    """Return the best tests of a campaign's worst pair of answers, and of one pair for each other bound of its notion.
+    """Return the best tests of a campaign's worst pair of answers, and of one pair for each other bound of its notion,
+    at most ``MAX_PAIRS`` pairs in all.
 
     With several views, the pairs are those of the view with the certificate's witness.
 

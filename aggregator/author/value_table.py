@@ -204,8 +204,8 @@ def _filled(form: Form, cells: dict[str, str], location: str) -> Answer:
 def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:
     """Return the text of an error for ``text``, which the analyst wrote and which is not a value of ``domain``.
 
-    It quotes the value, or for a set the first unknown item. If the values have names, it has the nearest name or the
-    first names; otherwise the reason in ``error``.
+    The error quotes the value, or for a set the first unknown item. If the values have names, it suggests the nearest
+    name or lists the first names; otherwise it gives the reason in ``error``.
     """
     part = _unknown_item(domain, text) if isinstance(domain, Items) else text
     names = domain.named if isinstance(domain, Items | Values) else ()
@@ -219,7 +219,7 @@ def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:
 def not_a_persons_answer(subject: str, domain: Domain, error: NotInDomain) -> str:
     """Return the text of an error for a text that may be a person's answer and is not a value of ``domain``.
 
-    Unlike that of ``not_a_value``, it neither quotes the text nor has a name that is similar to it.
+    Unlike the error of ``not_a_value``, this one does not quote the text, and suggests no similar name.
 
     Args:
         subject: the place of the text, such as "the cell".

@@ -195,7 +195,12 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
 
 
 def _automatic(domain: Domain) -> list[int]:
-    """Return the resolutions of ``auto``: 1, and the powers of the factor that have at least ``FEWEST`` districts."""
+    """Return the resolutions of ``auto``: 1, and the powers of ``GRID_FACTOR`` (without a grid, ``LIST_FACTOR``) whose
+    views have at least ``FEWEST`` districts.
+
+    Raises:
+        DraftError: the domain is too small for a coarser view.
+    """
     base = GRID_FACTOR if isinstance(domain, Grid) else LIST_FACTOR
     factors = [1]
     while (factor := factors[-1] * base) < domain.size and Coarse(factor).input_count(domain) >= FEWEST:

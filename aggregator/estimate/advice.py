@@ -111,8 +111,8 @@ def _compared(domain: Domain, shown_inputs: ShownInputs, shares: Floats, less: F
 def contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
     """Return the warning for a prior that the reports contradict, with advice on the method to use."""
     finding = (
-        f"the prior looks wrong: the outputs contradict it (chi-square {tested.statistic:.0f}, "
-        f"expected {tested.freedom}, p {max(tested.p_value, 1e-16):.1g})"
+        f"the prior looks wrong: the outputs contradict it (p-value {max(tested.p_value, 1e-16):.1g}; chi-square "
+        f"{tested.statistic:.0f}, about {tested.freedom} under a right prior)"
     )
     if method == "mmse":
         return (

@@ -145,8 +145,8 @@ def _phase(se: Floats) -> float:
     """Return the offset of the logarithms of standard errors that puts the fewest values near an octave boundary."""
     part = np.floor(np.log2(se) % 1.0 * PHASES).astype(np.int64) % PHASES
     lie = np.bincount(part, minlength=PHASES)
-    near = lie + np.roll(lie, 1)  # counts in the part that begins here and in the part before it
-    return float(-np.argmin(near) / PHASES)
+    beside_boundary = lie + np.roll(lie, 1)
+    return float(-np.argmin(beside_boundary) / PHASES)
 
 
 def _distributions(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floats]:

@@ -16,8 +16,8 @@ from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats
 
 SMALLEST = 1e-9
-"""Weights that differ by at most this fraction of the largest weight count as equal. Otherwise, weights below this
-fraction are raised to it."""
+"""Weights that differ by at most this fraction of the largest weight are treated as equal. Otherwise, weights below
+this fraction are raised to it."""
 
 ALPHA = 0.05
 """Simultaneous intervals of confidence 1 - ALPHA decide which shares are significantly above zero."""
@@ -69,12 +69,11 @@ def project_unequal(raw: Floats, variances: Floats, reports: int) -> Floats:
     """Return a distribution near shares whose variances differ, in two steps.
 
     1. The sum becomes one: raw - v (sum raw - 1) / sum v, the correction of least variance for independent errors.
-    2. Negative shares become zero, so the others are too large together. Each value gives up a part of this excess in
-       proportion to its standard error, except values with shares significantly above zero, which give up as little as
-       the value with the smallest standard error: the excess comes from noise around zero.
+    2. Negative shares become zero, so the sum exceeds one. The excess is subtracted from the other shares in proportion
+       to their standard errors. Shares significantly above zero lose only as much as the share with the smallest
+       standard error, because the excess comes from noise around zero.
 
-    For equal variances the result is that of ``project``. docs/MECHANISMS.md compares the
-    squared errors.
+    For equal variances the result is that of ``project``. docs/MECHANISMS.md compares the squared errors.
 
     Args:
         raw: (k,) unbiased shares.

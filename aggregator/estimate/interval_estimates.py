@@ -77,11 +77,7 @@ class Shares(IntervalEstimates):
         return above
 
     def numbers(self) -> Iterator[dict[str, float | None]]:
-        """Yield the machine-readable form of each share.
-
-        Returns:
-            ``SHARE_COLUMNS`` of each share, as fractions; None where unknown.
-        """
+        """Yield a row with ``SHARE_COLUMNS`` for each share, as fractions; None where unknown."""
         return self._rows(SHARE_COLUMNS, self.share, self.raw)
 
     def unbiased(self) -> Floats:

@@ -48,7 +48,7 @@ MAX_CELLS = 2**20
 """The largest number of cells of the matrix in ``identified_values``."""
 
 LOST = 1e-9
-"""A direction with less than this fraction of the largest Fisher information counts as not observable."""
+"""A direction with less than this fraction of the largest Fisher information is treated as not observable."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> Ide
     if decoder.input_count * decoder.features > MAX_CELLS:
         raise ValueError(
             f"the channel's matrix has {decoder.input_count * decoder.features:,} cells; at most {MAX_CELLS:,} are "
-            "inverted"
+            "inverted: use ``em`` alone"
         )
     channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.input_count)])
     distribution = p @ channel

@@ -7,8 +7,8 @@ METHODS = ("projection", "empirical-bayes", "em", "smooth", "mmse", "map", "line
 leaves the raw estimate unchanged."""
 
 VIEW_METHODS = ("projection", "linear")
-"""The methods for campaigns with views, and for estimates that are weighted to known margins and do not use the wave
-mechanism; the first is the default."""
+"""The methods for campaigns with views. Estimates that are weighted to known margins have these methods too, unless
+the mechanism is the wave. The first is the default."""
 
 POOLS = ("equal", "precision")
 """The ways to combine classes. With "equal" every report has the same weight, which estimates the shares of all

@@ -98,7 +98,7 @@ def possible(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
 
 def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.bool_]:
     """Return for each prior whether people who declare it answer through the offered channel, as
-    ``personal.declared_prior_channel`` decides.
+    ``protocol.personal.declared_prior_channel`` decides.
 
     Floats are used if they certainly give the same result as the protocol's integers; otherwise the integers are used.
 

@@ -22,7 +22,7 @@ CONVERGED = 1e-9
 """Expectation maximisation has converged if a round changes the joint shares by less than this in total."""
 
 NEGLIGIBLE = 1e-10
-"""Two contributions to a value that differ by less than this fraction of a report's weight count as equal."""
+"""Two contributions to a value that differ by less than this fraction of a report's weight are treated as equal."""
 
 
 class Pooled(Decoder):

@@ -70,7 +70,7 @@ class PrecisionDecoder(ReweightedDecoder):
         pooled_variance = (weights**2 * variances).sum(axis=0)
         apart = np.maximum((1 - 2 * weights) * variances + pooled_variance, 0) / reports
         size = np.divide(np.abs(alone - pooled), np.sqrt(apart), out=np.zeros_like(alone), where=apart > 0)
-        # If there are only two classes, their standardised differences from the pooled one are equal and count once.
+        # Two classes differ equally from the pooled estimate, in standard errors, so each value is one comparison.
         comparisons = size.size // 2 if len(alone) == 2 else size.size
         tail = float(special.ndtr(-size.max()))
         return float(min(1.0, comparisons * 2 * tail))

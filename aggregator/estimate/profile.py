@@ -46,7 +46,7 @@ MAX_RAKES = 20
 these shares are nearly right."""
 
 LEAST = 1e-14
-"""Shares below this count as zero."""
+"""Smaller shares are treated as zero."""
 
 EVEN_PART = 0.1
 """The part of an even distribution in a start at which, without it, an observed output would be impossible."""

@@ -104,7 +104,9 @@ def parent_of(coarse: Integers, fine: Integers) -> Integers:
     parent = np.zeros(int(fine.max()) + 1, dtype=np.int64)
     parent[fine] = coarse
     if not np.array_equal(parent[fine], coarse):
-        raise NotNested("a district of a finer resolution lies in several districts of a coarser one")
+        raise NotNested(
+            "a district of a finer resolution lies in several districts of a coarser one: estimate each view by itself"
+        )
     return parent
 
 

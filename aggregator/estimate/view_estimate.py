@@ -45,7 +45,9 @@ def estimate_views(
     for counted_view in views.counted:
         name = view_name(campaign.domain, counted_view.view)
         if counted_view.linear is None:
-            warnings.append(f"no device with the view of {name} has answered: its shares come from other views")
+            warnings.append(
+                f"no device that is asked for {name} has answered: the shares of this view come from other views"
+            )
             continue
         if counted_view.linear.between is not None and not counted_view.linear.between.freedom:
             warnings.append(f"{name}: {ONE_DEVICE}")

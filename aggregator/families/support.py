@@ -63,11 +63,11 @@ class SupportDecoder(Decoder):
     def __init__(self, channel: ProjectiveResponse | Triples, shared: int) -> None:
         """Compute p* and q* of ``channel``; any two of its sets have ``shared`` outputs in common."""
         self.input_count, self.features = channel.input_count, channel.output_count
-        unit, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'
+        unit, only_in_one = 1 << channel.scale, channel.support - shared
         self._likely, self._unlikely = channel.inside / unit, channel.outside / unit
         # These are q* and p* - q*.
-        self._other = (shared * channel.inside + far * channel.outside) / unit
-        self._gap = far * (channel.inside - channel.outside) / unit
+        self._other = (shared * channel.inside + only_in_one * channel.outside) / unit
+        self._gap = only_in_one * (channel.inside - channel.outside) / unit
 
     @abstractmethod
     def _over_outputs(self, w: Floats) -> Floats:

@@ -27,7 +27,10 @@ def _catalogue() -> tuple[Mechanism, ...]:
         for mechanism in importlib.import_module(f"aggregator.families.{module}").MECHANISMS
     }
     if differing := mechanisms.keys() ^ RECIPES.items():
-        raise ValueError(f"recipes and the registry of families differ in {sorted(name for name, _ in differing)}")
+        names = ", ".join(sorted({name for name, _ in differing}))
+        raise ValueError(
+            f"RECIPES and the lists MECHANISMS of the recipes must agree; add to one or the other: {names}"
+        )
     return tuple(mechanisms[entry] for entry in RECIPES.items())
 
 

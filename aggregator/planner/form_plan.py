@@ -152,8 +152,10 @@ class FormPlan:
             if pairs == 1:
                 sentences.append(f"An association of medium strength needs {required[0]:,} people{level}.")
             else:
-                half = f"{required[(pairs - 1) // 2]:,} people{level}; in all pairs, {required[-1]:,} people."
-                sentences.append(f"Finding one of medium strength in half of the pairs needs {half}")
+                sentences.append(
+                    "Associations of medium strength can be found in half of the pairs with "
+                    f"{required[(pairs - 1) // 2]:,} people{level}; in all pairs, with {required[-1]:,} people."
+                )
         return sentences
 
     def as_json(self) -> dict[str, Any]:

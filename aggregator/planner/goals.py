@@ -146,16 +146,14 @@ def goal_plans(
     """
     any_goal = replace(question, goal="", reports=reports)
     target_errors = target_errors or (default_target_error(question),)
-    # The candidates for the mean, over rounded numbers (True), and for all other goals (False).
-    weighed: dict[bool, list[Candidate]] = {}
+    mean_candidates: list[Candidate] = []
+    other_candidates = list(known)
     for goal in goals_of(question):
         goal_question = rounded_for_mean(replace(any_goal, goal=goal))
-        if (goal == "mean") not in weighed:
-            computed = list(known) if goal != "mean" else []
-            weighed[goal == "mean"] = computed or [
-                candidate for _, candidate in candidates(goal_question) if isinstance(candidate, Candidate)
-            ]
-        choice, _ = best_candidate(goal_question, weighed[goal == "mean"], max_bits_of(goal_question, max_bits))
+        choices = mean_candidates if goal == "mean" else other_candidates
+        if not choices:
+            choices += [candidate for _, candidate in candidates(goal_question) if isinstance(candidate, Candidate)]
+        choice, _ = best_candidate(goal_question, choices, max_bits_of(goal_question, max_bits))
         yield _GoalPlanner(any_goal, goal_question, choice).plan(
             goal, reports, share_target_errors if goal == "ranges" else target_errors
         )

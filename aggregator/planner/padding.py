@@ -104,12 +104,13 @@ def choose_padding(
         raise ValueError("the sample has no sets, and the padding is chosen from their sizes: give at least one set")
     sizes = np.array([len(members) for members in sets])
     held_items = np.fromiter((x for members in sets for x in members), dtype=np.int64, count=int(sizes.sum()))
-    # For each item that somebody has, the size of that person's set.
-    among = np.repeat(sizes, sizes)
+    size_of_holders_set = np.repeat(sizes, sizes)
     shares = np.bincount(held_items, minlength=items) / len(sets)
 
     def expected(length: int) -> Padding:
-        chosen = np.bincount(held_items, weights=1 / np.maximum(among, length), minlength=items) / len(sizes)
+        chosen = np.bincount(held_items, weights=1 / np.maximum(size_of_holders_set, length), minlength=items) / len(
+            sizes
+        )
         dummies = float(np.maximum(length - sizes, 0).mean()) / length**2
         distribution = np.concatenate([chosen, np.full(length, dummies)])
         reader = decoder(length)

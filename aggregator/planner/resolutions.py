@@ -51,6 +51,8 @@ class ReferenceMap:
 
         Args:
             sizes: the number of districts of each resolution, the coarsest first.
+        Raises:
+            ValueError: there is no resolution, or a finer resolution has fewer districts.
         """
         if not sizes or any(fine < coarse for coarse, fine in zip([1, *sizes], sizes, strict=False)):
             raise ValueError(
@@ -132,7 +134,7 @@ def best_weights(sizes: Sequence[int], variances: Sequence[float], reports: int)
     """
     count = len(sizes)
     if not 0 < count <= PARTS:
-        raise ValueError(f"a map has 1 to {PARTS} resolutions, not {count}")
+        raise ValueError(f"a map has 1 to {PARTS} resolutions, not {count}: change their number")
     reference = ReferenceMap(sizes)
 
     def error(weights: Sequence[int]) -> float:

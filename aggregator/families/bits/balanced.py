@@ -26,8 +26,8 @@ from aggregator.families.decoder import BinomialSteps, ContributionBounds, Decod
 from protocol.channels.bits.channel import Bits
 
 CONSTANT_SUM = 1e-9
-"""If the variance of the sum is below this fraction of the total variance, it counts as zero, and each report's sum as
-one."""
+"""If the variance of the sum is below this fraction of the total variance, it is treated as zero, and each report's sum
+as one."""
 
 
 class BalancedDecoder(BitsDecoder):

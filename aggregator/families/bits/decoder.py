@@ -41,7 +41,10 @@ class BitsDecoder(Decoder):
         return features
 
     def forward_squares(self, p: Floats) -> Floats:
-        raise ValueError("a report has several bits, so the mean of squared output probabilities is not defined")
+        raise ValueError(
+            "a report has several bits, so the mean of squared output probabilities is not defined: check ``one_hot`` "
+            "first"
+        )
 
     def backward(self, w: Floats) -> Floats:
         return self._b @ w + self._a_minus_b * w

@@ -29,7 +29,7 @@ from aggregator.families.projective.cycle import Cycle
 from protocol.channels.graded.channel import GradedProjective
 
 CONSTANT_SUM = 1e-9
-"""If the variance of the sum is below this fraction of the sum of absolute covariances, it counts as zero."""
+"""The variance of the sum is treated as zero below this fraction of the sum of absolute covariances."""
 
 
 class GradedDecoder(Decoder):
@@ -40,15 +40,15 @@ class GradedDecoder(Decoder):
         one."""
         self.input_count, self.features = channel.input_count, channel.output_count
         self._channel, geometry, unit = channel, channel.geometry, 1 << channel.scale
-        far = geometry.support - geometry.shared  # number of points in S_x and not in S_x'
+        only_in_one = geometry.support - geometry.shared
         classes = np.asarray(channel.class_of, dtype=np.int64)
         pairs = list(zip(channel.inside, channel.outside, strict=True))
         self._inside = np.array([inside / unit for inside, _ in pairs])[classes]
         self._outside = np.array([outside / unit for _, outside in pairs])[classes]
-        d = np.array([far * (inside - outside) / unit for inside, outside in pairs])[classes]
+        d = np.array([only_in_one * (inside - outside) / unit for inside, outside in pairs])[classes]
         # In the formulas above and in MATH 4.5, these are b, a, B, h, g and u. The sum of the raw shares is g't minus a
         # constant.
-        self._others = np.array([(geometry.shared * i + far * o) / unit for i, o in pairs])[classes]
+        self._others = np.array([(geometry.shared * i + only_in_one * o) / unit for i, o in pairs])[classes]
         self._factor: Floats = 1 / d
         self._even = float(self._factor @ self._others / self._factor.sum())
         self._tilt: Floats = (self._others - self._even) * self._factor
@@ -102,14 +102,17 @@ class GradedDecoder(Decoder):
 
     @cached_property
     def _common(self) -> tuple[Floats, Floats]:
-        """The amounts that a report of each output subtracts per unit of a and per unit of u, both (K,). The
-        amount per unit of u is the sum of the report's raw shares minus 1."""
+        """For each output y, less[y] and beyond[y], both (K,): a report of y contributes
+
+            a (1[y in S_x] - less[y]) - u beyond[y]
+
+        to the share of x. beyond[y] is the sum of the report's raw shares minus 1.
+        """
         over_inputs = self._cycle.over_inputs
         beyond: Floats = over_inputs(self._of_sum) - self._factor.sum() * self._even - 1
         return self._even + over_inputs(self._tilt), beyond
 
     def variances(self, mean_features: Floats) -> Floats:
-        # A report with output y adds a (1[y in S_x] - less[y]) - u beyond[y].
         (less, beyond), a, u = self._common, self._factor, self._part
         over_outputs = self._cycle.over_outputs
         moment = a**2 * (over_outputs(mean_features * (1 - 2 * less)) + mean_features @ less**2)

@@ -19,7 +19,7 @@ from protocol.channels.support import ONE
 from protocol.notions import HighLow
 
 NO_WORSE = 1.001
-"""The ratio up to which two errors count as equal; the channel with fewer bits is then used."""
+"""The ratio up to which two errors are treated as equal; the channel with fewer bits is then used."""
 
 USUAL_SHARES = (0.1, 0.5)
 """Shares of people with a sensitive value that are tried, beside s / k, if the draft does not give the share."""

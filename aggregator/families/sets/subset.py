@@ -40,7 +40,10 @@ class SubsetDecoder(Decoder):
         return mean
 
     def forward_squares(self, p: Floats) -> Floats:
-        raise ValueError("a report has d bits set, so the mean of squared output probabilities is not defined")
+        raise ValueError(
+            "a report has d bits set, so the mean of squared output probabilities is not defined: check ``one_hot`` "
+            "first"
+        )
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = self._outside * w.sum() + self._gap * w
@@ -68,9 +71,14 @@ class SubsetDecoder(Decoder):
         estimate.
         """
         p = self.invert(mean_features)
-        pairs = v.sum() ** 2 - v @ v  # sum over i other than j of v_i v_j
-        owned = 2 * (v.sum() * (v @ p) - v**2 @ p)  # sum over i other than j of v_i v_j (p_i + p_j)
-        second = v**2 @ mean_features + self._two_others * pairs + (self._with_own - self._two_others) * owned
+        # Both sums are over i other than j.
+        sum_of_products = v.sum() ** 2 - v @ v
+        weighted_sum_of_products = 2 * (v.sum() * (v @ p) - v**2 @ p)
+        second = (
+            v**2 @ mean_features
+            + self._two_others * sum_of_products
+            + (self._with_own - self._two_others) * weighted_sum_of_products
+        )
         return float(max(second - (v @ mean_features) ** 2, 0.0)) / self._gap**2
 
     def furthest(self, v: Floats, mean_features: Floats) -> float:

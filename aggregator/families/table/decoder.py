@@ -19,8 +19,8 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels import Table
 
 SINGULAR = 1e-10
-"""Singular values below this fraction of the largest count as zero; in their direction the error would be 10^10 times
-as large."""
+"""Singular values below this fraction of the largest one are treated as zero; in their direction the error would be
+10^10 times as large."""
 
 
 class TableDecoder(Decoder):

@@ -19,7 +19,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels import Wave
 
 EQUAL_STEPS = 1e-9
-"""Relative difference up to which the steps between numbers count as equal."""
+"""Relative difference up to which the steps between numbers are treated as equal."""
 
 
 class WaveDecoder(Decoder):

@@ -32,7 +32,7 @@ MAX_STEPS = 32
 """Maximum number of steps of an input; outputs with nearly equal contributions share a step."""
 
 SINGULAR = 1e-12
-"""Eigenvalues of the information matrix below this fraction of the largest count as zero."""
+"""Eigenvalues of the information matrix below this fraction of the largest one are treated as zero."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ HEAVIES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 24)
 """The numbers of heavy inputs that are tried."""
 
 _MIN_INFORMATION = 1e-3
-"""Inputs count as distinguished if the information of one report on every difference of their shares is at least this,
-in squared lifts."""
+"""Inputs are treated as distinguished if the information of one report on every difference of their shares is at least
+this, in squared lifts."""
 
 _MIN_ORDERS = 8
 _ORDERS_PER_NEEDED = 4
