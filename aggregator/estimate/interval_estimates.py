@@ -77,7 +77,11 @@ class Shares(IntervalEstimates):
         return above
 
     def numbers(self) -> Iterator[dict[str, float | None]]:
-        """Yield a row with ``SHARE_COLUMNS`` for each share, as fractions; None where unknown."""
+        """Yield one row for each share.
+
+        Returns:
+            the rows with ``SHARE_COLUMNS``, as fractions; None where unknown.
+        """
         return self._rows(SHARE_COLUMNS, self.share, self.raw)
 
     def unbiased(self) -> Floats:

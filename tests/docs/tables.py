@@ -163,7 +163,7 @@ def ball_errors() -> str:
     return grid(
         [
             "values", "nats", "radius", "prior alone", "best LDP", "lip-centre", "auto",
-            "optimum for the declared prior: error, level in the ball (nats)",
+            "optimum for the prior alone: error, level in the ball (nats)",
         ],
         rows,
     )  # fmt: skip

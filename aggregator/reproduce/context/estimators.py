@@ -79,7 +79,7 @@ def estimators(setting: Setting) -> ExperimentResult:
             f"empirical Bayes is nearer to the truth than the projection in {sum(won)} of {len(won)} cases; the "
             f"posterior mode is nearer than empirical Bayes in {sum(mode)} of {len(mode)}",
             "empirical Bayes learns from the estimates how the shares are spread; a uniform prior moves the estimate "
-            "towards a uniform distribution, which helps if the true shares are equal. Without a declared prior "
+            "towards a uniform distribution, which helps if the true shares are equal. Without a prior "
             "halftruth offers no posterior mode",
         ),
     )

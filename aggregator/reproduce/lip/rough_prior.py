@@ -66,10 +66,10 @@ def rough_prior(setting: Setting) -> ExperimentResult:
                     f"(the prior is assumed to be right; {name}, {exact.in_nats(nano)}: the valid optimum then has an "
                     f"error of {ours[0]:.5f})",
                     f"errors for a radius of {SHOWN:g}: {ours[place]:.5f} with the channel for all priors within the "
-                    f"radius, {shrunk[place]:.5f} with the channel for the declared prior alone at "
+                    f"radius, {shrunk[place]:.5f} with the channel for the campaign's prior alone at "
                     f"{exact.nats(level_for_ball(nano, _units(SHOWN))):.3f} nats. Error of randomised response: "
                     f"{plain:.5f}; of the LIP channel if nothing is known about the prior: {ours[-1]:.5f}",
-                    f"the channel for the declared prior alone at {exact.in_nats(nano)} has a level of "
+                    f"the channel for the campaign's prior alone at {exact.in_nats(nano)} has a level of "
                     f"{_level_in_ball(centre, prior, SHOWN):.3f} nats for the worst prior within the radius",
                 )
             )
