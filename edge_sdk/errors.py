@@ -45,7 +45,7 @@ class AddressRefused(HalftruthError):
 
 
 class InvitationRefused(CampaignError):
-    """The study sent a key or a campaign that the link does not name, or the author did not sign the link's address."""
+    """The study sent a key or a campaign that the link does not name, or the author signed only other addresses."""
 
 
 class StoreError(HalftruthError):

@@ -58,7 +58,7 @@ class Membership(Trust, Agreements):
         Returns:
             The terms to show to the person before consent.
         Raises:
-            InvitationRefused: the link's address is not one of those that the campaign's author signed.
+            InvitationRefused: the campaign's author signed addresses, and the link's address is not one of them.
             AddressRefused: another address was given before, and the campaign names none.
             BadData, OutsideSchedule, BudgetRefused: as for ``join``; nothing is stored.
             OutboxFull: the outbox has no room for the enrolment that goes with the code; the campaign is joined.
