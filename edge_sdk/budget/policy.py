@@ -236,7 +236,7 @@ def require_kept(caps: Iterable[Cap], existing: Commitments) -> None:
         if committed > cap.nanonats:
             raise BudgetRefused(
                 f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, below the {exact.in_nats(committed)} counted "
-                "against it: forget a campaign to release its reserve for unused slots"
+                "against it (nats: see docs/GLOSSARY.md): forget a campaign to release its reserve for unused slots"
             )
 
 

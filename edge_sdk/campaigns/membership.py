@@ -152,8 +152,8 @@ class Membership(Trust, Agreements):
             if campaigns.signs_addresses(number):
                 signed = " or ".join(campaigns.addresses(number))
                 raise AddressRefused(
-                    "the address cannot be set, because the campaign's author signed the addresses for its reports: "
-                    f"{signed}"
+                    "the address cannot be set, because the campaign's author signed the addresses for its reports, "
+                    f"{signed}: the reports go there, so leave the address out"
                 )
             if campaigns.addresses(number) != (text,):
                 campaigns.set_address(number, text)

@@ -87,7 +87,8 @@ def personal_level(campaign: Campaign, level: float | None) -> int:
     require_level(nanonats)
     if nanonats > notion.level:
         raise CampaignError(
-            f"the personal level is above the campaign's, {exact.in_nats(notion.level)}: choose a lower one"
+            f"the personal level is above the campaign's, {exact.in_nats(notion.level)} (nats: see docs/GLOSSARY.md): "
+            "choose a lower one"
         )
     return nanonats if nanonats < notion.level else 0
 

@@ -52,7 +52,10 @@ def explanation(
             return damaged(folder, error.sqlite_errorname)
         return StoreError(advice(error, folder, undone))
     prefix = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
-    return StoreError(f"the store in {folder} cannot be used: {prefix}{error.strerror or error}")
+    return StoreError(
+        f"the store in {folder} cannot be used: {prefix}{error.strerror or error}: check the path, who owns the folder "
+        "and its files, and whether the disk is mounted and has free space"
+    )
 
 
 def advice(error: sqlite3.Error, folder: Path | None, undone: bool = False) -> str:

@@ -144,7 +144,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > cap.nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(cap.nanonats)}, below the ${natsText(held)} counted against it: forget a campaign to release its reserve for unused slots`,
+        `${nameOf(cap)} was lowered to ${natsText(cap.nanonats)}, below the ${natsText(held)} counted against it (nats: see docs/GLOSSARY.md): forget a campaign to release its reserve for unused slots`,
       );
   }
 }

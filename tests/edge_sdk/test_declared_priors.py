@@ -123,7 +123,7 @@ def test_a_personal_level_is_at_most_the_level_of_the_campaign(open_device) -> N
     device = open_device(lifetime=100)
     joined = device.join(of_declared()).campaign_id
     assert device.declaration(joined, PRIOR, 1.0) == device.declaration(joined, PRIOR)
-    with pytest.raises(CampaignError, match=r"above the campaign's, 1 nat: "):
+    with pytest.raises(CampaignError, match=r"above the campaign's, 1 nat \(nats: see"):
         device.consent(joined, prior=PRIOR, level=1.5)
     with pytest.raises(NotionError):
         device.consent(joined, prior=PRIOR, level=0.0001)
