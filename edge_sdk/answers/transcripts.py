@@ -43,6 +43,8 @@ class Transcripts:
 def for_report(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> Joined:
     """Return the campaign with the channel for a report in ``period``.
 
+    Args:
+        earlier: (period, packed output) of the device's earlier reports, by increasing period.
     Raises:
         OutsideSchedule: the latest report is for this period or a later one.
     """

@@ -142,12 +142,11 @@ class Exposure:
         return exact.nats(self.forgotten_nanonats)
 
     def about(self, answer: Answer) -> Level:
-        """Return a bound on how many times as likely the reports are with this answer as with any other.
+        """Return an upper bound on the level between this answer and any other: the reports are at most e^level times
+        as likely with this answer as with another.
 
         Args:
             answer: for a form, the answers to the questions that this device is asked.
-        Returns:
-            The logarithm of the bound, as a level.
         Raises:
             NotInDomain: ``answer`` is not an answer to the campaign's question.
         """
@@ -159,7 +158,8 @@ class Exposure:
         return self.value(x)
 
     def pair(self, x: int, other: int) -> Level:
-        """Return a bound on how many times as likely the reports are with input ``x`` as with ``other``."""
+        """Return an upper bound on the level between the inputs ``x`` and ``other``: the reports are at most e^level
+        times as likely with ``x`` as with ``other``."""
         return Level(0 if x == other else self._sum([x], [other]), x, other)
 
     def value(self, x: int) -> Level:

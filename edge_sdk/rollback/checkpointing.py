@@ -42,21 +42,19 @@ class CheckpointWriter:
         self._store = store
         self._key_store = key_store
         self._host = host
-        # The changes of this transaction: new ledger rows, campaigns whose rows were deleted or changed, and changed
-        # caps.
-        self._added: list[CheckpointRow] = []
-        self._folded: set[int] = set()
-        self._capped: set[str] = set()
+        self._new_rows: list[CheckpointRow] = []
+        self._rewritten_campaigns: set[int] = set()
+        self._changed_caps: set[str] = set()
         self._changed: Checkpoint | None = None
         store.on_change("ledger", "INSERT", "NEW.time, NEW.campaign, NEW.kind, NEW.nanonats", self._add)
-        store.on_change("cap", "INSERT", "NEW.kind", self._capped.add)
+        store.on_change("cap", "INSERT", "NEW.kind", self._changed_caps.add)
         for event in ("UPDATE", "DELETE"):
-            store.on_change("ledger", event, "OLD.campaign", self._folded.add)
-            store.on_change("cap", event, "OLD.kind", self._capped.add)
+            store.on_change("ledger", event, "OLD.campaign", self._rewritten_campaigns.add)
+            store.on_change("cap", event, "OLD.kind", self._changed_caps.add)
 
     def _add(self, *row: int) -> None:
         time, number, kind, nanonats = row
-        self._added.append((time, number, kind, nanonats))
+        self._new_rows.append((time, number, kind, nanonats))
 
     def before_commit(self) -> None:
         """Write the checkpoint with the transaction's changes of ledger and caps, as part of the transaction.
@@ -65,18 +63,20 @@ class CheckpointWriter:
             StoreDamaged
             ValueError: there would be more caps than a device can store.
         """
-        if not (self._added or self._folded or self._capped):
+        if not (self._new_rows or self._rewritten_campaigns or self._changed_caps):
             return
         cache = self._store.cache
         before = checkpoint = cache.get(CheckpointWriter) or stored_checkpoint(self._store)
-        for row in self._added:
+        for row in self._new_rows:
             checkpoint = checkpoint.after(row)
-        if self._folded:
+        if self._rewritten_campaigns:
             checkpoint = replace(
-                computed_checkpoint(self._store, checkpoint.store, checkpoint.sequence + len(self._folded)),
+                computed_checkpoint(
+                    self._store, checkpoint.store, checkpoint.sequence + len(self._rewritten_campaigns)
+                ),
                 caps=checkpoint.caps,
             )
-        if self._capped and (caps := _caps(self._store)) != checkpoint.caps:
+        if self._changed_caps and (caps := _caps(self._store)) != checkpoint.caps:
             checkpoint = replace(checkpoint, sequence=checkpoint.sequence + 1, caps=caps)
         if checkpoint != before:
             self._changed = checkpoint
@@ -85,9 +85,9 @@ class CheckpointWriter:
 
     def after_rollback(self) -> None:
         """Discard the changes of the transaction."""
-        self._added.clear()
-        self._folded.clear()
-        self._capped.clear()
+        self._new_rows.clear()
+        self._rewritten_campaigns.clear()
+        self._changed_caps.clear()
         self._changed = None
 
     def after_commit(self) -> None:

@@ -97,8 +97,7 @@ class Store:
         self.hooks: Hooks | None = None
         self.cache: dict[Hashable, Any] = {}
         self._connection = connection
-        # SQLite's data_version for which the cache is valid.
-        self._version = 0
+        self._cached_data_version = 0
         self._closed = False
         # An app may call from several threads.
         self._lock = threading.RLock()
@@ -167,7 +166,7 @@ class Store:
             StoreError: ``error`` is one of SQLite.
         """
         try:
-            self._version = 0
+            self._cached_data_version = 0
             if self.hooks is not None:
                 self.hooks.after_rollback()
             if self._connection.in_transaction:
@@ -180,9 +179,9 @@ class Store:
     def _refresh_cache(self, answering: bool) -> None:
         # SQLite changes this number, which is never 0, whenever another connection commits.
         [version] = self._connection.execute("PRAGMA data_version").fetchone() if answering else [0]
-        if version != self._version or not answering:
+        if version != self._cached_data_version or not answering:
             self.cache.clear()
-        self._version = version
+        self._cached_data_version = version
 
     def on_change(self, table: str, event: str, columns: str, call: Callable[..., None]) -> None:
         """Call ``call`` with each row that any statement of this connection changes from now on.

@@ -46,9 +46,9 @@ from protocol.spelling import suggestion
 MAX_SECONDS = 2**31
 """The longest time between two readings or two uploads: 68 years."""
 MAX_TIMEOUT = 3600
-"""Seconds."""
+"""Maximum of ``timeout``, in seconds."""
 DEFAULT_TIMEOUT, DEFAULT_SEND = 10, 3600
-"""Seconds."""
+"""Defaults of ``timeout`` and of ``[send] every``, in seconds."""
 CLAMP, SKIP = "clamp", "skip"
 
 
