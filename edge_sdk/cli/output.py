@@ -23,6 +23,8 @@ NATS = {
     "together", "changing", "forgotten_nats", "levels", "questions", "caps",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "latest_recorded_time"}
+GLOSSARY = "docs/GLOSSARY.md explains nats and the other terms."
+"""The last line for people, if a line has an amount in nats."""
 LABELS = {
     "changing": "bound if answers may change",
     "declares_prior": "consent needs a declared prior",
@@ -34,6 +36,7 @@ LABELS = {
     "largest_after": "largest probability of an answer after one report, at most",
     "largest_before": "largest probability of an answer, to an observer with this prior",
     "leaves": "reports go to",
+    "likelihood_factor": "if the answer never changes, reports are at most this many times as likely as with another",
     "missing": "levels not computed",
     "nats": "amount",
     "next_attempt": "next attempt not before",
@@ -68,7 +71,10 @@ class Incomplete(HalftruthError):
 
 
 def lines(printed: Printed) -> list[str]:
-    """Return the lines for people: a name and its value on each line, rows of a list or of a mapping indented."""
+    """Return the lines for people: a name and its value on each line, rows of a list or of a mapping indented.
+
+    If a line has an amount in nats, the last line names the glossary.
+    """
     printed_lines = []
     for name, value in printed.items():
         label = _label(name)
@@ -78,7 +84,7 @@ def lines(printed: Printed) -> list[str]:
             printed_lines += [f"  {row}" for row in rows]
         else:
             printed_lines.append(f"{label}: {_shown(name, value)}")
-    return printed_lines
+    return [*printed_lines, GLOSSARY] if any(_has_nats(*item) for item in printed.items()) else printed_lines
 
 
 def readable_terms(terms: Printed) -> Printed:
@@ -108,6 +114,15 @@ def _rows(name: str, mapping: dict[str, object]) -> list[str]:
     return [f"{label}: {_shown(name, value)}" for label, value in mapping.items()]
 
 
+def _has_nats(name: str, value: object) -> bool:
+    """Return whether the value, a row of the list or a value of the mapping is an amount in nats."""
+    if isinstance(value, list):
+        return any(_has_nats(*item) for row in value if isinstance(row, dict) for item in row.items())
+    if isinstance(value, dict):
+        return any(_has_nats(name, entry) for entry in value.values())
+    return name in NATS and isinstance(value, int | float)
+
+
 def _row(item: object) -> str:
     if not isinstance(item, dict):
         return str(item)
@@ -121,6 +136,8 @@ def _shown(name: str, value: object) -> str:
         return "; ".join(map(str, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if name == "likelihood_factor" and value is None:
+        return "no bound"
     if name in NATS and isinstance(value, int | float | None):
         # A float represents every level to its last nanonat, so a bound is not rounded down.
         return "no bound" if value is None else exact.in_nats(round(value * exact.NANONATS))

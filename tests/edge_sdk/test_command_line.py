@@ -131,6 +131,24 @@ def test_results_are_printed_in_lines_without_json(run_apart):
     assert "probability of the answer after one report, at most: " in run("preview", ident)[1]
 
 
+def test_output_with_nats_names_the_glossary_once(run):
+    """The last line for people names the glossary if another line has an amount in nats; JSON never names it."""
+    last = "\ndocs/GLOSSARY.md explains nats and the other terms.\n"
+    joined = run("join", "c.campaign", "--trust", "analyst.pub")[1]
+    assert joined.endswith(last)
+    ident = joined.split()[1]
+    for command in (
+        ["terms", ident], ["consent", ident], ["answer", ident, "none"], ["preview", ident], ["exposure", ident],
+        ["ledger"], ["budget"], ["audit", ident], ["audit", "c.campaign"],
+    ):  # fmt: skip
+        out = run(*command)[1]
+        assert out.endswith(last), command
+        assert out.count("GLOSSARY") == 1, command
+        assert "GLOSSARY" not in run("--json", *command)[1], command
+    for command in (["trust"], ["clock"], ["outbox"]):
+        assert "GLOSSARY" not in run(*command)[1], command
+
+
 def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
     """A refused command ends with exit code 1 (refused), 2 (usage), 65 (bad data) or 75 (not yet). Its error does not
     contain the value, and is one line unless it is about usage."""

@@ -335,6 +335,9 @@ def test_the_command_prints_the_exposure_without_repeating_the_value(tmp_path, c
         "campaign": ident, "about": "the value with the highest bound", "together": 1.0,
         "likelihood_factor": 2.8, "changing": 1.0, "forgotten_nats": 0.0, "campaigns": campaigns,
     }  # fmt: skip
-    assert "bound if the answer never changes: 1 nat\nlikelihood factor: 2.8\n" in run("exposure", ident, "master").out
+    assert (
+        "bound if the answer never changes: 1 nat\n"
+        "if the answer never changes, reports are at most this many times as likely as with another: 2.8\n"
+    ) in run("exposure", ident, "master").out
     refused = run("exposure", ident, "SECRETVALUE", code=65)
     assert "SECRETVALUE" not in refused.out + refused.err
