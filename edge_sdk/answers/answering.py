@@ -49,7 +49,7 @@ def give(
     *,
     collects: bool,
 ) -> Receipt:
-    """Implement ``Device.answer`` and, if ``collects`` is set, ``Device.collect``.
+    """Draw, charge and queue one answer, or store it for ``bundle`` if ``collects`` is set (see ``Device.answer``).
 
     Returns:
         The result of the answer; its envelope is b"" if it is collected.
@@ -111,7 +111,7 @@ def give(
 
 
 def bundle(records: Records, campaign_id: bytes) -> int:
-    """Implement ``Device.bundle``."""
+    """Seal and queue the waiting answers; return the number of reports (see ``Device.bundle``)."""
     joined = records.campaigns.find(campaign_id)
     sealed = 0
     with records.store.transaction():
@@ -145,7 +145,7 @@ def latest_recorded_time(records: Records, campaign_id: bytes) -> int:
 
 
 def set_clock(records: Records, now: int) -> list[bytes]:
-    """Implement ``Device.set_clock``."""
+    """Accept the current time; return the campaigns whose recorded time was lowered (see ``Device.set_clock``)."""
     with records.store.transaction():
         later_cost, late = 0, []
         for campaign_id in records.campaigns.ids():

@@ -42,7 +42,7 @@ def agree(
     prior: Mapping[str, int] | None,
     level: float | None,
 ) -> None:
-    """Implement ``Device.consent``, for a campaign that is not over."""
+    """Record the consent to a campaign that is not over (see ``Device.consent``)."""
     from protocol.domain import DITHER_BYTES
 
     named = Role(
@@ -75,7 +75,10 @@ def choose(
     level: float,
     history: Mapping[str, int] | None,
 ) -> str:
-    """Implement ``Device.choose_class``, for a campaign that is not over."""
+    """Record the consent under a class chosen at random; return its name (see ``Device.choose_class``).
+
+    The campaign is not over.
+    """
     from protocol import exact, personal
     from protocol.domain import DITHER_BYTES
     from protocol.notions import require_level
@@ -108,7 +111,10 @@ def choose_prior(
     level: float,
     history: Mapping[str, int] | None,
 ) -> tuple[int, ...]:
-    """Implement ``Device.choose_prior``, for a campaign that is not over."""
+    """Record the consent under a prior chosen at random; return its weights (see ``Device.choose_prior``).
+
+    The campaign is not over.
+    """
     from protocol import exact, personal
     from protocol.domain import DITHER_BYTES
     from protocol.notions import require_level
@@ -135,7 +141,7 @@ def choose_prior(
 
 
 def present_code(records: Records, joined: Joined, code: str) -> None:
-    """Implement ``Device.present_code``."""
+    """Store the code that admits this device (see ``Device.present_code``)."""
     if joined.campaign.enrolment == "open":
         raise CampaignError(
             f"{joined.campaign.title!r} takes reports from every device and needs no code: leave it out"

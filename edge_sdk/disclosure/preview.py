@@ -66,7 +66,7 @@ class Preview:
 
 
 def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int) -> Preview:
-    """Implement ``Device.preview``."""
+    """Return the size, the cost and the possible disclosure of an answer (see ``Device.preview``)."""
     joined = records.joined_in_role(campaign_id)
     number = records.campaigns.number(campaign_id)
     if isinstance(joined.campaign.domain, Form) and records.consents.find(number) is None:
@@ -141,7 +141,7 @@ def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
 
 
 def exposure(records: Records, campaign_id: bytes) -> Exposure:
-    """Implement ``Device.exposure``."""
+    """Return a bound on the disclosure by all reports about the same values (see ``Device.exposure``)."""
     campaigns = records.campaigns
     joined = campaigns.find(campaign_id)
     domain = joined.campaign.domain
