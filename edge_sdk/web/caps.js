@@ -6,6 +6,7 @@
  */
 
 import { BudgetRefused } from "./errors.js";
+import { natsText } from "./exact.js";
 import { carriedAfter, committed, overall, spent } from "./ledger.js";
 
 /** @typedef {import("./store.js").State} State */
@@ -23,10 +24,8 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
  * @property {number} periods
  */
 
-const NANONATS = 10n ** 9n;
-
 /** The lifetime cap of a device until its owner sets another: 8 nats. */
-const DEFAULT_LIFETIME = 8n * NANONATS;
+const DEFAULT_LIFETIME = 8n * 10n ** 9n;
 
 /** The commitment of a single draw. @param {bigint} cost @returns {Commitment} */
 const once = (cost) => ({ cost, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
@@ -52,12 +51,6 @@ export const worstCase = (commitment) => costOf(commitment, commitment.periods *
 function worstWithin(commitment, seconds) {
   const touched = Math.min(Math.floor((seconds - 2) / commitment.periodSeconds) + 2, commitment.periods);
   return costOf(commitment, touched * commitment.answersPerPeriod);
-}
-
-/** A level with its unit, exactly. @param {bigint} nanonats */
-function natsText(nanonats) {
-  const digits = String(nanonats % NANONATS).padStart(9, "0").replace(/0+$/, "");
-  return `${nanonats / NANONATS}${digits && "."}${digits} nat${nanonats === NANONATS ? "" : "s"}`;
 }
 
 /** The name of a cap in error messages. @param {Cap} cap */

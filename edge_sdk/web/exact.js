@@ -4,6 +4,12 @@ export const MIN_LEVEL = 10n ** 6n;
 export const MAX_LEVEL = 2n * 10n ** 10n;
 const NANONATS = 10n ** 9n;
 
+/** A level with its unit, exactly. @param {bigint} nanonats */
+export function natsText(nanonats) {
+  const digits = String(nanonats % NANONATS).padStart(9, "0").replace(/0+$/, "");
+  return `${nanonats / NANONATS}${digits && "."}${digits} nat${nanonats === NANONATS ? "" : "s"}`;
+}
+
 /** @type {Map<bigint, bigint>} */
 const known = new Map();
 

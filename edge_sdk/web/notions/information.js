@@ -6,7 +6,7 @@ import { keyOf } from "../channels/key.js";
 import { array, integer, integers } from "../codec.js";
 import { affordable } from "../effort.js";
 import { NotionError, ReportError, Uncertified } from "../errors.js";
-import { ceilDiv, expLower, gcd, largest, levelOf, satisfies } from "../exact.js";
+import { ceilDiv, expLower, gcd, largest, levelOf, natsText, satisfies } from "../exact.js";
 import { Notion, certify, ldpSteps, levelFrom, provedLevel, upTo, withinLevel, worstPair } from "./notion.js";
 import { ldp } from "./pairwise.js";
 
@@ -170,7 +170,7 @@ export class DeclaredPrior extends Notion {
   requireFit({ prior, level }) {
     requireDeclared(prior);
     if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign must have ${this.size} weights, not ${prior.length}`);
-    if (level >= this.level) throw new ReportError(`a personal level must be below the campaign's, ${this.level} nanonats`);
+    if (level >= this.level) throw new ReportError(`a personal level must be below the campaign's, ${natsText(this.level)}`);
   }
 
   /**
