@@ -171,7 +171,8 @@ class Estimates(Holdings):
             ``plot()`` and ``as_json()``.
         Raises:
             NotOfForm: the campaign is not a form, or has no such question.
-            NotAsked: no device that has answered was asked this question.
+            NotAsked: no counted report is about this question, or its mechanism does not distinguish the values; with
+                margins, no view asks it together with the question of a margin.
             StudyError, NoSuchClass, NotEnough, NotInvertible, ValueError: as in ``estimate``.
             BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
         """
@@ -202,8 +203,9 @@ class Estimates(Holdings):
             Shares of the cells as fractions among the people who answered both, row by row, with intervals. The result
             has the attribute ``association`` and the methods ``table()``, ``plot()`` and ``as_json()``.
         Raises:
-            NotOfForm, NotAsked, StudyError, NoSuchClass, NotEnough, NotInvertible, BadData, ValueError: as in
-                ``question``.
+            NotAsked: no device that has answered was asked both questions, or a mechanism does not distinguish the
+                values.
+            NotOfForm, StudyError, NoSuchClass, NotEnough, NotInvertible, BadData, ValueError: as in ``question``.
         """
         return self._of_form(campaign, (rows, columns), period, class_name, confidence, margins)
 
@@ -261,7 +263,7 @@ class Estimates(Holdings):
         Raises:
             NotOrdered: the values have no order, the channel does not preserve the order, a range contains no value, or
                 a quantile is not between 0 and 1.
-            NotInDomain: an edge outside the campaign's range.
+            NotInDomain: an end of a range is outside the campaign's range, and the campaign does not clamp.
             NotANumber: the mean of values that are neither numbers nor dates.
             StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible, ValueError: as in ``estimate``.
             BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.

@@ -177,7 +177,9 @@ class Enrolment:
             BadData: a check of stage codec, report, key, envelope or signature failed.
         """
         if sealed.kind is not Kind.ENROLMENT:
-            raise ReportError(f"the envelope has kind {sealed.kind.name.lower()}, not enrolment")
+            raise ReportError(
+                f"the envelope has kind {sealed.kind.name.lower()}, not enrolment: give a device's enrolment"
+            )
         unverified = cls.decode(sealed.unverified)
         sealed.require_key(unverified.public)
         if campaign is not None:

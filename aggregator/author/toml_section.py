@@ -234,7 +234,10 @@ def finite(section: Section, key: str, value: object) -> Fraction:
         number = exact.rational(value)  # type: ignore[arg-type]  # ``rational`` refuses other types
         if abs(number) < MAX_NUMBER:
             return number
-    raise DraftError(f"{section.entry(key)}: a finite number of at most 300 digits is expected, not {shown(value)}")
+    raise DraftError(
+        f"{section.entry(key)}: a finite number between -10^300 and 10^300 is expected, in at most 400 characters "
+        f"and with an exponent of at most three digits, not {shown(value)}"
+    )
 
 
 def normalised(shares: Sequence[Fraction], entry: str, otherwise: str = "") -> list[Fraction]:

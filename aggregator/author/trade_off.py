@@ -62,7 +62,8 @@ class TradeOff:
         return float(np.interp(false, alarms, missed))
 
     def promised(self, false: float) -> float | None:
-        """Return the promised lower bound on missed detections at a rate of false alarms; None without a promise."""
+        """Return the promised lower bound on missed detections at a rate of false alarms; None unless the pair is
+        bounded in both directions."""
         forth, back = self.bounds
         if forth is None or back is None:
             return None
@@ -70,7 +71,7 @@ class TradeOff:
 
     @property
     def promises(self) -> tuple[tuple[float, float], ...]:
-        """The corners of the curve that ``promised`` computes; empty without a promise."""
+        """The corners of the curve that ``promised`` computes; empty unless the pair is bounded in both directions."""
         forth, back = self.bounds
         if forth is None or back is None:
             return ()

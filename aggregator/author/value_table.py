@@ -228,7 +228,7 @@ def not_a_persons_answer(subject: str, domain: Domain, error: NotInDomain) -> st
     if not names:
         return f"{subject} is not an answer to the question: {error}"
     if isinstance(domain, Items):
-        kind = f"a set of the question's {len(names):,} items, separated by {SEPARATOR!r}"
+        kind = f"a set of items of the question, separated by {SEPARATOR!r}"
     else:
         kind = f"one of the question's {len(names):,} values"
     return f"{subject} is not {kind}: expected {_first_of(names)}"

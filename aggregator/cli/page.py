@@ -28,7 +28,7 @@ def page(ctx: click.Context, campaign: str, trust: Path | None, out: Path, downl
 
     People open the file in a browser; it needs no server. The page loads nothing from the network, and sends reports to
     the campaign's addresses, where `halftruth receive` accepts them for the study. `receive` also serves this page,
-    without a file.
+    without a file. With --download, people save their reports as files instead of sending them.
     """
     known = signed.named_campaign(ctx, campaign, trust)
     html = page_file(known.signed, int(time.time()), closing=known.closing, download=download).encode()

@@ -72,7 +72,7 @@ class Ranges:
             parts = (0.0,)
         if not all(0 < part < 1 for part in parts) or (self.quantiles is not None and not parts):
             raise click.UsageError(
-                f"--quantiles {self.quantiles!r}: each part must be a number above 0 and below 1, as in .1,.5,.9"
+                f"--quantiles {self.quantiles!r}: each number must be above 0 and below 1, as in .1,.5,.9"
             )
         return parts
 

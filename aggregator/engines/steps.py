@@ -110,7 +110,7 @@ def stored_digests(path: StoragePath, size: int) -> VerifiedDigests:
 
 
 class SlotCache:
-    """Cache of the filled slots of a shard, which a process uses for later commits and for other drivers."""
+    """The filled slots of a shard, kept in a worker's memory for the next commits of any driver."""
 
     def __init__(self, path: StoragePath, shard: int, shard_count: int) -> None:
         """Make an empty cache for one of ``shard_count`` shards of the study at ``path``."""

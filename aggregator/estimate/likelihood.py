@@ -108,7 +108,9 @@ def posterior_mode(
 def _ascend(decoder: Decoder, mean_features: Floats, reports: int, start: Floats, pull: Floats, steps: int) -> Fit:
     """Return the distribution with the largest objective F of the module's formula; ``pull`` is s P, shape (k,)."""
     if not decoder.one_hot:
-        raise ValueError("a likelihood needs counts of whole outputs, and here bits are counted one by one")
+        raise ValueError(
+            "a likelihood needs counts of whole outputs, and here bits are counted one by one: check ``one_hot`` first"
+        )
     total = 1 + pull.sum()
     observed = mean_features > 0
     slack = SLACK * CONVERGED_NATS / reports

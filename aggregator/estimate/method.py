@@ -181,7 +181,7 @@ def _converged_share(fit: likelihood.Fit, warnings: list[str]) -> Floats:
     if not fit.converged:
         warnings.append(
             f"the search for the most likely shares stopped after {fit.steps:,} steps, so the shares are approximate: "
-            f"their log-likelihood is at most {fit.gap:.3g} nats below the maximum (differences of up to "
-            f"{likelihood.CONVERGED_NATS:g} are negligible)"
+            f"under the most likely shares the reports are at most e^{fit.gap:.3g} times as probable (a factor of up "
+            f"to e^{likelihood.CONVERGED_NATS:g} is negligible)"
         )
     return fit.share

@@ -42,7 +42,7 @@ def ordered_statistics(
 
     Args:
         campaign, tally: a campaign about ordered values, and the counts of its reports.
-        quantiles: the parts p of the people, between 0 and 1.
+        quantiles: the shares p of the people, between 0 and 1.
         cdf: whether to return the distribution function, at up to ``range_statistics.POINTS`` values.
         bins: the boundaries of bins; a value at a boundary is in the upper bin.
         above: a value; returns the share of people above it.

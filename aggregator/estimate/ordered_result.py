@@ -27,7 +27,7 @@ class NotOrdered(HalftruthError, ValueError):
 
 @dataclass(frozen=True)
 class Quantile:
-    """The p-quantile: the value at or below which a part ``p`` of the people lie, with its interval.
+    """The p-quantile: the value at or below which a share ``p`` of the people lie, with its interval.
 
     Attributes:
         value: the smallest value for which the share of people at or below it is at least p.

@@ -49,7 +49,10 @@ def robust(
         ValueError: the outputs of the channel are bit vectors.
     """
     if not decoder.one_hot:
-        raise ValueError("a robust estimate needs counts of whole outputs, and here bits are counted one by one")
+        raise ValueError(
+            "a robust estimate needs counts of whole outputs, and here bits are counted one by one: "
+            "check ``one_hot`` first"
+        )
     reduced, p = mean_features, np.full(decoder.input_count, 1 / decoder.input_count)
     for _ in range(ROUNDS):
         p = likelihood.em(decoder, reduced, reports, p).share

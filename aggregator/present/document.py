@@ -1,5 +1,7 @@
-"""Estimates as documents for programs: CSV, Parquet and GeoJSON. Each row is one value. Fractions have full precision.
-Each row names the campaign and the period, so rows of several estimates can be put into one table.
+"""Estimates as documents for programs: CSV, Parquet and GeoJSON.
+
+Each row is one value, or one district of a coarser resolution. Fractions have full precision. Each row names the
+campaign and the period, so rows of several estimates can be put into one table.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ def cell(value: Any) -> Any:
 
 
 def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Table:
-    """Return an Arrow table with a row for each value of each estimate; an unknown number is null.
+    """Return an Arrow table with a row for each value or district of each estimate; an unknown number is null.
 
     Args:
         estimates: pairs of an estimate and its period; see ``estimate_rows``.
@@ -122,8 +124,8 @@ def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Tabl
 
 
 def estimate_parquet(estimate: Estimate, period: int | None = None) -> bytes:
-    """Return a Parquet file, as bytes, with a row for each value; the schema's metadata has the other entries of
-    ``Estimate.as_json``, under ``halftruth``."""
+    """Return a Parquet file, as bytes, with a row for each value or district; the schema's metadata has the other
+    entries of ``Estimate.as_json``, under ``halftruth``."""
     about = {name: value for name, value in estimate.as_json().items() if name not in ("values", "resolutions")}
     table = estimates_arrow([(estimate, period)]).replace_schema_metadata({"halftruth": json.dumps(about)})
     sink = io.BytesIO()

@@ -1,7 +1,7 @@
 """Estimates of all periods of a campaign as one table for other programs.
 
-The table has a row for each value in each period, and in each class if the campaign has classes. Periods and classes
-with too few devices are left out; the number of reports in such periods is given.
+The table has a row for each value or district in each period, and in each class if the campaign has classes.
+Periods and classes with too few devices are left out; the number of reports in such periods is given.
 
 ``document`` makes the rows, and ``tallies`` exports counts instead of estimates.
 """
@@ -38,7 +38,7 @@ class ExportedEstimates:
 
     @property
     def table(self) -> pa.Table:
-        """An Arrow table with a row for each value of each estimate."""
+        """An Arrow table with a row for each value or district of each estimate."""
         return estimates_arrow(self.estimates)
 
     @property

@@ -54,7 +54,7 @@ class NotebookEstimate(Estimate):
         return super().as_json() | ({} if self._summary is None else self._summary.numbers())
 
     def table(self) -> pa.Table:
-        """Return an Arrow table with a row for each value; pandas and polars read it without copying.
+        """Return an Arrow table with a row for each value or district; pandas and polars read it without copying.
 
         Returns:
             The columns of ``halftruth export --estimates``; shares are fractions, and an unknown number is null.

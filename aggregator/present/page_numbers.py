@@ -31,6 +31,7 @@ from aggregator.present.shown_shares import (
     selection_of_shares,
     significant_districts,
 )
+from aggregator.quantity import quantity
 from protocol.domain import Dates, Grid, NumberRange
 
 ROWS = 200
@@ -156,7 +157,7 @@ def values_section(estimate: Estimate, truth: Floats | None) -> list[Html]:
         )
         for x in shown
     ]
-    words = f"All {estimate.size:,} values." if len(shown) == estimate.size else _picked(estimate, len(shown))
+    words = f"All {quantity(estimate.size, 'value')}." if len(shown) == estimate.size else _picked(estimate, len(shown))
     parts = [_districts(estimate, resolution, truth) for resolution in estimate.resolutions[:-1]]
     parts.append(scrolled(words, names, rows, class_="numbers"))
     if np.isnan(np.stack([estimate.raw, estimate.se])[:, shown]).any():

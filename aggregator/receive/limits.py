@@ -1,7 +1,7 @@
 """Rate limits: each client has a bucket of requests, which is refilled continuously.
 
 A client with a full bucket can send ``per_minute`` requests at once, and as many again while its bucket refills. So in
-one minute it sends at most twice ``per_minute``.
+one minute it sends at most twice ``per_minute``, or three times if a new day begins in this minute.
 
 A client is identified by a hash of its address with a salt of the day, in memory only. The first request of a new day
 deletes the salt and all buckets, so clients cannot be identified afterwards.

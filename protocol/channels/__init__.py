@@ -1,9 +1,9 @@
 """Channels, the conditional distributions Q(y given x) with integer weights (SPEC 5), and the list of their families.
 
 ``channel`` defines the base class of all families, and ``structure`` the base class of their audits. Each folder is one
-family (``sets`` has two): its channel, which authors write and devices sample, and, except for ``table``, its
-structure, with which an audit avoids visiting every cell. ``FAMILIES`` lists all families; docs/CONTRIBUTING.md names
-all files that a new family adds or changes.
+family (``sets`` has two, and ``blocks`` also has ``constant``): its channel, which authors write and devices sample,
+and, except for ``table``, its structure, with which an audit avoids visiting every cell. ``FAMILIES`` lists all
+families of whole channels; docs/CONTRIBUTING.md names all files that a new family adds or changes.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class Items(Domain):
         if -1 in places:
             numbered = f", which are the numbers 1 to {self.item_count}" if isinstance(self.labels, int) else ""
             raise NotInDomain(
-                f"the answer is not a set of the campaign's {self.item_count} items{numbered}: choose only from them"
+                f"the answer has a member that is not one of the campaign's items{numbered}: choose only from them"
             )
         if len(places) > 1 and max(places) >= self.item_count:
             raise NotInDomain("the answer has a dummy beside other members: give it alone, or items only")

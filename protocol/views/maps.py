@@ -283,7 +283,7 @@ class QuestionsMap(Map):
         if self.positions[-1] >= len(questions):
             raise CampaignError(
                 f"a view asks question number {self.positions[-1]}, counted from 0, but the form has only "
-                f"{len(questions)}"
+                f"{len(questions)} of them: the largest allowed number is {len(questions) - 1}"
             )
         return tuple(questions[position] for position in self.positions)
 

@@ -95,7 +95,7 @@ def test_one_order_confuses_neighbours_and_several_do_not(rng):
     """With a single order of windows two neighbours within a cell have the same outputs; with several orders they do
     not."""
     narrow = WindowType(2, ONE // 8, ONE // 40, 0, ())
-    with pytest.raises(NotInvertible, match="rank"):
+    with pytest.raises(NotInvertible, match="different shares"):
         WindowsDecoder(Windows((1,) * 12, 5, 1, (), (), (narrow,))).invert(np.full(6, 1 / 6))
     several = WindowsDecoder(Windows((1,) * 12, 5, 8, (), (), (narrow,)))
     p = rng.dirichlet(np.ones(12))

@@ -131,7 +131,7 @@ def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
     (tmp_path / "draft.toml").write_text(text, encoding="utf-8")
     assert read_question(tmp_path / "draft.toml").domain == campaign.domain
     (tmp_path / "sets.txt").write_text("bread;stone", encoding="utf-8")
-    with pytest.raises(BadData, match=r"line 1: the line is not a set of the question's 5 items, .*: expected 'bread'"):
+    with pytest.raises(BadData, match=r"line 1: the line is not a set of items of the question, .*: expected 'bread'"):
         drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
 
 

@@ -39,11 +39,10 @@ class TableDecoder(Decoder):
         possible = marginal > 0  # other outputs never occur
         root = np.sqrt(np.where(possible, marginal, 1.0))
         left, singular, right = np.linalg.svd(self._distribution / root, full_matrices=False)
-        rank = int(np.count_nonzero(singular > SINGULAR * singular[0]))
-        if rank < self.input_count:
+        if np.count_nonzero(singular > SINGULAR * singular[0]) < self.input_count:
             raise NotInvertible(
-                f"the channel's table has {self.input_count} inputs and rank {rank}: shares that differ can give the "
-                "same reports, so there is no unbiased estimate: use method 'em', or with a prior 'mmse' or 'map'. A "
+                "under this channel, different shares of the values can give the same distribution of reports, so "
+                "there is no unbiased estimate: use method 'em', or with a prior 'mmse' or 'map'. A "
                 "new campaign whose channel has more outputs may have an unbiased estimate"
             )
         inverse: Floats = (right.T / singular) @ left.T / root[:, np.newaxis]

@@ -223,11 +223,10 @@ class WindowsDecoder(Decoder):
             alone[np.arange(len(alone)), np.arange(self.input_count)[chunk]] = 1
             information[chunk] = self.backward(self.forward(alone) * self._per_marginal)
         values, vectors = np.linalg.eigh((information + information.T) / 2)
-        rank = int(np.count_nonzero(values > SINGULAR * values[-1]))
-        if rank < self.input_count:
+        if np.count_nonzero(values > SINGULAR * values[-1]) < self.input_count:
             raise NotInvertible(
-                f"the windows have {self.input_count} inputs and rank {rank}: shares that differ can give the same "
-                "reports, so there is no unbiased estimate: use method 'mmse' or 'map'. A new campaign with windows of "
+                "with these windows, different shares of the values can give the same distribution of reports, so "
+                "there is no unbiased estimate: use method 'mmse' or 'map'. A new campaign with windows of "
                 "more orders may have an unbiased estimate"
             )
         solved: Floats = (vectors / values) @ vectors.T

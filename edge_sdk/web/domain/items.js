@@ -38,7 +38,7 @@ export class Items {
     const from = number?.[1] ? this.count : 0;
     const x = this.places.get(written) ?? (number && (from || !this.named.length) ? from + Number(number[2]) - 1 : -1);
     if (x < 0 || x >= this.size || this.label(x) !== written)
-      throw new NotInDomain(`the answer is not a set of the campaign's ${this.count} items: choose only from them`);
+      throw new NotInDomain("the answer has a member that is not one of the campaign's items: choose only from them");
     return x;
   }
 
