@@ -2,7 +2,7 @@
 
 Counted rows are never deleted, so for a newer snapshot only the new files are read. So the cost of deduplication grows
 linearly with the number of rows. The files of a period are read again only after their compaction, or if their slots
-were discarded to save memory. The filled slots are kept as sorted runs of spans. Two runs are merged if one is at most
+were discarded to save memory. The filled slots are kept as sorted runs of ranges. Two runs are merged if one is at most
 twice as long as the next. A report takes 8 bytes, or 16 if devices have several slots.
 
 If the periods of the ingested reports have too many rows to keep, ``deduplicate`` queries the table in every commit
@@ -28,12 +28,12 @@ MAX_ROWS = 2**24
 
 
 @dataclass(frozen=True)
-class Spans:
-    """Spans of consecutive slots of devices in a partition, sorted by key, then by slot, without overlaps.
+class SlotRanges:
+    """Ranges of consecutive slots of devices in a partition, sorted by key, then by slot, without overlaps.
 
     Attributes:
         key: (n,) key ids.
-        start, stop: (n,) the first slot, and the slot after the last; None if every span consists of slot 0.
+        start, stop: (n,) the first slot, and the slot after the last; None if every range consists of slot 0.
     """
 
     key: Integers
@@ -41,8 +41,8 @@ class Spans:
     stop: Integers | None
 
     @classmethod
-    def of(cls, key: Integers, start: Integers, stop: Integers) -> Spans:
-        """Sort spans; spans that are adjacent in the given order and touch become one span."""
+    def of(cls, key: Integers, start: Integers, stop: Integers) -> SlotRanges:
+        """Sort ranges; ranges that are adjacent in the given order and touch become one range."""
         if not len(key) or (not start.any() and (stop == 1).all()):
             return cls(np.sort(key, kind="stable"), None, None)
         begins = np.append(True, (key[1:] != key[:-1]) | (start[1:] != stop[:-1]))
@@ -55,26 +55,26 @@ class Spans:
         return len(self.key)
 
     def bounds(self) -> tuple[Integers, Integers]:
-        """Return the first slot of each span, and the slot after its last, (n,) each."""
+        """Return the first slot of each range, and the slot after its last, (n,) each."""
         if self.start is None or self.stop is None:
             return np.zeros(len(self), dtype=np.int32), np.ones(len(self), dtype=np.int32)
         return self.start, self.stop
 
     def disjoint(self) -> bool:
-        """Return whether no two spans overlap, which holds in every undamaged study."""
+        """Return whether no two ranges overlap, which holds in every undamaged study."""
         start, stop = self.bounds()
         return not bool(((self.key[1:] == self.key[:-1]) & (start[1:] < stop[:-1])).any())
 
-    def joined(self, other: Spans) -> Spans:
-        """Return the spans of both together."""
+    def joined(self, other: SlotRanges) -> SlotRanges:
+        """Return the ranges of both together."""
         if self.start is None and other.start is None:
-            return Spans(np.sort(np.concatenate([self.key, other.key]), kind="stable"), None, None)
+            return SlotRanges(np.sort(np.concatenate([self.key, other.key]), kind="stable"), None, None)
         pairs = zip(self.bounds(), other.bounds(), strict=True)
         start, stop = (np.concatenate(pair) for pair in pairs)
-        return Spans.of(np.concatenate([self.key, other.key]), start, stop)
+        return SlotRanges.of(np.concatenate([self.key, other.key]), start, stop)
 
     def meet(self, key: Integers, start: Integers, stop: Integers) -> Mask:
-        """Return, for each given span, whether it overlaps a span of this object."""
+        """Return, for each given range, whether it overlaps a range of this object."""
         if not len(self):
             return np.zeros(len(key), dtype=np.bool_)
         low = np.searchsorted(self.key, key)
@@ -84,7 +84,7 @@ class Spans:
             return met
         after = np.searchsorted(self.key, key, side="right")
         first = low.copy()
-        # Of a key's spans that begin before ``stop``, the last one also ends last, so only that one is compared.
+        # Of a key's ranges that begin before ``stop``, the last one also ends last, so only that one is compared.
         while (open_ := low < after).any():
             middle = (low + after) // 2
             before = open_ & (self.start[np.minimum(middle, len(self) - 1)] < stop)
@@ -100,20 +100,20 @@ class _Partition:
 
     Attributes:
         files: the data files that were read.
-        runs: the spans of these files; each run is more than twice as long as the next.
+        runs: the ranges of these files; each run is more than twice as long as the next.
         disjoint: whether no slot occurred twice in a run.
     """
 
     files: set[StoragePath] = field(default_factory=set)
-    runs: list[Spans] = field(default_factory=list)
+    runs: list[SlotRanges] = field(default_factory=list)
     disjoint: bool = True
 
-    def add(self, spans: Spans) -> None:
-        """Add the spans of one file."""
-        while self.runs and len(self.runs[-1]) <= 2 * len(spans):
-            spans = self.runs.pop().joined(spans)
-        self.runs.append(spans)
-        self.disjoint = self.disjoint and spans.disjoint()
+    def add(self, ranges: SlotRanges) -> None:
+        """Add the ranges of one file."""
+        while self.runs and len(self.runs[-1]) <= 2 * len(ranges):
+            ranges = self.runs.pop().joined(ranges)
+        self.runs.append(ranges)
+        self.disjoint = self.disjoint and ranges.disjoint()
 
 
 @dataclass
@@ -141,12 +141,12 @@ class Slots:
         start: Integers,
         stop: Integers,
     ) -> Mask | None:
-        """Return whether each span has a filled slot in the snapshot; None if the snapshot has too many rows to keep,
+        """Return whether each range has a filled slot in the snapshot; None if the snapshot has too many rows to keep,
         or two rows with the same slot.
 
         Args:
             campaigns: ids in hex.
-            partitions: codes of the pairs (index into ``campaigns``, period), and for each span the index of its code.
+            partitions: codes of the pairs (index into ``campaigns``, period), and for each range the index of its code.
         Raises:
             StudyError
         """
@@ -191,7 +191,7 @@ class Slots:
                     key, slot = self._rows(path)
                 except (FileNotFoundError, pa.ArrowInvalid) as error:
                     raise Damaged.of(self.path, f"cannot be read ({str(error).partition(chr(10))[0]})") from error
-            partition.add(Spans.of(key, slot, slot + np.int32(1)))
+            partition.add(SlotRanges.of(key, slot, slot + np.int32(1)))
             partition.files.add(path)
         return partition
 

@@ -17,7 +17,7 @@ from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import MIN_SIGNATURES, verifier
-from aggregator.intake.slots import Slots, Spans
+from aggregator.intake.slots import SlotRanges, Slots
 from aggregator.intake.verified import NAME, VerifiedDigests
 from aggregator.storage import tables
 from aggregator.study import Study
@@ -221,17 +221,17 @@ def test_cached_spans_find_every_overlap():
     """Rows that are all slot 0 are cached as keys only; with other slots they stay distinct, and adjacent spans do
     not overlap."""
     zeros, ones = np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)
-    plain = Spans.of(np.array([5, -7, 9]), zeros, ones)
+    plain = SlotRanges.of(np.array([5, -7, 9]), zeros, ones)
     assert plain.start is None
     assert plain.meet(np.array([5, 5, 6]), np.array([0, 1, 0]), np.array([1, 2, 1])).tolist() == [True, False, False]
-    mixed = plain.joined(Spans.of(np.array([5, 5]), np.array([2, 3]), np.array([3, 5])))
+    mixed = plain.joined(SlotRanges.of(np.array([5, 5]), np.array([2, 3]), np.array([3, 5])))
     assert len(mixed) == 4
     assert mixed.disjoint()
     for start in range(7):
         for stop in range(start + 1, 8):
             expected = not set(range(start, stop)).isdisjoint({0, 2, 3, 4})
             assert mixed.meet(np.array([5]), np.array([start]), np.array([stop])).tolist() == [expected]
-    assert not mixed.joined(Spans.of(np.array([5]), np.array([4]), np.array([6]))).disjoint()
+    assert not mixed.joined(SlotRanges.of(np.array([5]), np.array([4]), np.array([6]))).disjoint()
 
 
 @pytest.mark.parametrize("ordered", [False, True], ids=["files in any order", "files sorted by key"])

@@ -16,13 +16,13 @@ from aggregator.families.decoder import Floats, Integers
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason, series
 from aggregator.reproduce.lip.published import (
     SPARSE,
+    at_levels,
     bit,
     claimed,
     compared,
     error_plot,
     of_bit,
     roots,
-    spans,
     z_score,
 )
 from aggregator.reproduce.lip.trusted_curator import MAX_PEOPLE, curator_error, curator_error_of, curator_sum_error
@@ -112,8 +112,8 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
-            f"the valid optimum has less error {spans(smaller, SPARSE)}: {root('best'):.4f} at 1 nat, where LDP has "
-            f"{root('ldp'):.4f} and the published channel {root('published'):.4f}",
+            f"the valid optimum has less error {at_levels(smaller, SPARSE)}: {root('best'):.4f} at 1 nat, where LDP "
+            f"has {root('ldp'):.4f} and the published channel {root('published'):.4f}",
             "the gap is smaller than published, because a valid channel needs more noise for the people for whom the "
             "published channel exceeds the level",
         ),

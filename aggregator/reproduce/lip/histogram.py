@@ -21,11 +21,11 @@ from aggregator.reproduce.lip.published import (
     CONDITION,
     FULL,
     SPARSE,
+    at_levels,
     error_plot,
     ldp_channels,
     published,
     roots,
-    spans,
     true_level,
     valid_from,
 )
@@ -175,7 +175,8 @@ def _findings(
         ),
         Finding(
             "context-aware LDP lies between LIP at eps and at eps/2",
-            "the best LDP channel has less error than even the published channel at eps/2 " + spans(smaller, levels),
+            "the best LDP channel has less error than even the published channel at eps/2 "
+            + at_levels(smaller, levels),
             "from 3 nats on the best LDP channel is randomised response, whose error falls faster with eps than that "
             "of LIP at eps/2",
         ),

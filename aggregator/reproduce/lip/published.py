@@ -152,7 +152,7 @@ def error_plot(title: str, *curves: Curve) -> Plot:
     return Plot(title, EPSILON, ERROR, curves, log_y=True)
 
 
-def spans(chosen: Sequence[float], levels: Sequence[float]) -> str:
+def at_levels(chosen: Sequence[float], levels: Sequence[float]) -> str:
     """Return words for the levels ``chosen`` among the plotted levels."""
     if len(chosen) == len(levels):
         return "at every level plotted"

@@ -17,10 +17,10 @@ from aggregator.reproduce.lip.published import (
     ERROR,
     FULL,
     SPARSE,
+    at_levels,
     compared,
     error_plot,
     satisfies,
-    spans,
     true_level,
 )
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
@@ -75,7 +75,7 @@ def figure_6a(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP",
-            "the valid optimum at eps/2 has less error than LDP " + spans(halves, levels),
+            "the valid optimum at eps/2 has less error than LDP " + at_levels(halves, levels),
             "for a sum there are valid channels nearly as good as the published one: at 1 nat the valid optimum has an "
             f"error of {math.sqrt(errors['best'][place[1.0]]):.3f}, and the published channel one of "
             f"{math.sqrt(errors['published'][place[1.0]]):.3f}",
