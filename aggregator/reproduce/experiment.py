@@ -95,7 +95,7 @@ class Finding:
     Attributes:
         paper: the paper's statement.
         ours: the result here.
-        why: the reason for a difference, or that there is none; "" if the remark above the table states it.
+        why: the reason for a difference, or "no difference"; "" if the remark above the table states the reason.
     """
 
     paper: str
