@@ -176,7 +176,8 @@ def plan_table(
         f"people per {noun}",
     ]
     unsuitable = _unsuited(rows) if unsuited else _left_out(rows)
-    cells_of, reasons, chosen = [], [], []
+    suitable: list[PlanRow] = []
+    cells_of: list[list[str]] = []
     for row in rows:
         candidate = row.candidate
         if candidate is None:
@@ -195,11 +196,10 @@ def plan_table(
         if bits:
             cells.append("-" if candidate.report_mae is None else f"{candidate.report_mae:.5f}")
         cells.append("-" if math.isnan(candidate.people_per_report) else rounded(candidate.people_per_report, 3))
+        suitable.append(row)
         cells_of.append(cells)
-        reasons.append(row.reason)
-        chosen.append(row.chosen)
     widths, beside = _widths(headings, cells_of, width)
-    notes = [] if beside else [f"{cells[0]}: {reason}" for cells, reason in zip(cells_of, reasons, strict=True)]
+    notes = [] if beside else [f"{row.mechanism}: {row.reason}" for row in suitable]
     table = Table(
         box=None,
         pad_edge=False,
@@ -212,9 +212,9 @@ def plan_table(
         table.add_column(name, justify="left" if name == "mechanism" else "right", width=column_width, overflow="fold")
     if beside:
         table.add_column("why", overflow="fold")
-    for cells, reason, bold in zip(cells_of, reasons, chosen, strict=True):
-        words = [*cells[1:], *([reason] if beside else [])]
-        table.add_row(Text(cells[0], "bold" if bold else ""), *map(Text, words))
+    for row, cells in zip(suitable, cells_of, strict=True):
+        words = [*cells[1:], *([row.reason] if beside else [])]
+        table.add_row(Text(row.mechanism, "bold" if row.chosen else ""), *map(Text, words))
     return table
 
 
