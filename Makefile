@@ -92,11 +92,12 @@ tables: $(READY)
 results: $(READY)
 	$(BIN)/python -m aggregator.reproduce "$(DATA)"
 
-# Redraw the pictures of README, docs/INVITE.md and docs/WEB.md by running the programs that they show; the app's
-# screens need Xvfb.
+# Redraw the pictures of README and docs by running the programs that they show: make pictures DATA=folder-of-data-sets
+# The app's screens need Xvfb.
 pictures: $(READY)
 	$(BIN)/python -m tests.demo_app.pictures
 	$(BIN)/python -m tests.web.pictures
+	$(BIN)/python -m benchmarks.map_pictures "$(DATA)"
 
 # Rewrite the test vectors; `make test` only checks that they are current.
 vectors: $(READY)

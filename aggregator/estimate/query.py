@@ -290,7 +290,8 @@ def total(campaign: Campaign, tally: Tally, *, population: int | None = None, co
     """
     if isinstance(campaign.domain, Dates):
         raise NotANumber(f"the answers to {campaign.title!r} are dates, which have no sum: estimate the mean")
-    return mean(campaign, tally, confidence=confidence).times(population or tally.reports, "sum")
+    people = tally.reports if population is None else population
+    return mean(campaign, tally, confidence=confidence).times(people, "sum")
 
 
 def weighted_sum(
@@ -312,7 +313,7 @@ def weighted_sum(
         NotEnough, NotInvertible
     """
     answer = weighted(campaign, tally, weights, offset=offset, confidence=confidence)
-    return answer.times(population or tally.reports, "weighted sum")
+    return answer.times(tally.reports if population is None else population, "weighted sum")
 
 
 def value_share(
