@@ -37,7 +37,7 @@ class NotAsked(HalftruthError, ValueError):
 
 
 class NoReports(NotAsked, NotYet):
-    """There are no reports on a question."""
+    """The tally has no reports on a question."""
 
 
 class SharesEstimate(ABC):

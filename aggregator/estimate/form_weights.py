@@ -67,7 +67,7 @@ def _times(first: Function, second: Function) -> Function:
 
 
 class PooledForm:
-    """The pooled shares of the questions of a form and its tables, which are computed when they are first used.
+    """The pooled shares of the questions and tables of a form, each computed when it is first used.
 
     Args:
         views: the form's views that have reports.

@@ -48,8 +48,8 @@ class Registry:
         return revoked
 
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
-        """Return, for each key id, its index in the registry and whether the registry has it; the index of an id that
-        it does not have is meaningless."""
+        """Return the index of each key id in the registry, and whether the registry has the id; if not, the index is
+        meaningless."""
         index = np.empty(len(ids), dtype=np.int64)
         order = np.argsort(ids)  # sorted lookups use the cache better
         index[order] = np.searchsorted(self.ids, ids[order])

@@ -23,7 +23,7 @@ class PosterContent:
     """The texts of a poster in reading order; empty texts are not drawn.
 
     Attributes:
-        language: the language of the fixed texts, and of the campaign's texts if the campaign has them in it.
+        language: the language of the fixed texts, and of the campaign's texts if they exist in it.
         head: the organisation that asks.
         title, question, purpose: texts of the campaign.
         part, steps: the heading above the steps by which a person takes part, and these steps.

@@ -297,7 +297,7 @@ def _views_counted(row: CampaignStatus) -> Table:
 
 def _revoked(periods: Mapping[int, int]) -> str:
     """Return the number of revoked keys as text. If some keys are revoked only from a later period than 0 on, the text
-    also has that period or the range of such periods, and, unless it is all keys, the number of these keys."""
+    also has that period or the range of such periods and, unless all revoked keys are such keys, their number."""
     later = [period for period in periods if period]
     words = f"{sum(periods.values()):,} revoked"
     if not later:

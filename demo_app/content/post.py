@@ -52,8 +52,8 @@ class OutboxContent:
 
     Attributes:
         enrolments: (id, title) of the campaigns with consent that accept enrolled devices only and are not over, except
-            those whose code waits to be redeemed. The device deletes a redeemed code, so a campaign may be among them
-            although the code admitted this device.
+            those whose code waits to be redeemed. The device deletes a redeemed code, so a campaign may be in this list
+            although its code admitted this device.
     """
 
     uploads: tuple[WaitingUpload, ...]

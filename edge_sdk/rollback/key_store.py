@@ -74,7 +74,7 @@ class KeyStore(ABC):
         Raises:
             StoreRestored: a place has a later checkpoint, or a checkpoint of another store (``require_later``), and
                 keeps it.
-            StoreError, OSError: a place may not have stored it.
+            StoreError, OSError: a place may have failed to store it.
         """
 
     @abstractmethod

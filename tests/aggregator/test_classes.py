@@ -206,7 +206,7 @@ def test_posterior_means_use_the_prior_and_channel_of_each_class(name: str) -> N
 
 @each
 def test_projection_and_map_give_a_distribution(name: str) -> None:
-    """Projection, and map if there are priors, give shares that sum to 1; em is refused, as it assumes one channel.
+    """Projection, and map if there are priors, give shares that sum to 1; em assumes one channel and is refused.
 
     With priors, a weighted query is the weighted sum of the MMSE shares, and of the unbiased shares.
     """

@@ -262,7 +262,8 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
 
 
 def test_revoked_keys_are_counted_with_their_periods():
-    """The number of revoked keys has the periods from which they are revoked, and how many are, unless all are."""
+    """The number of revoked keys is followed by the later periods from which keys are revoked, and by the number of
+    such keys unless all are."""
     assert _revoked({0: 2}) == "2 revoked"
     assert _revoked({3: 5}) == "5 revoked from period 3 on"
     assert _revoked({0: 2, 3: 5}) == "7 revoked: 5 of them from period 3 on"

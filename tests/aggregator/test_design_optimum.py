@@ -301,8 +301,8 @@ def test_mutual_information_decodes_to_itself_and_refuses_invalid_priors():
 
 
 def test_a_cap_above_the_entropy_is_refused():
-    """A cap above the entropy is refused, as it would allow reports of the answer itself, and so is a cap that rounding
-    may use up.
+    """A cap above the entropy would allow reports of the answer itself, and is refused; so is a cap that rounding may
+    use up.
 
     A distortion that is not k x k is a ValueError.
     """

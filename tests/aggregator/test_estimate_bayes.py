@@ -52,7 +52,7 @@ PUBLISHED = [
 def test_the_simulated_figures_are_reproduced(p, eps, projection, bayes):
     """For k = 1024, n = 10^5 and Hadamard response the projection (MATH 6.1) has the stated total variation, to 8%.
 
-    That of empirical Bayes is at most 1.1 times the stated one. 10 surveys; the total variation of one survey varies by
+    The total variation of empirical Bayes is at most 1.1 times the stated one. 10 surveys; that of one survey varies by
     3%. A failure means that the estimator has changed.
     """
     found = estimated(hadamard(K, eps * NANONATS), p, 100_000, 10)
@@ -187,7 +187,7 @@ def test_different_shares_are_not_shrunk_to_one_another(p, n):
     """If all shares differ and several are far above the noise, the total variation is at most 1.05 times the
     projection's.
 
-    Hadamard, eps = 1, 6 surveys. It would be up to 1.25 times if each point of the most likely distribution were taken
+    Hadamard, eps = 1, 6 surveys. The ratio would be up to 1.25 if each point of the most likely distribution were taken
     as exact.
     """
     projection, found = estimated(hadamard(len(p), NANONATS), p, n, 6, seed=9)

@@ -2,7 +2,7 @@
 
 Surveys are drawn from the exact distribution of the counts. "Drawn people": every survey has new people from the shares
 p, so counts are multinomial under p Q; the standard error is computed in this model, and the intervals are tight.
-"Fixed people": every survey has the same people, so counts vary less, and intervals may only be wider than needed.
+"Fixed people": every survey has the same people, so counts vary less, and intervals can only be wider than needed.
 """
 
 from dataclasses import dataclass

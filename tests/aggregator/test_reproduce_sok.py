@@ -167,8 +167,8 @@ def test_a_channel_of_bits_is_expanded_to_words():
 
 
 def test_a_false_equality_of_levels_is_found(monkeypatch):
-    """If a level that should equal that of LDP differs, or a probability, the finding says by how much, and that the
-    claim does not hold."""
+    """If a level differs from that of LDP, or a probability from the paper's formula, the finding says by how much, and
+    that the claim does not hold."""
     table = levels.table
 
     def shifted(structure, request):

@@ -1151,7 +1151,7 @@ def test_only_the_named_files_import_kivy():
 
 
 def test_an_english_text_is_announced_once():
-    """An error's English text is announced, unless the text before it ends with a colon; no text is not announced."""
+    """An error's English text is announced, unless the text before it ends with a colon; an empty text is not."""
     texts.use_language("en")
     assert detail_after("It failed.", "disk full") == "For somebody who helps you: disk full"
     assert detail_after("It failed. The reason:", "disk full") == "disk full"

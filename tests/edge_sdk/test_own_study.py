@@ -68,7 +68,7 @@ def named(batch):
     return {data for one in read_batch(batch) for key, data in known.items() if key in one.unverified}
 
 
-# Its own study
+# A report goes to its own study
 
 
 def test_each_study_receives_only_its_envelopes(studies, open_device):

@@ -50,7 +50,7 @@ export class RandomizedResponse extends Channel {
 
   /** @param {number[]} first @param {number[]} second */
   loss(first, second) {
-    // For input x, only output x has a ratio above 1. It is largest for the smallest cover weight.
+    // For input x, only output x has a ratio above 1. This ratio is largest for the smallest cover weight.
     const worst = new Worst();
     const lone = second.every((x) => x === second[0]) ? second[0] : -1;
     for (const x of first) if (x !== lone) worst.look(this.coverOf(x) + this.truth, this.coverOf(x));

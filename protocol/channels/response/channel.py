@@ -106,8 +106,8 @@ class RandomizedResponse(Channel):
         return RESPONSE_STEPS * self.input_count
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        # For input x, only output x has a ratio above 1: 1 + truth / cover[x]. It is largest for the smallest cover
-        # weight.
+        # For input x, only output x has a ratio above 1: 1 + truth / cover[x]. This ratio is largest for the smallest
+        # cover weight.
         only = second[0] if all(other == second[0] for other in second) else None
         candidates = [x for x in first if x != only]
         if not candidates or not self.truth:
