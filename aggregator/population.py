@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.author.toml_section import SUM_TOLERANCE, DraftError, Section, finite, normalised, read_toml, shown
-from aggregator.estimate.weighting import CLASS, KnownMargin
+from aggregator.estimate.weighting import BY_CLASS, KnownMargin
 from protocol.campaign import Campaign
 from protocol.domain.form import Form
 from protocol.spelling import suggestion
@@ -71,7 +71,7 @@ def _margins(document: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin,
 def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fraction | None]:
     """Return a margin and its total number of people; the number is None if the margin has shares."""
     section = Section("margin", table)
-    variable = section.take("by", str, f'"{CLASS}", or the name of a question of the form')
+    variable = section.take("by", str, f'"{BY_CLASS}", or the name of a question of the form')
     section.name = f"margin {shown(variable)}"
     question, labels, noun = _of(variable, campaign)
     groups = _groups(section, labels, noun)
@@ -113,7 +113,7 @@ def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fra
 def _of(variable: str, campaign: Campaign) -> tuple[int | None, Sequence[str], str]:
     """Return the position of the question (None for classes), the names of its values or of the classes, and the noun
     for such a name."""
-    if isinstance(campaign.domain, Form) and not (campaign.classes and variable == CLASS):
+    if isinstance(campaign.domain, Form) and not (campaign.classes and variable == BY_CLASS):
         if variable not in campaign.domain.positions:
             known = campaign.domain.positions
             raise DraftError(
@@ -124,13 +124,13 @@ def _of(variable: str, campaign: Campaign) -> tuple[int | None, Sequence[str], s
         place = campaign.domain.positions[variable]
         domain = campaign.domain.questions[place].domain
         return place, [domain.label(x) for x in range(domain.size)], "value"
-    if variable != CLASS:
-        raise DraftError(f'[margin] by must be "{CLASS}", not {shown(variable)}: the campaign is not a form')
+    if variable != BY_CLASS:
+        raise DraftError(f'[margin] by must be "{BY_CLASS}", not {shown(variable)}: the campaign is not a form')
     if not campaign.classes:
         raise DraftError(
             f"{campaign.title!r} is not a form and has no classes, so it has no margins: leave out --margins"
         )
-    return None, campaign.classes, CLASS
+    return None, campaign.classes, BY_CLASS
 
 
 def _groups(section: Section, labels: Sequence[str], noun: str) -> Mapping[str, Sequence[str]]:

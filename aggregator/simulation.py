@@ -32,7 +32,7 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report
 from protocol.views import view_of
 
-MAX_PEOPLE = 10**8
+MAX_DEVICES = 10**8
 """Maximum number of simulated devices: each takes about 16 bytes of memory, and 8 for each period."""
 CHUNK = 2_000
 """Number of people that a process simulates before it returns their bytes."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.author.toml_section import MAX_BYTES, shown
+from aggregator.author.toml_section import MAX_FILE_BYTES, shown
 from aggregator.author.value_table import ValueTableError
 from protocol import exact
 from protocol.domain import MICRODEGREES, Grid
@@ -48,9 +48,9 @@ def read_districts(path: Path, grid: Grid) -> Districts:
             or there are fewer than two districts.
         OSError: the file cannot be read.
     """
-    if (size := path.stat().st_size) > MAX_BYTES:
+    if (size := path.stat().st_size) > MAX_FILE_BYTES:
         raise DistrictsError(
-            f"{path.name} must be at most {MAX_BYTES:,} bytes, and has {size:,}: simplify its polygons"
+            f"{path.name} must be at most {MAX_FILE_BYTES:,} bytes, and has {size:,}: simplify its polygons"
         )
     try:
         value = json.loads(path.read_bytes(), parse_float=exact.rational, parse_constant=exact.rational)

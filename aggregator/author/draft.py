@@ -30,9 +30,9 @@ from aggregator.author.mechanism_section import (
 from aggregator.author.privacy_section import notion_of, sensitive_share_of
 from aggregator.author.study_section import addresses_of, translations_of
 from aggregator.author.toml_section import DraftError, Section, count, read_toml, shown
-from aggregator.author.views_section import DEVICES, views_of
+from aggregator.author.views_section import EXPECTED_DEVICES, views_of
 from aggregator.estimate.shown_inputs import ShownInputs
-from aggregator.estimate.weighting import CLASS
+from aggregator.estimate.weighting import BY_CLASS
 from aggregator.families.decoder import Decoder
 from aggregator.families.mechanism import EXPECTED_REPORTS, PlannedQuestion
 from aggregator.planner.choice import AUTO
@@ -155,7 +155,7 @@ def draft_classes(document: dict[str, Any], folder: Path) -> DraftClasses | None
 
 
 def draft_views(
-    document: dict[str, Any], folder: Path, expected: int = DEVICES
+    document: dict[str, Any], folder: Path, expected: int = EXPECTED_DEVICES
 ) -> tuple[Domain, tuple[View, ...], int] | None:
     """Return the domain, the views and the number of classes of a parsed draft; None without ``[views]``.
 
@@ -314,7 +314,12 @@ def _for_goal(question: PlannedQuestion, goal: str, reports: int) -> PlannedQues
 
 
 def _views(
-    top: Section, name: str, mechanism: Section, question: PlannedQuestion, folder: Path, expected: int = DEVICES
+    top: Section,
+    name: str,
+    mechanism: Section,
+    question: PlannedQuestion,
+    folder: Path,
+    expected: int = EXPECTED_DEVICES,
 ) -> tuple[str, tuple[View, ...]]:
     """Return the names of the mechanisms, and the views; without ``[views]``, the view of the answer itself."""
     if "views" not in top:
@@ -368,8 +373,10 @@ def _question_and_classes(
         question = _question(privacy, prior, domain, folder, document)
         privacy.refuse_unknown()
         return question, ()
-    if isinstance(domain, Form) and CLASS in domain.positions:
-        raise DraftError(f'[[question]] name: with [classes], no question may be called "{CLASS}": choose another name')
+    if isinstance(domain, Form) and BY_CLASS in domain.positions:
+        raise DraftError(
+            f'[[question]] name: with [classes], no question may be called "{BY_CLASS}": choose another name'
+        )
     tables = top.take("classes", dict, "a table [classes.NAME] for each class")
     notion, names = classes_of(tables, document.get("privacy", {}), domain, folder)
     return PlannedQuestion(domain, notion, bundled=_bundled(document), families=families_of(document)), names

@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from aggregator.author.toml_section import MAX_BYTES, shown
+from aggregator.author.toml_section import MAX_FILE_BYTES, shown
 from aggregator.author.value_table import ValueTableError, not_a_value
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Domain
@@ -38,9 +38,10 @@ def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
             a number of at least 0.
         OSError: the file cannot be read.
     """
-    if (size := path.stat().st_size) > MAX_BYTES:
+    if (size := path.stat().st_size) > MAX_FILE_BYTES:
         raise ScenarioError(
-            f"{path.name} must be at most {MAX_BYTES:,} bytes, and has {size:,}: leave out scenarios, or weights of 0"
+            f"{path.name} must be at most {MAX_FILE_BYTES:,} bytes, and has {size:,}: leave out scenarios, or weights "
+            "of 0"
         )
     try:
         value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact.rational, parse_constant=exact.rational)

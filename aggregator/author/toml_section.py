@@ -30,7 +30,7 @@ class DraftError(BadData):
 SUM_TOLERANCE = Fraction(1, 1000)
 """Maximum difference from 1 of the sum of shares that their author rounded."""
 
-MAX_BYTES = 1 << 26
+MAX_FILE_BYTES = 1 << 26
 """Maximum size of a TOML or JSON file in bytes."""
 
 MAX_NUMBER = 10**300
@@ -45,8 +45,8 @@ def read_toml(path: Path) -> dict[str, Any]:
             digits. The text names the file.
         OSError: the file cannot be read.
     """
-    if (size := path.stat().st_size) > MAX_BYTES:
-        raise DraftError(f"{path.name} must be at most {MAX_BYTES:,} bytes, and has {size:,}: shorten it")
+    if (size := path.stat().st_size) > MAX_FILE_BYTES:
+        raise DraftError(f"{path.name} must be at most {MAX_FILE_BYTES:,} bytes, and has {size:,}: shorten it")
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=Decimal)
     except UnicodeDecodeError:

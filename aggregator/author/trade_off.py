@@ -29,7 +29,7 @@ from protocol.views import is_plain
 MAX_PAIRS = 4
 """Maximum number of pairs of answers that are shown."""
 
-MAX_CLASSES = 256
+MAX_GEO_CLASSES = 256
 """For geo-indistinguishability with more classes of inputs than this, only the worst pair is shown."""
 
 
@@ -144,7 +144,7 @@ class _Promised:
     def __init__(self, notion: Notion | None) -> None:
         self._bounds: dict[tuple[int, int], int] = {}
         self._classes: Sequence[Sequence[int]] | None = None
-        self._geo = notion if isinstance(notion, Geo) and len(notion.inputs_by_class) > MAX_CLASSES else None
+        self._geo = notion if isinstance(notion, Geo) and len(notion.inputs_by_class) > MAX_GEO_CLASSES else None
         if isinstance(notion, Pairwise) and self._geo is None:
             self._bounds = {(c, d): level for c, d, level in notion.bounds()}
             self._classes = notion.inputs_by_class

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.estimate.weighting import CLASS
+from aggregator.estimate.weighting import BY_CLASS
 from aggregator.quantity import quantity
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items, Values
@@ -68,7 +68,7 @@ def read_value_table_by_class(
     """
     with csv_rows(path) as lines:
         header = next(lines, None)
-        by_class = bool(classes) and header == ["value", column, CLASS]
+        by_class = bool(classes) and header == ["value", column, BY_CLASS]
         if not by_class and header != ["value", column]:
             raise ValueTableError(_wrong_header(path.name, header, column, classes))
         for row in lines:
@@ -127,13 +127,13 @@ def read_people(
         header = [name.strip() for name in next(lines, [])]
         counted = header[-1:] == ["count"] and "count" not in names
         columns = header[:-1] if counted else header
-        by_class = CLASS in columns and CLASS not in names
+        by_class = BY_CLASS in columns and BY_CLASS not in names
         if by_class and not classes:
             raise ValueTableError(
-                f"{path.name} has a column {CLASS}, but the campaign has no classes: leave out the column"
+                f"{path.name} has a column {BY_CLASS}, but the campaign has no classes: leave out the column"
             )
-        if sorted(columns) != sorted([*names, CLASS] if by_class else names):
-            also = f"a column {CLASS}, and " if classes else ""
+        if sorted(columns) != sorted([*names, BY_CLASS] if by_class else names):
+            also = f"a column {BY_CLASS}, and " if classes else ""
             raise ValueTableError(
                 f"the header of {path.name} is not the form's questions; write {','.join(names)}, and optionally "
                 f"{also}a last column count"
@@ -143,7 +143,7 @@ def read_people(
             require_cells(row, header, location)
             texts = tuple(row[: len(columns)])
             cells = dict(zip(columns, texts, strict=True))
-            class_index = _index_of_class(cells[CLASS].strip(), classes, location) if by_class else None
+            class_index = _index_of_class(cells[BY_CLASS].strip(), classes, location) if by_class else None
             yield texts, _filled(form, cells, location), class_index, people_of(row[-1], location) if counted else 1
 
 
@@ -249,7 +249,7 @@ def _unknown_item(domain: Items, text: str) -> str | None:
 
 
 def _wrong_header(name: str, header: list[str] | None, column: str, classes: Sequence[str]) -> str:
-    if header == ["value", column, CLASS]:
+    if header == ["value", column, BY_CLASS]:
         return f"{name} has a column class, but the campaign has no classes: use the header value,{column}"
     also = f", or value,{column},class" if classes else ""
     return f"{name} does not begin with the header value,{column}{also}: write it as the first line"

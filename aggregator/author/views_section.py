@@ -43,7 +43,7 @@ GRID_FACTOR, LIST_FACTOR = 5, 4
 resolution."""
 FEWEST = 16
 """Minimum number of districts of the coarsest resolution of ``auto``."""
-DEVICES = 100_000
+EXPECTED_DEVICES = 100_000
 """Default of the expected number of devices."""
 T = TypeVar("T", int, str)
 _RESOLUTIONS = "whole numbers, or of lists of a whole number and a share of the devices, such as [25, 0.2]"
@@ -52,7 +52,7 @@ _FILE_SHARE = 'a file, or a list of a file and a share of the devices, such as [
 
 
 def views_of(
-    section: Section, mechanism: str, question: PlannedQuestion, folder: Path, expected: int = DEVICES
+    section: Section, mechanism: str, question: PlannedQuestion, folder: Path, expected: int = EXPECTED_DEVICES
 ) -> tuple[str, tuple[View, ...]]:
     """Return the names of the mechanisms and the views of ``[views]``, the coarsest first.
 

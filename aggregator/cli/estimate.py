@@ -122,11 +122,11 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     "--offset", type=RealNumber(-1e15, 1e15), default=0.0, help="With --weights: a constant added to every weight."
 )
 @click.option(
-    "--population", type=WholeNumber(1, options.MOST), help="Size of the population that the reports represent."
+    "--population", type=WholeNumber(1, options.MAX_PEOPLE), help="Size of the population that the reports represent."
 )
 @click.option(
     "--forged",
-    type=WholeNumber(1, options.MOST),
+    type=WholeNumber(1, options.MAX_PEOPLE),
     help="Print how far this number of forged reports could move a share. The number counts outputs if a report may "
     "have several, and devices with transcripts.",
 )

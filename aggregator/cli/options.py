@@ -22,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FORMATS = ("table", "json", "csv")
 
 
-MOST = 10**15
+MAX_PEOPLE = 10**15
 """Largest number of people or reports; its square fits in a float."""
 
 

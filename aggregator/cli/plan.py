@@ -20,7 +20,7 @@ from aggregator.author.draft import (
 )
 from aggregator.author.form_section import DraftForm
 from aggregator.author.value_table import read_prior
-from aggregator.author.views_section import DEVICES
+from aggregator.author.views_section import EXPECTED_DEVICES
 from aggregator.campaign_facts import view_name
 from aggregator.cli import arguments, options, printing
 from aggregator.cli.group import halftruth
@@ -58,7 +58,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
 )
 @click.option(
     "--reports",
-    type=WholeNumber(1, options.MOST),
+    type=WholeNumber(1, options.MAX_PEOPLE),
     help=f"Expected number of reports. [default: from the draft, else {EXPECTED_REPORTS:,}]",
 )
 @click.option("--sensitive-values", type=WholeNumber(min=1), help="Number of sensitive values.")
@@ -276,10 +276,10 @@ def _views(parsed: ParsedDraft, reports: int, expected: int) -> list[dict[str, A
 def _print_views(parsed: ParsedDraft, views: list[dict[str, Any]], reports: int, *, bundled: bool) -> None:
     """Print the views, and a hint if ``campaign`` would choose other shares for them."""
     printing.console().print(plan_views_table(views, bundled=bundled))
-    if reports != DEVICES and _views(parsed, reports, DEVICES) != views:
+    if reports != EXPECTED_DEVICES and _views(parsed, reports, EXPECTED_DEVICES) != views:
         printing.say(
-            f"These shares are chosen for {reports:,} devices. `campaign` chooses them for {DEVICES:,} if the draft "
-            f"gives no number: to sign these, write devices = {reports} under [views]."
+            f"These shares are chosen for {reports:,} devices. `campaign` chooses them for {EXPECTED_DEVICES:,} if "
+            f"the draft gives no number: to sign these, write devices = {reports} under [views]."
         )
 
 

@@ -49,13 +49,13 @@ class Ranges:
     def usual(cls, campaign: Campaign) -> Ranges:
         """Return the defaults for comparisons: the mean if the campaign has one, and for a wave also five quantiles
         and a few bins."""
-        from aggregator.estimate.bins import FEW, bin_starts
+        from aggregator.estimate.bins import MAX_COMPARED_BINS, bin_starts
         from aggregator.estimate.ordered_campaign import has_mean, is_wave
 
         if not is_wave(campaign):
             return cls(mean=has_mean(campaign))
         domain = campaign.domain
-        starts = tuple(domain.parse(domain.label(start)) for start in bin_starts(domain, FEW))
+        starts = tuple(domain.parse(domain.label(start)) for start in bin_starts(domain, MAX_COMPARED_BINS))
         return cls(".1,.25,.5,.75,.9", starts=starts, mean=has_mean(campaign))
 
     @property

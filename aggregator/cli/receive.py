@@ -14,7 +14,7 @@ from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.group import halftruth
 from aggregator.cli.numbers import WholeNumber
 from aggregator.receive import inbox
-from aggregator.receive.app import MAX_BYTES, PER_MINUTE, application
+from aggregator.receive.app import MAX_UPLOAD_BYTES, PER_MINUTE, application
 from aggregator.receive.server import BadAddress, Tls, bind, is_loopback, serve, server, url
 from aggregator.study import Study
 
@@ -26,8 +26,8 @@ from aggregator.study import Study
 @click.option(
     "--max-bytes",
     type=WholeNumber(1024, 2**26),
-    default=MAX_BYTES,
-    help=f"Maximum upload size in bytes. [default: {MAX_BYTES:,}]",
+    default=MAX_UPLOAD_BYTES,
+    help=f"Maximum upload size in bytes. [default: {MAX_UPLOAD_BYTES:,}]",
 )
 @click.option(
     "--per-minute",

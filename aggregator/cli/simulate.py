@@ -146,11 +146,11 @@ def _people_of(
     """Return the true answers and declared priors of the simulated people, and the drawn answers as CSV text ("" if
     none were drawn)."""
     if truth_file is not None:
-        truth = read_truth(truth_file, campaign.domain, campaign.classes, max_people=simulation.MAX_PEOPLE)
+        truth = read_truth(truth_file, campaign.domain, campaign.classes, max_people=simulation.MAX_DEVICES)
         return truth, ""
     from aggregator import priors_file as priors
 
-    people = priors.read_priors(Path(priors_file or ""), campaign, max_people=simulation.MAX_PEOPLE)
+    people = priors.read_priors(Path(priors_file or ""), campaign, max_people=simulation.MAX_DEVICES)
     truth = priors.truth_of(people, campaign.domain, seed)
     return truth, priors.drawn_answers_csv(truth, campaign.domain) if people[0].answer is None else ""
 

@@ -10,7 +10,7 @@ import numpy as np
 from aggregator.estimate.distribution import projection
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.prior_test import PriorTest
-from aggregator.estimate.robust import MAX_INPUTS, robust
+from aggregator.estimate.robust import MAX_ROBUST_INPUTS, robust
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
@@ -83,7 +83,7 @@ def beside_robust(
 ) -> list[str]:
     """Return a list with one sentence that compares a robust estimate with the projection of all reports; empty if no
     robust estimate is computed."""
-    if decoder.input_count > MAX_INPUTS or not decoder.one_hot or isinstance(decoder, Pooled):
+    if decoder.input_count > MAX_ROBUST_INPUTS or not decoder.one_hot or isinstance(decoder, Pooled):
         return []
     share, independent = tally.counts / tally.reports, math.ceil(tally.reports / tally.max_outputs)
     with suppress(NotInvertible):

@@ -27,11 +27,11 @@ from aggregator.estimate.distribution import project
 from aggregator.families.decoder import Floats
 
 GRID = 64
-"""The number of grid points of the distribution of shares between ``FINEST`` and ``NEAR``, in addition to 0."""
+"""The number of grid points of the distribution of shares between ``SMALLEST_POINT`` and ``NEAR``, in addition to 0."""
 
-FINEST, NEAR = 0.02, 5.0
-"""The grid points extend from ``FINEST`` times the smallest to ``NEAR`` times the largest standard error. Smaller
-shares cannot be distinguished from 0. Above this range, grid points are placed only where raw estimates lie."""
+SMALLEST_POINT, NEAR = 0.02, 5.0
+"""The grid points extend from ``SMALLEST_POINT`` times the smallest to ``NEAR`` times the largest standard error.
+Smaller shares cannot be distinguished from 0. Above this range, grid points are placed only where raw estimates lie."""
 
 APART = 0.5
 """Grid points above the range of ``NEAR`` are multiples of a step, which is at most this fraction of a standard error
@@ -138,7 +138,7 @@ def _grid(raw: Floats, se: Floats) -> Floats:
     above = raw > NEAR * se
     step = APART * np.exp2(np.floor(np.log2(se[above])))
     rounded = np.round(raw[above] / step) * step
-    return np.unique(np.concatenate([[0.0], np.geomspace(FINEST * se.min(), NEAR * se.max(), GRID), rounded]))
+    return np.unique(np.concatenate([[0.0], np.geomspace(SMALLEST_POINT * se.min(), NEAR * se.max(), GRID), rounded]))
 
 
 def _phase(se: Floats) -> float:

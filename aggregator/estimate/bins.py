@@ -16,7 +16,7 @@ from protocol.domain import Dates, Domain, Line
 BINS = 12
 """The largest number of bins."""
 
-FEW = 6
+MAX_COMPARED_BINS = 6
 """The largest number of bins if several estimates are compared."""
 
 _EPOCH = datetime.date(1970, 1, 1)

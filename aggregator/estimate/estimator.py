@@ -196,7 +196,7 @@ def _identified(
     """Return the unbiased shares of the inputs that a channel without an inverse distinguishes."""
     raw = se = np.full(decoder.input_count, np.nan)
     weight, warning = math.nan, f"{advice.WITHOUT_INTERVALS}: {reason}"
-    if decoder.by_value and decoder.input_count * decoder.features <= likelihood.MAX_CELLS:
+    if decoder.by_value and decoder.input_count * decoder.features <= likelihood.MAX_MATRIX_CELLS:
         # This is conservative: every device is assumed to have sent the largest number of reports of any device.
         n = tally.reports / tally.max_outputs
         mean_features, even = tally.counts / tally.reports, np.full(decoder.input_count, 1 / decoder.input_count)

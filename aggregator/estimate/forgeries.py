@@ -15,11 +15,12 @@ sensitive, but not invalid.
 The tests detect forged reports with only a few different outputs, and attacks that raise many values at once (maximal
 gain attack: Cao, Jia, Gong 2021). The second test is the most sensitive. It needs a channel whose rows do not span all
 directions, such as one with more outputs than inputs, and uses the most powerful direction for each output
-(``residual_test``). It is omitted if reports are counted bit by bit, if there are more than ``MAX_OUTPUTS`` outputs, or
-if classes or people have different channels. If reports are counted bit by bit, the first test is made for each bit
-instead of each output. The tests cannot detect forged reports that imitate honest people with one value, because such
-counts are possible, and they cannot detect forged bit vectors with a plausible number of ones. The influence of a
-forged report bounds the effect of such forgeries. The result of the tests is a warning; no report is dropped.
+(``residual_test``). It is omitted if reports are counted bit by bit, if there are more than ``MAX_TESTED_OUTPUTS``
+outputs, or if classes or people have different channels. If reports are counted bit by bit, the first test is made for
+each bit instead of each output. The tests cannot detect forged reports that imitate honest people with one value,
+because such counts are possible, and they cannot detect forged bit vectors with a plausible number of ones. The
+influence of a forged report bounds the effect of such forgeries. The result of the tests is a warning; no report is
+dropped.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ CANDIDATES = 4
 """The number of outputs with the largest statistics that the residual test tests, at a limit that is valid for all
 outputs."""
 
-MAX_OUTPUTS = 2**12
+MAX_TESTED_OUTPUTS = 2**12
 """Maximum number of outputs for the residual test. With more outputs, each output is so rare that the first test
 detects a few hundred forged reports."""
 
@@ -111,7 +112,7 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
 
 
 def _unexplained(decoder: Decoder, counts: Integers, n: int, max_outputs: int, noun: str) -> str | None:
-    if not decoder.one_hot or decoder.features > MAX_OUTPUTS or isinstance(decoder, Pooled):
+    if not decoder.one_hot or decoder.features > MAX_TESTED_OUTPUTS or isinstance(decoder, Pooled):
         return None
     mean_features = counts / n
     for y in np.argsort(-scores(decoder, mean_features), kind="stable")[:CANDIDATES].tolist():

@@ -49,7 +49,7 @@ from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.minimum import NotEnough
 from aggregator.families.decoder import Floats
 
-TABLES = 199
+SIMULATED_TABLES = 199
 """The number of simulated tables of a test. The observed table then has one of 200 ranks, of which 5% is a whole
 number."""
 
@@ -203,13 +203,13 @@ class CrossTable:
         """The test of association."""
         statistic = float(np.linalg.norm(self.interaction, 2))
         null = np.sort(self._simulated())
-        threshold = float(null[math.ceil((1 - SIGNIFICANT) * (TABLES + 1)) - 1])
-        return Association(statistic, threshold, (1 + int((null >= statistic).sum())) / (TABLES + 1))
+        threshold = float(null[math.ceil((1 - SIGNIFICANT) * (SIMULATED_TABLES + 1)) - 1])
+        return Association(statistic, threshold, (1 + int((null >= statistic).sum())) / (SIMULATED_TABLES + 1))
 
     def _simulated(self) -> Floats:
         """Return the largest singular values of interactions simulated without association, shape (TABLES,)."""
         view, rng = self.view, np.random.default_rng(self._seed)
-        tables = self._draws(rng).reshape(TABLES, *view.shape)
+        tables = self._draws(rng).reshape(SIMULATED_TABLES, *view.shape)
         rows, columns = (
             self._margins(pooled, view.questions[place], tables.sum(axis=2 - place), rng)
             for place, pooled in enumerate((self.rows, self.columns))
@@ -223,13 +223,13 @@ class CrossTable:
         view, distribution = self.view, np.maximum(self._unrelated_features, 0)
         if view.decoder.one_hot:
             reports = max(round(view.reports), 1)
-            counts = rng.multinomial(reports, distribution / distribution.sum(), size=TABLES)
+            counts = rng.multinomial(reports, distribution / distribution.sum(), size=SIMULATED_TABLES)
             return np.array([view.decoder.invert(sample / reports) for sample in counts])
         # The joint distribution of a report's features depends on the mechanism, so a normal approximation is used.
         units = np.eye(view.decoder.input_count)
         covariance = np.array([covariances(view.decoder, distribution, unit) for unit in units]) / view.reports
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-        errors = rng.normal(size=(TABLES, len(values))) * np.sqrt(np.maximum(values, 0)) @ vectors.T
+        errors = rng.normal(size=(SIMULATED_TABLES, len(values))) * np.sqrt(np.maximum(values, 0)) @ vectors.T
         shares: Floats = self.unrelated.ravel() + errors
         return shares
 

@@ -32,7 +32,7 @@ SLACK = 1e-4
 """A longer step may lose this fraction of ``CONVERGED_NATS``: near the maximum, rounding hides which of two steps is
 better."""
 
-MAX_STEPS = 1500
+MAX_EM_STEPS = 1500
 """The largest number of steps of expectation maximisation; a round takes up to three steps."""
 
 PRIOR_REPORTS = 0.01
@@ -44,7 +44,7 @@ MIN_START = 0.1
 MIN_STEP = 0.1
 """An accelerated step keeps each share at or above this fraction of its value after the plain step."""
 
-MAX_CELLS = 2**20
+MAX_MATRIX_CELLS = 2**20
 """The largest number of cells of the matrix in ``identified_values``."""
 
 LOST = 1e-9
@@ -84,11 +84,11 @@ def em(decoder: Decoder, mean_features: Floats, reports: int, start: Floats) -> 
     Raises:
         ValueError: reports are counted bit by bit.
     """
-    return _ascend(decoder, mean_features, reports, start, np.zeros(decoder.input_count), MAX_STEPS)
+    return _ascend(decoder, mean_features, reports, start, np.zeros(decoder.input_count), MAX_EM_STEPS)
 
 
 def posterior_mode(
-    decoder: Decoder, mean_features: Floats, reports: int, prior: Floats, *, steps: int = MAX_STEPS
+    decoder: Decoder, mean_features: Floats, reports: int, prior: Floats, *, steps: int = MAX_EM_STEPS
 ) -> Fit:
     """Return the posterior mode of the distribution under a Dirichlet prior centred at ``prior`` (MATH 2.9).
 
@@ -198,12 +198,12 @@ def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> Ide
         mean_features: (m,) the relative frequency of each output.
         p: (k,) the shares at which outputs are weighted, such as the maximum-likelihood shares.
     Raises:
-        ValueError: the channel has more than ``MAX_CELLS`` cells.
+        ValueError: the channel has more than ``MAX_MATRIX_CELLS`` cells.
     """
-    if decoder.input_count * decoder.features > MAX_CELLS:
+    if decoder.input_count * decoder.features > MAX_MATRIX_CELLS:
         raise ValueError(
-            f"the channel's matrix has {decoder.input_count * decoder.features:,} cells; at most {MAX_CELLS:,} are "
-            "inverted: use ``em`` alone"
+            f"the channel's matrix has {decoder.input_count * decoder.features:,} cells; at most {MAX_MATRIX_CELLS:,} "
+            "are inverted: use ``em`` alone"
         )
     channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.input_count)])
     distribution = p @ channel

@@ -51,7 +51,7 @@ LEAST = 1e-14
 EVEN_PART = 0.1
 """The part of an even distribution in a start at which, without it, an observed output would be impossible."""
 
-SHORTER = 0.6
+SHORT_TAIL_RATIO = 0.6
 """Ratio of the quantiles with shorter tails to those of chi-square: 1.61 / 2.71 at .9, and 2.29 / 3.84 at .95."""
 
 AT_LIMITS = 3.0

@@ -25,7 +25,7 @@ from aggregator.estimate.classes import ClassesDecoder
 from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.ordered_result import CdfPoint, NotOrdered, Quantile, RangeShare, ShownValue, value_of
 from aggregator.estimate.personal import PersonalTally
-from aggregator.estimate.profile import SHORTER, Profile
+from aggregator.estimate.profile import SHORT_TAIL_RATIO, Profile
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tally_decoder import decoder_and_prior
@@ -38,8 +38,8 @@ from protocol.views import is_plain
 INTERVAL_BLOCKS = 256
 """Maximum number of blocks of values that intervals distinguish."""
 
-ROWS, MIN_BLOCKS = 1024, 32
-"""All classes of people together have at most ``ROWS`` blocks, unless each class would then have fewer than
+MAX_TOTAL_BLOCKS, MIN_BLOCKS = 1024, 32
+"""All classes of people together have at most ``MAX_TOTAL_BLOCKS`` blocks, unless each class would then have fewer than
 ``MIN_BLOCKS``."""
 
 MUCH_SHORTER = 0.5
@@ -80,7 +80,7 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
         return MergedReports.of(decoder, tally.counts, INTERVAL_BLOCKS)
     weights = raked(decoder.members, margins) if margins else None
     counts = decoder.of_classes(tally.counts)
-    max_blocks = max(MIN_BLOCKS, min(INTERVAL_BLOCKS, ROWS // len(counts)))
+    max_blocks = max(MIN_BLOCKS, min(INTERVAL_BLOCKS, MAX_TOTAL_BLOCKS // len(counts)))
     parts = zip(decoder.decoders, counts, strict=True)
     # Classes without reports are left out.
     merged_classes = [MergedReports.of(inner, part, max_blocks) for inner, part in parts if part.any()]
@@ -169,7 +169,7 @@ class RangeStatistics:
         The interval has the values that the test of the profile does not reject. It is extended to the estimated
         quantile, and to the interval of Woodruff (1952) if it is at most ``MUCH_SHORTER`` times as long as that.
         """
-        last, z = self._merged.blocks - 1, self._z * math.sqrt(SHORTER)
+        last, z = self._merged.blocks - 1, self._z * math.sqrt(SHORT_TAIL_RATIO)
         # Both conditions are monotone in the block and hold for the last block, so bisection finds the first one.
         low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
         high = bisect_left(range(last), True, key=lambda block: self._root(block, p) < -z)

@@ -21,7 +21,7 @@ from aggregator.families.decoder import Decoder, Floats
 REACH = 3.0
 """A count is reduced if it is more than this many standard errors above the explained count."""
 
-MAX_INPUTS = 2**12
+MAX_ROBUST_INPUTS = 2**12
 """Maximum number of inputs for which a robust estimate is computed beside an estimate; at this number the search takes
 seconds."""
 

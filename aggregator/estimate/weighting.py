@@ -22,7 +22,7 @@ from aggregator.json_number import json_number
 from aggregator.quantity import upper_bound
 from protocol.errors import BadData
 
-CLASS = "class"
+BY_CLASS = "class"
 """The value of ``KnownMargin.by`` for a margin by the campaign's classes."""
 
 

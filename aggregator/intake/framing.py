@@ -21,7 +21,7 @@ from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES
 
 KEY_AT = 5
 """Offset of the key id in an envelope, after the array's head, the version, the kind and the byte string's head."""
-TRAILER = 2 + SIGNATURE_BYTES
+TRAILER_BYTES = 2 + SIGNATURE_BYTES
 """Number of bytes after the payload: the byte string's head and the signature."""
 
 _PREFIX = bytes([0x95, VERSION])
@@ -94,7 +94,7 @@ def frames(
             break
         if size < end and not final:
             break
-        if payload and end <= size and data[end - TRAILER : end - SIGNATURE_BYTES] == _SIGNATURE_HEAD:
+        if payload and end <= size and data[end - TRAILER_BYTES : end - SIGNATURE_BYTES] == _SIGNATURE_HEAD:
             runs.append(np.array([[offset], [payload], [end], [kind]], dtype=np.int64))
             inside_malformed = False
             offset = end
@@ -123,9 +123,9 @@ def _likely(data: bytes) -> NDArray[np.int64]:
     first, second = (octets[offset + _PAYLOAD_AT + place].astype(np.int64) for place in (1, 2))
     length = np.where(long, first << 8 | second, first)
     payload = offset + _PAYLOAD_AT + np.where(long, 3, 2)
-    end = payload + length + TRAILER
+    end = payload + length + TRAILER_BYTES
     good = ((marker == 0xC4) | (long & (length >= 2**8))) & (length <= _LIMITS[kind]) & (end <= len(data))
-    tail = np.where(good, end - TRAILER, 0)
+    tail = np.where(good, end - TRAILER_BYTES, 0)
     for place, value in enumerate(_SIGNATURE_HEAD):
         good &= octets[tail + place] == value
     columns: NDArray[np.int64] = np.stack([offset, payload, end, kind.astype(np.int64)])[:, good]
@@ -139,7 +139,7 @@ def _extent(data: bytes, offset: int, kind: int) -> tuple[int, int]:
     length = int.from_bytes(data[payload - width : payload], "big")
     if not width or not smallest <= length <= MAX_PAYLOAD[Kind(kind)]:
         return 0, 0
-    return payload, payload + length + TRAILER
+    return payload, payload + length + TRAILER_BYTES
 
 
 def _next_candidate(data: bytes, start: int) -> int:

@@ -21,7 +21,7 @@ from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
 
 from aggregator.intake.columns import Bytes, Integers, Mask, octets
-from aggregator.intake.framing import KEY_AT, TRAILER
+from aggregator.intake.framing import KEY_AT, TRAILER_BYTES
 from aggregator.intake.verified import VerifiedDigests
 from protocol.envelope import Kind, signed_message
 from protocol.keys import FIELD, KEY_ID_BYTES, ORDER, PUBLIC_BYTES, SIGNATURE_BYTES, SMALL_ORDER_Y
@@ -59,7 +59,7 @@ class EnvelopeOffsets:
     @property
     def payload_end(self) -> Integers:
         """Offsets just after each payload, (n,)."""
-        return self.end - TRAILER
+        return self.end - TRAILER_BYTES
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _verify_slice(sealed: EnvelopeOffsets, publics: Bytes, start: int, stop: int
     for row, head, body, after in zip(
         rows.tolist(), begin[rows].tolist(), payload[rows].tolist(), end[rows].tolist(), strict=True
     ):
-        tail = after - TRAILER
+        tail = after - TRAILER_BYTES
         signed = b"".join((
             data[after - SIGNATURE_BYTES : after],
             context,

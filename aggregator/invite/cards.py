@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.patches import PathPatch
 
-from aggregator.invite.layout import ACCENT, HIGH, INK, MUTED, WIDE, DrawnLine, LetterStyle, block
+from aggregator.invite.layout import ACCENT, INK, MUTED, PAGE_HEIGHT, PAGE_WIDTH, DrawnLine, LetterStyle, block
 from aggregator.invite.poster import blank_page, draw_lines, outline
 from aggregator.invite.qr import QUIET, modules_of
 from aggregator.invite.wording import WORDINGS
@@ -65,18 +65,18 @@ def draw_cards(texts: CardTexts, links: Sequence[tuple[Link, str]], progress: Ca
             figure, axes = blank_page()
             for place, (link, code) in enumerate(links[first : first + per_page]):
                 row, column = divmod(place, COLUMNS)
-                _draw_card(axes, texts, link, code, column * WIDE / COLUMNS, row * HIGH / ROWS)
+                _draw_card(axes, texts, link, code, column * PAGE_WIDTH / COLUMNS, row * PAGE_HEIGHT / ROWS)
             for column in range(1, COLUMNS):
-                axes.axvline(column * WIDE / COLUMNS, color=MUTED, linewidth=0.3, linestyle=(0, (4, 4)))
+                axes.axvline(column * PAGE_WIDTH / COLUMNS, color=MUTED, linewidth=0.3, linestyle=(0, (4, 4)))
             for row in range(1, ROWS):
-                axes.axhline(row * HIGH / ROWS, color=MUTED, linewidth=0.3, linestyle=(0, (4, 4)))
+                axes.axhline(row * PAGE_HEIGHT / ROWS, color=MUTED, linewidth=0.3, linestyle=(0, (4, 4)))
             pdf.savefig(figure)
             progress(len(links[first : first + per_page]))
     return file.getvalue()
 
 
 def _draw_card(axes: Axes, texts: CardTexts, link: Link, code: str, left: float, top: float) -> None:
-    wide = WIDE / COLUMNS - 2 * EDGE
+    wide = PAGE_WIDTH / COLUMNS - 2 * EDGE
     quiet = QUIET * SIDE / len(modules_of(str(link)))
     beside = left + EDGE + SIDE + quiet
     lines: list[DrawnLine] = []
@@ -91,7 +91,7 @@ def _draw_card(axes: Axes, texts: CardTexts, link: Link, code: str, left: float,
             y = min(y, top + EDGE + 15.0)
     y += 2.0
     axes.add_patch(PathPatch(outline(str(link), left + EDGE, y, SIDE), facecolor=INK, linewidth=0))
-    room = left + WIDE / COLUMNS - EDGE / 2 - beside
+    room = left + PAGE_WIDTH / COLUMNS - EDGE / 2 - beside
     block_lines, below = block("\n".join(code.split("-")), LetterStyle(12, "bold", mono=True), beside, room, y)
     lines += block_lines
     block_lines, _ = block(texts.below, LetterStyle(6.6, colour=MUTED), beside, room, below + 2.0)

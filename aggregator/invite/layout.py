@@ -19,9 +19,9 @@ from aggregator.invite.content import PosterContent
 from aggregator.invite.qr import QUIET, modules_of
 from protocol.errors import HalftruthError
 
-WIDE, HIGH = 210.0, 297.0
+PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
 EDGE = 17.0
-COLUMN = WIDE - 2 * EDGE
+COLUMN = PAGE_WIDTH - 2 * EDGE
 POINT = 25.4 / 72
 """The length of a point in millimetres."""
 SCALES = tuple(size / 100 for size in range(130, 44, -5))
@@ -127,7 +127,7 @@ def page_of(content: PosterContent) -> PosterPage:
     for scale in SCALES:
         head, foot = _head(content, scale), _foot(content, scale)
         parts = list(_parts(content, scale))
-        room = HIGH - head.high - foot.high - sum(part.high for part in parts)
+        room = PAGE_HEIGHT - head.high - foot.high - sum(part.high for part in parts)
         gap = room / (len(parts) + 1)
         if gap >= MIN_GAP * scale:
             return _together(head, parts, foot, min(gap, MIN_GAP * scale + MAX_GAP))
@@ -142,7 +142,7 @@ def _together(head: _PosterSection, parts: list[_PosterSection], foot: _PosterSe
     for part in parts:
         placed.append((y, part))
         y += part.high + gap
-    placed.append((HIGH - foot.high, foot))
+    placed.append((PAGE_HEIGHT - foot.high, foot))
     lines = tuple(replace(line, y=top + line.y) for top, part in placed for line in part.lines)
     boxes = tuple(replace(box, y=top + box.y) for top, part in placed for box in part.boxes)
     [(left, y, side)] = [
@@ -153,11 +153,11 @@ def _together(head: _PosterSection, parts: list[_PosterSection], foot: _PosterSe
 
 def _head(content: PosterContent, scale: float) -> _PosterSection:
     if not content.head:
-        return _PosterSection(9.0, boxes=(DrawnBox(0, 0, WIDE, 9.0, ACCENT),))
+        return _PosterSection(9.0, boxes=(DrawnBox(0, 0, PAGE_WIDTH, 9.0, ACCENT),))
     style = LetterStyle(17 * scale, "bold", PAPER)
     lines, high = block(content.head, style, EDGE, COLUMN, 9.0)
     high += 7.0
-    return _PosterSection(high, lines, (DrawnBox(0, 0, WIDE, high, ACCENT),))
+    return _PosterSection(high, lines, (DrawnBox(0, 0, PAGE_WIDTH, high, ACCENT),))
 
 
 def _parts(content: PosterContent, scale: float) -> Iterator[_PosterSection]:
@@ -188,7 +188,7 @@ def _qr(content: PosterContent, scale: float) -> _PosterSection:
     quiet = QUIET * side / len(modules_of(content.link))
     above = max(0.0, quiet - MIN_GAP * scale)
     left, gap, disc = EDGE + side + quiet, 3.4 * scale, 7.2 * scale
-    wide = WIDE - EDGE - left
+    wide = PAGE_WIDTH - EDGE - left
     lines, high = block(content.part, LetterStyle(16 * scale, "bold"), left, wide, 0.0)
     high += gap
     boxes: list[DrawnBox] = []

@@ -20,7 +20,17 @@ from matplotlib.patches import Circle, FancyBboxPatch, Patch, PathPatch
 from matplotlib.path import Path
 
 from aggregator.invite.content import PosterContent
-from aggregator.invite.layout import HIGH, INK, PAPER, WIDE, DrawnBox, DrawnLine, LetterStyle, PosterPage, page_of
+from aggregator.invite.layout import (
+    INK,
+    PAGE_HEIGHT,
+    PAGE_WIDTH,
+    PAPER,
+    DrawnBox,
+    DrawnLine,
+    LetterStyle,
+    PosterPage,
+    page_of,
+)
 from aggregator.invite.qr import modules_of, runs
 from aggregator.present.markup import Html, tag
 
@@ -80,10 +90,10 @@ def _figure(page: PosterPage, link: str) -> Figure:
 
 def blank_page() -> tuple[Figure, Axes]:
     """Return an A4 figure with axes in millimetres from the top left."""
-    figure = Figure(figsize=(WIDE / INCH, HIGH / INCH), dpi=DOTS_PER_INCH, facecolor=PAPER)
+    figure = Figure(figsize=(PAGE_WIDTH / INCH, PAGE_HEIGHT / INCH), dpi=DOTS_PER_INCH, facecolor=PAPER)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_xlim(0, WIDE)
-    axes.set_ylim(HIGH, 0)
+    axes.set_xlim(0, PAGE_WIDTH)
+    axes.set_ylim(PAGE_HEIGHT, 0)
     axes.axis("off")
     return figure, axes
 

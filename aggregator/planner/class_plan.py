@@ -21,7 +21,7 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import Candidate
-from aggregator.planner.goals import MAX_PEOPLE, PLAN_SURVEYS, GoalErrors, length_of, people_for
+from aggregator.planner.goals import MAX_PLANNED_PEOPLE, PLAN_SURVEYS, GoalErrors, length_of, people_for
 from aggregator.planner.ordered_error import simulated_error
 from protocol import exact
 from protocol.domain import Line
@@ -44,8 +44,8 @@ class ClassPlan:
         errors: for ordered values, the other errors with n reports; otherwise None.
         unit: the unit of the errors of deciles and means.
         people_for: the number of people needed for each target error, of this class or of all classes; None above
-            ``MAX_PEOPLE``, and for an error that is not computed. The target is the error of a decile for the goal
-            distribution, of the mean for the goal mean, and otherwise of a share.
+            ``MAX_PLANNED_PEOPLE``, and for an error that is not computed. The target is the error of a decile for the
+            goal distribution, of the mean for the goal mean, and otherwise of a share.
     """
 
     name: str | None
@@ -153,7 +153,7 @@ class _ClassPlanner:
         if goal not in ("distribution", "ranges"):
             root = self._equal if goal != "mean" else self._mean_variance and math.sqrt(self._mean_variance)
             people = None if root is None else math.ceil((root / target) ** 2)
-            return None if people is None or people > MAX_PEOPLE else people
+            return None if people is None or people > MAX_PLANNED_PEOPLE else people
         if self._rounded:
             return None
 

@@ -29,7 +29,7 @@ PLAN_SURVEYS = 4
 
 _MAX_POWER = 10
 
-MAX_PEOPLE = 10**_MAX_POWER
+MAX_PLANNED_PEOPLE = 10**_MAX_POWER
 """The largest number of people that the plan of a goal or of classes names."""
 
 
@@ -66,9 +66,9 @@ class GoalPlan:
         reports: n, the number of reports.
         errors: the expected errors with n reports.
         unit: the unit of the errors of deciles and means; "" if the domain has none.
-        people_for: the number of people needed for each target error; None above ``MAX_PEOPLE``, and for an error that
-            is not computed. The target is the error of a decile for ``distribution``, of the mean for ``mean``, and of
-            a share for ``ranges``.
+        people_for: the number of people needed for each target error; None above ``MAX_PLANNED_PEOPLE``, and for an
+            error that is not computed. The target is the error of a decile for ``distribution``, of the mean for
+            ``mean``, and of a share for ``ranges``.
     """
 
     goal: str
@@ -191,7 +191,7 @@ class _GoalPlanner:
         if goal == "mean":
             variance = self._choice.mean_variance
             people = None if variance is None or math.isnan(variance) else math.ceil(variance / target**2)
-            return None if people is None or people > MAX_PEOPLE else people
+            return None if people is None or people > MAX_PLANNED_PEOPLE else people
         if not self._all_values:
             return None
 
@@ -212,7 +212,7 @@ def people_for(error: Callable[[int], float], target: float, start: int) -> int 
         target: the target error, above 0.
         start: the number of people near which the search begins.
     Returns:
-        The number of people; None if it is above ``MAX_PEOPLE``.
+        The number of people; None if it is above ``MAX_PLANNED_PEOPLE``.
     """
 
     def gap(power: int) -> float:

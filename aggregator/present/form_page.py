@@ -13,7 +13,7 @@ from aggregator.author.audit import Audit
 from aggregator.campaign_facts import counted_noun, counted_text
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import FormEstimate, estimate_form
-from aggregator.estimate.form_table import TABLES
+from aggregator.estimate.form_table import SIMULATED_TABLES
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.result import ROUNDED
 from aggregator.estimate.tally import Tally
@@ -156,7 +156,7 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
             "that was asked together is tested. If no association is found, the reports may be too few to show "
             f"it. Number of tests: {len(rows)}. Where there is no association, about one test in twenty finds one by "
             "chance. The number p is the probability of a result at least as strong if there is no association. It is "
-            f"computed from {TABLES} simulated surveys, so it is at least {1 / (TABLES + 1):.3g}."),
+            f"computed from {SIMULATED_TABLES} simulated surveys, so it is at least {1 / (SIMULATED_TABLES + 1):.3g}."),
         scrolled("The most significant come first.", ("questions", "associated", "p", counted), rows),
     ]  # fmt: skip
 

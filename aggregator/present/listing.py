@@ -43,7 +43,7 @@ ADVICE = {
 GLOSSARY = "docs/GLOSSARY.md explains the words of this table."
 """The caption of a table with privacy levels."""
 
-FEW = 16
+MAX_LISTED_VALUES = 16
 """Maximum number of values that are listed individually."""
 
 
@@ -127,7 +127,7 @@ def _rounding(campaign: Campaign) -> list[tuple[str, str]]:
     """Return the row that states to which numbers answers are randomly rounded; empty without such rounding, or for
     many numbers."""
     domain = campaign.domain
-    if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > FEW:
+    if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > MAX_LISTED_VALUES:
         return []
     *others, last = map(domain.label, range(domain.size))
     words = f"each device rounds its number at random to {', '.join(others)} or {last}; the mean stays unbiased"
@@ -165,7 +165,7 @@ def _summed(campaign: Campaign) -> str:
     return "shares of people who have each item" if isinstance(campaign.domain, Items) else "values"
 
 
-LEVELS = {
+LEVEL_NAMES = {
     "lip": "LIP, {prior}",
     "lip-ball": "LIP, every prior within {radius:g} of the {prior}",
     "mutual-information": "mutual information, {prior}",
@@ -188,7 +188,7 @@ def levels_of(audit: Audit) -> dict[str, tuple[str, str]]:
         "metric": request.metric.name if request.metric else "",
     }
     levels = {}
-    for name, title in LEVELS.items():
+    for name, title in LEVEL_NAMES.items():
         if name in table.levels:
             nats = table.levels[name].nats
             text = "no bound" if nats is None else exact.in_nats(round(nats * exact.NANONATS))

@@ -66,7 +66,7 @@ def side_cells(statistics: OrderedStatistics) -> dict[str, str]:
     return texts
 
 
-SHARED = {
+SHARED_DEVICES = {
     "period": "the intervals are valid even if the same devices answered on both sides",
     "class": "classes share no device",
     "campaign": "the campaigns are assumed to share no device",
@@ -76,7 +76,7 @@ SHARED = {
 
 def _differences(comparison: OrderedComparison) -> Table:
     estimate = comparison.known[0][1].estimate
-    table = new_table("Differences", f"differences of shares are in percentage points; {SHARED[comparison.by]}")
+    table = new_table("Differences", f"differences of shares are in percentage points; {SHARED_DEVICES[comparison.by]}")
     confidence = f"{100 * estimate.confidence:.4g}%"
     for name in ("", "from", "to", "difference", f"{confidence} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")

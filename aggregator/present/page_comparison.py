@@ -14,8 +14,8 @@ from aggregator.estimate.query import unit_of
 from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
 from aggregator.present.ordered import statistic_name
-from aggregator.present.ordered_comparison import SHARED, shift_texts, side_cells
-from aggregator.present.page_numbers import ROWS
+from aggregator.present.ordered_comparison import SHARED_DEVICES, shift_texts, side_cells
+from aggregator.present.page_numbers import MAX_PAGE_ROWS
 from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.shown_changes import (
     dates,
@@ -49,7 +49,7 @@ def trend_section(trend: Trend) -> list[Html]:
     if change is not None:
         count = len(change.significant)
         words = f"Significant changes: {count:,} of {len(change.raw):,} values" if count else "No significant change"
-        shown = foremost(change, ROWS)
+        shown = foremost(change, MAX_PAGE_ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), shown_intervals(change, len(shown))
         parts[1:1] = [
             *(_changed_districts(trend, districts) for districts in change.coarser),
@@ -78,7 +78,7 @@ def trend_section(trend: Trend) -> list[Html]:
 
 def _changed_districts(trend: Trend, districts: DistrictDifference) -> Html:
     """Return a table of the districts of one resolution with a significant change."""
-    latest, shown = trend.latest, districts.significant[:ROWS]
+    latest, shown = trend.latest, districts.significant[:MAX_PAGE_ROWS]
     places = places_of(districts, shown)
     name = district_name(latest.campaign.domain, districts.resolution, len(districts.labels))
     words = f"{len(districts.labels):,} {name}: {len(districts.significant):,} with a significant change"
@@ -121,7 +121,7 @@ def ordered_comparison_section(comparison: OrderedComparison) -> list[Html]:
     )
     for difference in numbers.differences:
         sides = f"{difference.after.name_in_text} minus {difference.before.name_in_text}"
-        words = f"Differences, {sides}. Shares in percentage points; {SHARED[comparison.by]}."
+        words = f"Differences, {sides}. Shares in percentage points; {SHARED_DEVICES[comparison.by]}."
         shifts = [
             (statistic_name(shift.kind, shift.parameters), *shift_texts(shift, comparison))
             for shift in difference.shifts

@@ -34,7 +34,7 @@ from aggregator.present.shown_shares import (
 from aggregator.quantity import quantity
 from protocol.domain import Dates, Grid, NumberRange
 
-ROWS = 200
+MAX_PAGE_ROWS = 200
 """Maximum number of values in the table."""
 
 
@@ -61,7 +61,7 @@ def results_section(estimate: Estimate, truth: Floats | None, statistics: Ordere
 
     grid = estimate.campaign.domain
     top = int(np.argmax(estimate.share))
-    share = percent(estimate.share[top], min(decimals(estimate, listed(estimate, ROWS)), 2))
+    share = percent(estimate.share[top], min(decimals(estimate, listed(estimate, MAX_PAGE_ROWS)), 2))
     kind = "Map" if isinstance(grid, Grid) else "Bar chart"
     alt = f"{kind} of the shares. The largest is {estimate.label(top)} with {share}."
     draw = partial(estimate_figure, estimate, truth)
@@ -139,7 +139,7 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
 
 def values_section(estimate: Estimate, truth: Floats | None) -> list[Html]:
     """Return the section with tables of the values and of coarser districts."""
-    shown = listed(estimate, ROWS, ROWS)
+    shown = listed(estimate, MAX_PAGE_ROWS, MAX_PAGE_ROWS)
     places = decimals(estimate, shown)
     interval = f"{100 * estimate.confidence:.4g}% interval"
     known = [("prior", estimate.prior), ("truth", truth), ("unbiased", estimate.raw), ("standard error", estimate.se)]

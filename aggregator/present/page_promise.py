@@ -22,7 +22,7 @@ from protocol.channels.structure import TooLarge
 from protocol.notions import Certificate, Classes, DeclaredPrior, Lip, Promise, TranscriptPrior
 from protocol.notions.information import RADIUS_UNITS
 
-FALSE_ALARM = 0.05
+COMPARED_FALSE_ALARM = 0.05
 """The false alarm rate at which tests are compared in numbers."""
 
 OTHER_NOTIONS = {
@@ -113,10 +113,10 @@ def _tests(campaign: Campaign) -> list[Html]:
         return []
     noun, rows, bounded = counted_noun(campaign), [], any(None not in curve.bounds for curve in curves)
     for curve in curves:
-        promised = curve.promised(FALSE_ALARM)
+        promised = curve.promised(COMPARED_FALSE_ALARM)
         rows.append((
             f"{curve.answer} or {curve.other}",
-            _below(curve.missed(FALSE_ALARM)),
+            _below(curve.missed(COMPARED_FALSE_ALARM)),
             "-" if promised is None else f"at least {_below(promised)}",
         ))  # fmt: skip
     return [
@@ -130,7 +130,9 @@ def _tests(campaign: Campaign) -> list[Html]:
         ),
         tag("figure", trade_off_chart(curves, noun)),
         page_table(
-            f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "missed detections", "promised"), rows
+            f"The best test with {COMPARED_FALSE_ALARM:.0%} false alarms",
+            ("answers", "missed detections", "promised"),
+            rows,
         ),
     ]
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.campaign_facts import report_noun
-from aggregator.present.listing import FEW
+from aggregator.present.listing import MAX_LISTED_VALUES
 from aggregator.present.shown_shares import percent
 from aggregator.quantity import quantity, rounded
 from protocol import exact
@@ -147,7 +147,7 @@ def classes_table(plans: Sequence[ClassPlan], question: PlannedQuestion) -> Tabl
 
 def _chosen(plan: GoalPlan) -> str:
     domain = plan.question.domain
-    few = isinstance(domain, Line) and domain.rounds_randomly and domain.size <= FEW
+    few = isinstance(domain, Line) and domain.rounds_randomly and domain.size <= MAX_LISTED_VALUES
     values = f"{domain.size:,} {'numbers, rounded at random' if few else 'values'}"
     return f"{plan.choice.mechanism.name}, {values}"
 

@@ -15,7 +15,7 @@ from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
-from aggregator.present.shown_shares import FEW, MINUS
+from aggregator.present.shown_shares import MIN_SELECTED, MINUS
 from aggregator.utc import day_text, minute_text
 from protocol.campaign import Campaign
 
@@ -40,13 +40,13 @@ def comparison_title(difference: Difference) -> str:
 def foremost(difference: Difference, rows: int) -> list[int]:
     """Return the values to show: all in domain order, or at most ``rows``, the most significant first.
 
-    A selection has the values that differ significantly; if these are fewer than ``FEW``, it also has the next most
-    significant values.
+    A selection has the values that differ significantly; if these are fewer than ``MIN_SELECTED``, it also has the next
+    most significant values.
     """
     if len(difference.raw) <= rows:
         return list(range(len(difference.raw)))
     order = np.argsort(-difference.evidence, kind="stable")
-    return [int(x) for x in order[: min(rows, max(FEW, len(difference.significant)))]]
+    return [int(x) for x in order[: min(rows, max(MIN_SELECTED, len(difference.significant)))]]
 
 
 def significant_regions(difference: Difference) -> list[Region]:
@@ -65,7 +65,7 @@ def foremost_regions(difference: Difference, rows: int) -> list[Region]:
     significant = significant_regions(difference)
     if not significant:
         coarsest = difference.coarser[0]
-        order = np.argsort(-coarsest.evidence, kind="stable")[: min(FEW, rows)]
+        order = np.argsort(-coarsest.evidence, kind="stable")[: min(MIN_SELECTED, rows)]
         return [Region(coarsest.resolution, int(z)) for z in order]
     strength = np.array([difference.at(region.resolution).evidence[region.number] for region in significant])
     strongest = np.argsort(-strength, kind="stable")[:rows]

@@ -29,10 +29,10 @@ from protocol.notions import Classes
 if TYPE_CHECKING:
     from aggregator.estimate.change import Difference
 
-ROWS = 25
+MAX_TABLE_ROWS = 25
 """Maximum number of rows of values in a table for a terminal."""
 
-FEW = 10
+MIN_SELECTED = 10
 """Minimum number of values in a selection, even if fewer have shares significantly above zero."""
 
 MAX_DISTRICTS = 12
@@ -113,7 +113,7 @@ def distance_text(estimate: Estimate, truth: Floats) -> str:
     return f"distance from the truth{HALF_THE_SUM}: {far}"
 
 
-def listed(estimate: Estimate, rows: int, fewest: int = FEW) -> list[int]:
+def listed(estimate: Estimate, rows: int, fewest: int = MIN_SELECTED) -> list[int]:
     """Return the values to show: all in domain order, or a selection.
 
     A selection has at most ``rows`` values whose shares are significantly above zero, in order of share. If these are

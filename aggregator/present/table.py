@@ -23,8 +23,8 @@ from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.shown_shares import (
+    MAX_TABLE_ROWS,
     MAY_BE_ZERO,
-    ROWS,
     decimals,
     distance_text,
     district_words,
@@ -70,7 +70,7 @@ def estimate_table(estimate: Estimate, truth: Floats | None = None) -> Table:
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
-    shown = listed(estimate, ROWS)
+    shown = listed(estimate, MAX_TABLE_ROWS)
     table = new_table(estimate.campaign.title, _shares_caption(estimate, len(shown), truth))
     table.add_column("value" if estimate.note is None else "rounded to", max_width=40)
     table.add_column("share", justify="right")

@@ -38,7 +38,7 @@ from aggregator.present.shown_changes import (
 )
 from aggregator.present.shown_shares import (
     MAX_DISTRICTS,
-    ROWS,
+    MAX_TABLE_ROWS,
     away,
     decimals,
     distance_name,
@@ -67,8 +67,8 @@ def spans_table(trend: Trend) -> Table:
     off = [distance_name(campaign.domain)] if rehearsal else []
     for name in ("periods", "from", "to", *counted, "devices", *off):
         table.add_column(name, justify="left" if name in ("periods", "from", "to") else "right")
-    half = ROWS // 2
-    shown = trend.points if len(trend.points) <= ROWS else trend.points[:half] + trend.points[-half:]
+    half = MAX_TABLE_ROWS // 2
+    shown = trend.points if len(trend.points) <= MAX_TABLE_ROWS else trend.points[:half] + trend.points[-half:]
     for point in shown:
         known = point.estimate
         words = "too few devices" if known is None else "-" if known.devices is None else f"{known.devices:,}"
@@ -87,7 +87,7 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
     Args:
         trend: the trend to which the change belongs; the shares over time are drawn in a few characters.
     """
-    shown = foremost(difference, ROWS)
+    shown = foremost(difference, MAX_TABLE_ROWS)
     title = title_with_class(difference.after) if trend is not None else comparison_title(difference)
     truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
     table = new_table(title, _changes_caption(difference, len(shown)))
@@ -146,7 +146,7 @@ def steps_table(trend: Trend) -> Table | Text:
     if not changes:
         return Text(f"No change from one span to the next is significant, by the simultaneous {confidence} intervals.")
     changes.sort(key=lambda change: -float(change[0].at(change[1].resolution).evidence[change[1].number]))
-    shown = {(id(step), region) for step, region in changes[:ROWS]}
+    shown = {(id(step), region) for step, region in changes[:MAX_TABLE_ROWS]}
     table = new_table(title_with_class(trend.latest))
     for name in ("from", "to", "value", "before", "after", "change", f"simultaneous {confidence} interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)

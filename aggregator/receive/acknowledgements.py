@@ -23,7 +23,7 @@ import numpy as np
 from aggregator.intake import columns
 from aggregator.intake.chunk import Chunk, ChunkBuilder
 from aggregator.intake.columns import Bytes, Integers, Mask, Reports, campaign_named
-from aggregator.intake.framing import TRAILER, frames
+from aggregator.intake.framing import TRAILER_BYTES, frames
 from aggregator.intake.signatures import EnvelopeOffsets, Verifier
 from aggregator.intake.views import Unpacked, ViewChannels, assigned_views, unpack
 from aggregator.receive.output_hashes import numbers, output_hashes
@@ -112,7 +112,7 @@ def parse_upload(body: bytes) -> ReceivedUpload:
             raise EnvelopeError(
                 f"the upload contains an envelope of kind {kind.name.lower()}: expected only reports and enrolments"
             )
-    named = (campaign_named(body, payload, end - TRAILER) for payload, end in zip(payloads, ends, strict=True))
+    named = (campaign_named(body, payload, end - TRAILER_BYTES) for payload, end in zip(payloads, ends, strict=True))
     return ReceivedUpload(body, tuple(ends), tuple(named), kinds.count(Kind.REPORT))
 
 

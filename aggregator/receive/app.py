@@ -41,7 +41,7 @@ from protocol.envelope import Envelope, Kind, read_batch
 from protocol.errors import BadData
 from protocol.report import Enrolment
 
-MAX_BYTES = 2**18
+MAX_UPLOAD_BYTES = 2**18
 """Maximum size of an upload in bytes; a device's outbox contains no more."""
 PER_MINUTE = 60
 """Rate limit in requests per client and minute; see ``Limits``."""
@@ -60,7 +60,7 @@ DAY = 86_400
 BATCH = "application/octet-stream"
 PAGES = "/s/"
 """The path of a campaign's page, before the campaign's id."""
-CODE = "halftruth-code"
+CODE_HEADER = "halftruth-code"
 """The header of an upload that redeems a code (SPEC 9.1)."""
 _IMMUTABLE = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
 _UNROUTED = {
@@ -80,7 +80,7 @@ class RequestRefused(HTTPException):
 
 
 def application(
-    study: Study, *, max_bytes: int = MAX_BYTES, per_minute: int = PER_MINUTE, patience: float = PATIENCE
+    study: Study, *, max_bytes: int = MAX_UPLOAD_BYTES, per_minute: int = PER_MINUTE, patience: float = PATIENCE
 ) -> Starlette:
     """Return the ASGI application that serves one study.
 
@@ -151,7 +151,7 @@ class _Service:
         """
         upload = await self._upload(request)
         batch, acknowledgement = upload.divide(await self.snapshot.campaign_ids(upload.named, SNAPSHOT_SECONDS))
-        code = request.headers.get(CODE)
+        code = request.headers.get(CODE_HEADER)
         if batch and code is not None:
             await asyncio.to_thread(self._admit, batch, code)
         if batch:

@@ -15,7 +15,7 @@ from edge_sdk.errors import AddressRefused
 from protocol.address import require_address
 from protocol.errors import CampaignError
 
-PATH = "/v1/reports"
+REPORTS_PATH = "/v1/reports"
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,4 @@ def address(url: str) -> Address:
         raise AddressRefused(str(error)) from None
     parts = urlsplit(text)
     secure = parts.scheme == "https"
-    return Address(text, secure, parts.hostname or "", parts.port or (443 if secure else 80), parts.path + PATH)
+    return Address(text, secure, parts.hostname or "", parts.port or (443 if secure else 80), parts.path + REPORTS_PATH)

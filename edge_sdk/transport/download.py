@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.files import MAX_CAMPAIGN_BYTES, MAX_CLOSING_BYTES
 from edge_sdk.campaigns.invitation import Invitation, require_author
-from edge_sdk.transport.address import PATH, Address, address
+from edge_sdk.transport.address import REPORTS_PATH, Address, address
 from edge_sdk.transport.exchange import Opener, ask, connect
 from edge_sdk.transport.stored_outbox import MAX_WAITING_BYTES
 from edge_sdk.transport.upload import BATCH, json_object
@@ -228,7 +228,7 @@ def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[b
 def _address(url: str, path: str) -> Address:
     """Return the address ``url`` with ``path`` in place of the path for uploads."""
     upload = address(url)
-    return replace(upload, path=upload.path.removesuffix(PATH) + path)
+    return replace(upload, path=upload.path.removesuffix(REPORTS_PATH) + path)
 
 
 def _exchange(to: Address, body: bytes | None, limit: int, opener: Opener | None) -> bytes:

@@ -36,7 +36,7 @@ FIRST_SECONDS, MAX_SECONDS = 60, 24 * 3600
 JITTER_BYTES = 8
 MAX_RESPONSE_BYTES = 4096
 BATCH = "application/octet-stream"
-CODE = "Halftruth-Code"
+CODE_HEADER = "Halftruth-Code"
 """The header that carries a code (SPEC 9.1)."""
 PERMANENT_STAGES = ("codec", "envelope")
 """Error stages that are permanent: the same bytes would fail again."""
@@ -269,7 +269,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     Raises:
         _Failed, _UploadRefused
     """
-    headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
+    headers = {"Content-Type": BATCH} | ({CODE_HEADER: upload.code} if upload.code else {})
     try:
         response, content = ask(to, opener, upload.body, headers, MAX_RESPONSE_BYTES)
     # A UnicodeError means that the host name is invalid.

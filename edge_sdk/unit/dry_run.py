@@ -19,7 +19,7 @@ from edge_sdk.device import Device
 from edge_sdk.transport.address import address
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds
 from edge_sdk.unit.questions import SourcedQuestion, fit
-from edge_sdk.unit.sensor import NOTHING, Reader
+from edge_sdk.unit.sensor import NO_READING, Reader
 
 if TYPE_CHECKING:
     from protocol.keys import AuthorKey
@@ -125,7 +125,7 @@ def tried(configuration: Configuration) -> dict[str, object]:
         return {"source": NOT_NOW}
     text, reason = _read(question)
     if not reason and question.answer(text) is None:
-        reason = NOTHING
+        reason = NO_READING
     return {"source": reason or "gives a reading that the question allows"}
 
 
@@ -139,7 +139,7 @@ def _tried_of_form(question: SourcedQuestion) -> dict[str, object]:
     shown = text[:MAX_SHOWN] if text.isprintable() else ascii(text[:MAX_SHOWN])
     used_answer = question.instead if answer is None else answer
     if used_answer is None:
-        result = f"no answer in this slot: {reason or NOTHING}"
+        result = f"no answer in this slot: {reason or NO_READING}"
     else:
         result = " or ".join(question.labels(used_answer[question.name])) + (" (instead)" if answer is None else "")
     return {**row, "reading": f"none: {reason}" if reason else shown, "answer": result}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from edge_sdk.unit.config import DEFAULT_TIMEOUT, Configuration, ConfigurationRefused, Source, in_seconds
-from edge_sdk.unit.sensor import NOTHING, answer_of
+from edge_sdk.unit.sensor import NO_READING, answer_of
 
 if TYPE_CHECKING:
     from protocol.campaign import Campaign
@@ -142,7 +142,7 @@ def read_all(questions: Iterable[SourcedQuestion], read: Read) -> tuple[Answer |
         text, reason = read(question.name, question.timeout)
         answer = (None if reason else question.answer(text)) or question.instead
         if answer is None:
-            why = why or reason or NOTHING
+            why = why or reason or NO_READING
         else:
             answers.update(answer)
     if why:

@@ -33,7 +33,7 @@ bytes of a file are read."""
 
 STDIN = 0
 
-NOTHING = "the source gave no reading that the question allows"
+NO_READING = "the source gave no reading that the question allows"
 """Logged for every unusable reading in the same words, so the log does not reveal the reading."""
 
 
@@ -142,7 +142,7 @@ class Reader:
         if reason:
             return "", reason
         reading = field_of(text, self._source.field, self._source.separator)
-        return (reading, "") if reading else ("", NOTHING)
+        return (reading, "") if reading else ("", NO_READING)
 
     def _command(self, timeout: float) -> tuple[str, str]:
         """Return (output of the program, reason of failure); the output is empty if there is a reason."""
@@ -186,7 +186,7 @@ class Reader:
                 self._inside_long_line = not end
             if len(self._buffer) > MAX_PRINTED_BYTES and b"\n" not in self._buffer:
                 self._buffer, self._inside_long_line = b"", True
-                return "", NOTHING
+                return "", NO_READING
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode(errors="replace"), ""
 

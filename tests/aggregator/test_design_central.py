@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from aggregator.reproduce.lip.published import bit, of_bit
 from aggregator.reproduce.lip.trusted_curator import (
-    MAX_PEOPLE,
+    MAX_EXACT_PEOPLE,
     curator_error,
     curator_error_of,
     curator_sum_error,
@@ -102,6 +102,6 @@ def test_the_optimum_for_declared_priors_is_at_most_the_error_of_each_mechanism(
         devices = sum(of_bit(lip_response(bit(str(share)), level), bit(str(share))) for share in p)
         assert curator_error_of(p, level) <= min(devices, curator_sum_error(p, nats)) + 1e-9
     assert curator_error_of([0.1], NAT) == pytest.approx(of_bit(lip_response(bit("0.1"), NAT), bit("0.1")), abs=1e-8)
-    for shares, fault in (([], "1 to"), ([0.5] * (MAX_PEOPLE + 1), "1 to"), ([1.0], "between 0 and 1")):
+    for shares, fault in (([], "1 to"), ([0.5] * (MAX_EXACT_PEOPLE + 1), "1 to"), ([1.0], "between 0 and 1")):
         with pytest.raises(ValueError, match=fault):
             curator_error_of(shares, NAT)

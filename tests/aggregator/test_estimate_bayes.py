@@ -201,7 +201,7 @@ def test_binning_does_not_change_the_shares():
     se = np.full(2000, 0.0015)
     raw = p + rng.normal(0, se)
     found = empirical_bayes(raw, se)
-    near = np.geomspace(bayes.FINEST * se[0], bayes.NEAR * se[0], bayes.GRID)
+    near = np.geomspace(bayes.SMALLEST_POINT * se[0], bayes.NEAR * se[0], bayes.GRID)
     grid = np.sort(np.concatenate([[0.0], near, raw[raw > bayes.NEAR * se[0]]]))
     likelihood = np.exp(-(((raw[:, None] - grid) / se[0]) ** 2) / 2)
     distribution = np.full(len(grid), 1 / len(grid))

@@ -13,7 +13,7 @@ import pytest
 from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.ordered import DECILES, ordered_statistics
 from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics
-from aggregator.estimate.profile import CONVERGED_NATS, SHORTER, Profile
+from aggregator.estimate.profile import CONVERGED_NATS, SHORT_TAIL_RATIO, Profile
 from aggregator.estimate.range_statistics import INTERVAL_BLOCKS
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.bits.recipe import oue
@@ -114,7 +114,7 @@ def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -
     channel, domain = wave(20, NANONATS), NumberRange.of(10, 29)
     counts = reports(shapes(20)["smooth"], 4000, 3)
     profile, places = Profile(MergedReports.of(decoder_of(channel), counts)), np.arange(20)
-    z = Z * math.sqrt(SHORTER)
+    z = Z * math.sqrt(SHORT_TAIL_RATIO)
     for found in ordered_statistics(
         unsigned_campaign(domain, channel), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), confidence=0.9
     ).quantiles:
@@ -137,7 +137,7 @@ def test_an_interval_that_is_much_too_short_is_extended() -> None:
     counts = reports(p, 5000, 2)
     found = ordered_statistics(unsigned_campaign(domain, channel), Tally.of(counts), quantiles=DECILES, confidence=0.9)
     profile, places = Profile(MergedReports.of(decoder_of(channel), counts)), np.arange(74)
-    z, up_to, extended = Z * math.sqrt(SHORTER), np.cumsum(found.estimate.share), 0
+    z, up_to, extended = Z * math.sqrt(SHORT_TAIL_RATIO), np.cumsum(found.estimate.share), 0
     for one in found.quantiles:
         held = [
             v

@@ -246,7 +246,7 @@ def test_every_method_estimates_a_distribution(rng):
 
 def test_a_search_that_did_not_converge_warns(monkeypatch, rng):
     """If a search has not converged, the first warning says that it stopped."""
-    monkeypatch.setattr(likelihood, "MAX_STEPS", 2)
+    monkeypatch.setattr(likelihood, "MAX_EM_STEPS", 2)
     asked = unsigned_campaign(hadamard(200, NANONATS))
     found = estimate(asked, tally(rng, asked.channel, np.full(200, 1 / 200), 5000), method="em")
     assert "search for the most likely shares stopped" in found.warnings[0]

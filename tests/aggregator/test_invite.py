@@ -20,7 +20,7 @@ from PIL import Image
 
 from aggregator.invite.content import LISTED, PosterContent
 from aggregator.invite.invitation import NoInvitation, invite
-from aggregator.invite.layout import COLUMN, EDGE, HIGH, WIDE, TextsTooLong, page_of
+from aggregator.invite.layout import COLUMN, EDGE, PAGE_HEIGHT, PAGE_WIDTH, TextsTooLong, page_of
 from aggregator.invite.poster import draw_poster, undrawn
 from aggregator.invite.qr import QUIET, as_text, modules_of, runs
 from protocol import keys
@@ -160,8 +160,8 @@ def test_texts_of_a_poster_are_on_the_page_beside_the_code():
         for line in page.lines:
             wide = text_to_path.get_text_width_height_descent(line.text, line.style.font, False)[0] * 25.4 / 72
             assert wide <= COLUMN + 1e-6
-            assert line.x + (0 if line.centred else wide) <= WIDE
-            assert 0 < line.y < HIGH
+            assert line.x + (0 if line.centred else wide) <= PAGE_WIDTH
+            assert 0 < line.y < PAGE_HEIGHT
             below = line.y - line.style.size * 0.3 > top + side
             assert below or line.y < top or line.x > left + side, line.text
         assert 50 <= side <= 95

@@ -8,7 +8,7 @@ import pytest
 
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, chosen
-from aggregator.planner.goals import MAX_PEOPLE, default_target_error, goal_plans, goals_of, people_for
+from aggregator.planner.goals import MAX_PLANNED_PEOPLE, default_target_error, goal_plans, goals_of, people_for
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import simulated_error
 from aggregator.planner.plan import plan
@@ -78,7 +78,7 @@ def test_the_search_finds_nearly_the_least_number(power, start):
         found = people_for(lambda people: people**power, (least - 0.5) ** power, start)
         assert least <= found <= 1.1 * least
     assert people_for(lambda _: 0.3, 0.2, start) is None
-    assert people_for(lambda people: people**-0.5, (3 * MAX_PEOPLE) ** -0.5, start) is None
+    assert people_for(lambda people: people**-0.5, (3 * MAX_PLANNED_PEOPLE) ** -0.5, start) is None
     assert people_for(lambda _: math.inf, 0.2, start) is None
 
 

@@ -190,7 +190,7 @@ def test_the_digest_is_of_the_documented_json_text():
 def test_every_number_of_the_estimate_is_on_the_page(kind):
     """Each value's row has the figures of the JSON, in percent and rounded to the standard error."""
     parsed, found, text = written(unsigned_campaign(DOMAINS[kind]))
-    shown = listed(found, page_numbers.ROWS, page_numbers.ROWS)
+    shown = listed(found, page_numbers.MAX_PAGE_ROWS, page_numbers.MAX_PAGE_ROWS)
     places = decimals(found, shown)
     (body,) = re.findall(r'class="numbers">.*?<tbody>(.*?)</tbody>', text)
     body = re.sub(r'<span class="label">(.*?)</span>', lambda found: found[1].replace("<wbr>", ""), body)

@@ -16,7 +16,7 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.present.shown_changes import foremost
-from aggregator.present.shown_shares import FEW
+from aggregator.present.shown_shares import MIN_SELECTED
 from aggregator.present.trends import change_table
 from protocol.campaign import SignedCampaign
 from protocol.exact import NANONATS
@@ -54,11 +54,11 @@ def test_significant_changes_come_first():
     console.print(change_table(found))
     text = console.file.getvalue()
     rows = [line for line in text.splitlines() if re.match(r"\s*v\d+ ", line)]
-    assert len(rows) == FEW
-    assert [row.rstrip().endswith("*") for row in rows] == [True] * 2 + [False] * (FEW - 2)
+    assert len(rows) == MIN_SELECTED
+    assert [row.rstrip().endswith("*") for row in rows] == [True] * 2 + [False] * (MIN_SELECTED - 2)
     assert (
-        f"the {FEW} most significant differences of 60 values; {FEW - 2} of these differences may be zero"
-        in " ".join(text.split())
+        f"the {MIN_SELECTED} most significant differences of 60 values; {MIN_SELECTED - 2} of these differences may "
+        "be zero" in " ".join(text.split())
     )
     for row in rows:
         numbers = re.findall(r"[+-]?\d+\.\d+", row.replace("\N{MINUS SIGN}", "-"))

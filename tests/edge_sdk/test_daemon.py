@@ -33,7 +33,7 @@ from edge_sdk.unit import sensor as sources
 from edge_sdk.unit.agent import CLOCK_SECONDS, MAX_PAUSE, Unit
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds, load
 from edge_sdk.unit.questions import SETTLE_SECONDS
-from edge_sdk.unit.sensor import MAX_PRINTED_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
+from edge_sdk.unit.sensor import MAX_PRINTED_BYTES, NO_READING, Reader, Stopped, answer_of, field_of
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Buckets, Dates, Grid, Values
 from protocol.envelope import Kind, read_batch
@@ -397,7 +397,7 @@ def test_a_failed_source_gives_a_reason_without_a_value(reader, tmp_path):
     assert reader(command=("no-such-program",))() == ("", "the source cannot be read: No such file or directory")
     assert reader(command=("sh", "-c", "echo 3.5; exit 7"))() == ("", "the source failed with exit code 7")
     assert reader(command=("sh", "-c", "kill -9 $$"))() == ("", "the source failed with exit code -9")
-    assert reader(command=("true",))() == ("", NOTHING)
+    assert reader(command=("true",))() == ("", NO_READING)
     assert reader(command=("sh", "-c", "while :; do echo 35; done"))() == (
         "",
         "the source printed 65,536 bytes or more",
@@ -406,7 +406,7 @@ def test_a_failed_source_gives_a_reason_without_a_value(reader, tmp_path):
     missing = tmp_path / "missing"
     assert reader(file=missing)() == ("", "the source cannot be read: No such file or directory")
     os.mkfifo(tmp_path / "pipe")
-    assert reader(file=tmp_path / "pipe")() == ("", NOTHING)
+    assert reader(file=tmp_path / "pipe")() == ("", NO_READING)
 
 
 def test_a_file_is_read_from_its_end(reader, tmp_path):
@@ -425,7 +425,7 @@ def test_each_reading_takes_one_line_of_standard_input(reader, monkeypatch):
     one = reader(stdin=True, timeout=0.05)
     assert one() == ("", "the source gave nothing within 0.05 seconds")
     os.write(writing, b"1.5\n2.5\n\n3.")
-    assert [one() for _ in range(3)] == [("1.5", ""), ("2.5", ""), ("", NOTHING)]
+    assert [one() for _ in range(3)] == [("1.5", ""), ("2.5", ""), ("", NO_READING)]
     os.write(writing, b"5")
     os.close(writing)
     assert one() == ("3.5", "")
@@ -444,7 +444,7 @@ def test_a_line_of_standard_input_that_is_too_long_gives_no_reading(reader, monk
     writer.join()
     os.close(writing)
     os.close(reading)
-    assert found == [("", NOTHING), ("1.5", "")]
+    assert found == [("", NO_READING), ("1.5", "")]
 
 
 def test_every_number_is_reported_by_default():
@@ -737,7 +737,7 @@ def test_a_source_without_a_reading_is_logged_once_and_skipped(world):
     )
     one.until(OPENS + PERIOD - 1)
     said = [line for line in one.log[1:] if "written" not in line]
-    assert said == [f"{NOTHING}: the reading is skipped", "the source gives readings again"]
+    assert said == [f"{NO_READING}: the reading is skipped", "the source gives readings again"]
     assert len(one.asked) == READINGS
     assert one.slots() == [(0, 2), (0, 3)]
 

@@ -21,7 +21,7 @@ from edge_sdk.transport.address import address
 from edge_sdk.transport.exchange import connect
 from edge_sdk.transport.outbox import Outbox
 from edge_sdk.transport.stored_outbox import MAX_ENVELOPES, MAX_WAITING_BYTES
-from edge_sdk.transport.upload import CODE, MAX_SECONDS, Outcome, delay, retry_after
+from edge_sdk.transport.upload import CODE_HEADER, MAX_SECONDS, Outcome, delay, retry_after
 from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
@@ -55,7 +55,7 @@ class UploadNetwork:
         return self
 
     def request(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
-        sent = {name: value for name, value in headers.items() if name != CODE}
+        sent = {name: value for name, value in headers.items() if name != CODE_HEADER}
         assert (method, path, sent) == ("POST", "/v1/reports", {"Content-Type": "application/octet-stream"})
         self.bodies.append(body)
 

@@ -16,7 +16,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.presentation import given_answers
 from edge_sdk.unit.config import ConfigurationRefused, Source, load
 from edge_sdk.unit.questions import SourcedQuestion, fit
-from edge_sdk.unit.sensor import NOTHING, Reader
+from edge_sdk.unit.sensor import NO_READING, Reader
 from protocol.campaign import open_campaign
 from protocol.domain import Dates, NumberRange
 from protocol.envelope import Kind, read_batch
@@ -196,7 +196,7 @@ def test_a_check_reads_every_source_once_and_does_not_join(tmp_path, capsys, mon
     vote, age, home = printed["sources"]
     assert [one["question"] for one in printed["sources"]] == list(FORM.positions)
     assert sys.executable in vote["source"]
-    assert (vote["reading"], vote["answer"]) == ("maybe", f"no answer in this slot: {NOTHING}")
+    assert (vote["reading"], vote["answer"]) == ("maybe", f"no answer in this slot: {NO_READING}")
     assert (age["reading"], age["answer"]) == ("40", "19")
     failed = "the source failed with exit code 1"
     assert (home["reading"], home["answer"]) == (f"none: {failed}", f"no answer in this slot: {failed}")
@@ -210,11 +210,11 @@ def test_a_check_reads_every_source_once_and_does_not_join(tmp_path, capsys, mon
     ("keys", "program", "answer"),
     [
         ("", "'echo', 'skipped'", "skipped"),
-        ("", "'true'", f"no answer in this slot: {NOTHING}"),
+        ("", "'true'", f"no answer in this slot: {NO_READING}"),
         ("instead = 'skipped'", "'true'", "skipped (instead)"),
         ("instead = '17'", "'echo', 'soon'", "17 (instead)"),
         ("scale = 0.5", "'echo', '35'", "18"),
-        ("outside = 'skip'", "'echo', '99'", f"no answer in this slot: {NOTHING}"),
+        ("outside = 'skip'", "'echo', '99'", f"no answer in this slot: {NO_READING}"),
     ],
 )
 def test_a_check_shows_the_answer_of_each_reading(tmp_path, capsys, keys, program, answer):
@@ -255,7 +255,7 @@ def test_one_failed_reading_of_two_means_no_answer(world, failing):
     single source, and does not reveal which question failed; both sources are read in either case."""
     one = world(1, readings=READINGS_OF | {failing: "much too secret"})
     one.until(OPENS + 2 * EVERY)
-    assert one.log[1:] == [f"{NOTHING}: the reading is skipped"]
+    assert one.log[1:] == [f"{NO_READING}: the reading is skipped"]
     assert (one.slots(), one.device.budget.spent) == ([], 0)
     assert one.names == ["vote", "age"] * 2
     one.readings = READINGS_OF

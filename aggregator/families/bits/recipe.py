@@ -18,14 +18,11 @@ from aggregator.families.decoder import Floats, Integers
 from aggregator.families.mechanism import BITS, Mechanism, for_ldp, for_prior, for_sensitive
 from aggregator.families.rounding import LEVEL_RESERVE, D, ceil
 from protocol import exact
-from protocol.channels.bits.channel import Bits, S
+from protocol.channels.bits.channel import MAX_BITS, Bits, S
 from protocol.exact import exp_lower
 
 PRIOR_CLASSES = 64
 """Maximum number of classes of priors: the exact audit compares every two classes."""
-
-MAX_BITS = 2**16
-"""Maximum number of values of RAPPOR, of OUE and of OUE under a prior."""
 
 
 def rappor(size: int, level: int) -> Bits:

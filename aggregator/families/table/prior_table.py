@@ -31,7 +31,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Lip, certify
 from protocol.notions.information import RADIUS_UNITS
 
-MAX_INPUTS = 150
+MAX_TABLE_INPUTS = 150
 """Maximum number of inputs; a larger table takes minutes to design and more than 200 kilobytes to send."""
 
 ATTEMPTS = 12
@@ -63,11 +63,13 @@ def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
         radius: the total variation distance from ``prior`` within which the level holds for every prior, in parts per
             billion.
     Raises:
-        ChannelError: more than ``MAX_INPUTS`` inputs; use ``windows``. Or the solver of the linear program fails.
+        ChannelError: more than ``MAX_TABLE_INPUTS`` inputs; use ``windows``. Or the solver of the linear program fails.
         Uncertified: no rounding was found that satisfies the level.
     """
-    if len(prior) > MAX_INPUTS:
-        raise ChannelError(f"an explicit table is made for at most {MAX_INPUTS} values, not {len(prior)}: use windows")
+    if len(prior) > MAX_TABLE_INPUTS:
+        raise ChannelError(
+            f"an explicit table is made for at most {MAX_TABLE_INPUTS} values, not {len(prior)}: use windows"
+        )
     return _optimal(tuple(prior), level, radius)
 
 

@@ -19,16 +19,16 @@ import numpy as np
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, NotInvertible
 from protocol.channels.windows.channel import ONE, Windows
 
-MAX_INPUTS = 2048
+MAX_UNBIASED_INPUTS = 2048
 """Maximum number of inputs of the unbiased estimate, which needs the eigenvalues of a matrix of inputs x inputs."""
 
-MAX_CELLS = 2**26
+MAX_INVERSE_CELLS = 2**26
 """Maximum number of cells of the left inverse for the unbiased estimate; all are computed, in chunks."""
 
 _HELD_CELLS = 2**20
 """Maximum number of cells of a left inverse that are in memory at once."""
 
-MAX_STEPS = 32
+MAX_BINOMIAL_STEPS = 32
 """Maximum number of steps of an input; outputs with nearly equal contributions share a step."""
 
 SINGULAR = 1e-12
@@ -212,7 +212,7 @@ class WindowsDecoder(Decoder):
     @cached_property
     def _solved(self) -> Floats:
         """The inverse of Q D^-1 Q', computed by running sums, shape (k, k). L is D^-1 Q' times this inverse."""
-        if self.input_count > MAX_INPUTS or self.input_count * self.features > MAX_CELLS:
+        if self.input_count > MAX_UNBIASED_INPUTS or self.input_count * self.features > MAX_INVERSE_CELLS:
             raise NotInvertible(
                 f"an unbiased estimate of {self.input_count} values from {self.features} outputs is not computed for "
                 "windows of this size; use method 'mmse' if the prior is right, otherwise 'map'"
@@ -249,7 +249,7 @@ class WindowsDecoder(Decoder):
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # Outputs with nearly equal contributions share a step, whose height is their mean over the observed counts. So
         # the steps sum to the estimate exactly.
-        groups = np.array_split(np.arange(self.features), min(MAX_STEPS + 1, self.features))
+        groups = np.array_split(np.arange(self.features), min(MAX_BINOMIAL_STEPS + 1, self.features))
         starts = np.array([group[0] for group in groups])
         lengths = np.array([len(group) for group in groups])
         parts = np.empty((len(groups), self.input_count))

@@ -23,7 +23,7 @@ from aggregator.families.mechanism import DENSE, Mechanism, for_priors_near
 from aggregator.families.rounding import LEVEL_RESERVE
 from aggregator.families.table.column_generation import Coordinates, Mixture, best_mixture, plain_mixture
 from aggregator.families.table.prior_table import ATTEMPTS, MAX_ERROR, MAX_LOST, MIN_PART
-from aggregator.families.windows.decoder import MAX_CELLS, MAX_INPUTS, WindowsDecoder
+from aggregator.families.windows.decoder import MAX_INVERSE_CELLS, MAX_UNBIASED_INPUTS, WindowsDecoder
 from protocol import exact
 from protocol.channels.windows.arrangement import Single, WindowType
 from protocol.channels.windows.channel import MAX_ORDERS, ONE, Windows
@@ -134,9 +134,9 @@ class _Design:
 def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     """Return the windows channel with the least expected squared error among a few designs for ``prior``.
 
-    Up to ``MAX_INPUTS`` inputs, each design distinguishes all inputs, so that each value has an unbiased estimate and
-    an interval. Designs that are small enough for computing this estimate are preferred if their error is nearly the
-    least.
+    Up to ``MAX_UNBIASED_INPUTS`` inputs, each design distinguishes all inputs, so that each value has an unbiased
+    estimate and an interval. Designs that are small enough for computing this estimate are preferred if their error is
+    nearly the least.
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum; for rare inputs, the lengths of their arcs.
@@ -173,10 +173,10 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
                     part,
                 )
             )
-    if len(prior) <= MAX_INPUTS:
+    if len(prior) <= MAX_UNBIASED_INPUTS:
         most_error = MAX_ERROR * min(designs)[0]
         designs = [
-            design for design in designs if design[0] <= most_error and design[1] <= MAX_CELLS // len(prior)
+            design for design in designs if design[0] <= most_error and design[1] <= MAX_INVERSE_CELLS // len(prior)
         ] or designs
     acceptable = prior_error - (prior_error - min(designs)[0]) * (1 - _GAIN_MARGIN)
     _, _, heavies, cells, part = min(
@@ -279,7 +279,7 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
     ``estimable_table``.
     """
     best = _design(split, cells)
-    if best.estimable or not split.heavies or len(prior) > MAX_INPUTS:
+    if best.estimable or not split.heavies or len(prior) > MAX_UNBIASED_INPUTS:
         return 0.0
     distribution = split.distribution
     best_error, other_error = (
@@ -329,7 +329,7 @@ def _orders(channel: Windows, notion: Lip) -> int:
     if rare < 3 or channel.cells == 1:
         return 1
     # Domains too large for an unbiased estimate need fewer orders, which also shortens the device's audit.
-    per_input = _ORDERS_PER_NEEDED if channel.input_count <= MAX_INPUTS else _ORDERS_OF_MANY
+    per_input = _ORDERS_PER_NEEDED if channel.input_count <= MAX_UNBIASED_INPUTS else _ORDERS_OF_MANY
     sufficient = max(-(-per_input * rare // (channel.cells - 1)), _MIN_ORDERS)
     orders = min(1 << (sufficient - 1).bit_length(), MAX_ORDERS)
     while orders > 1 and not _affordable(replace(channel, orders=orders), notion):

@@ -85,7 +85,7 @@ class CampaignReader:
             return self.drawn(people / people.sum(), int(people.sum()), generator)
         return simulated_people.tally(self.campaign.channel, people, generator)
 
-    def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_STEPS) -> Floats:
+    def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_EM_STEPS) -> Floats:
         """Return the distribution that one of ``METHODS`` estimates from a tally."""
         if method == "map":
             even = np.full(self.decoder.input_count, 1 / self.decoder.input_count)
@@ -99,7 +99,7 @@ class CampaignReader:
         return empirical_bayes(linear.raw, linear.se) if method == "empirical-bayes" else project(linear.raw)
 
     def distance(
-        self, tallies: Sequence[Tally], truth: Floats, method: str, steps: int = likelihood.MAX_STEPS
+        self, tallies: Sequence[Tally], truth: Floats, method: str, steps: int = likelihood.MAX_EM_STEPS
     ) -> float:
         """Return the mean total variation distance between ``truth`` and the estimates from the tallies."""
         return fmean(total_variation(self.shares(tally, method, steps), truth) for tally in tallies)

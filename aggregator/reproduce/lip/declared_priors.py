@@ -25,7 +25,12 @@ from aggregator.reproduce.lip.published import (
     roots,
     z_score,
 )
-from aggregator.reproduce.lip.trusted_curator import MAX_PEOPLE, curator_error, curator_error_of, curator_sum_error
+from aggregator.reproduce.lip.trusted_curator import (
+    MAX_EXACT_PEOPLE,
+    curator_error,
+    curator_error_of,
+    curator_sum_error,
+)
 from aggregator.reproduce.simulated_people import level
 from protocol import personal
 from protocol.personal import lip_response
@@ -161,7 +166,7 @@ def _plot(people: int, errors: Errors, simulated: Sequence[float]) -> Plot:
 
 def _of_curator(p: Floats, eps: float, local: float) -> float:
     """Return the error of a trusted curator per person: at most ``local``, the error of the devices."""
-    if len(p) <= MAX_PEOPLE:
+    if len(p) <= MAX_EXACT_PEOPLE:
         return curator_error_of(p.tolist(), level(eps)) / len(p)
     return min(curator_sum_error(p, eps) / len(p), local)  # a curator can simulate the devices (Theorem 6)
 

@@ -23,7 +23,7 @@ from scipy.signal import fftconvolve
 from aggregator.families.decoder import Floats
 from protocol import exact
 
-MAX_PEOPLE = 6
+MAX_EXACT_PEOPLE = 6
 """Maximum number of people with individual priors, because the program has a column for each of the 2^n databases
 and each output."""
 
@@ -130,14 +130,14 @@ def curator_error_of(shares: Sequence[float], level: int) -> float:
     error no longer falls.
 
     Args:
-        shares: the probability of a one of each person, in (0, 1); at most ``MAX_PEOPLE`` people.
+        shares: the probability of a one of each person, in (0, 1); at most ``MAX_EXACT_PEOPLE`` people.
         level: the level in nanonats.
     Raises:
         ValueError: ``shares`` is empty or too long, or has a number outside its range.
     """
     p = np.asarray(shares, dtype=np.float64)
-    if not 1 <= len(p) <= MAX_PEOPLE:
-        raise ValueError(f"the number of people must be 1 to {MAX_PEOPLE}, not {len(p)}")
+    if not 1 <= len(p) <= MAX_EXACT_PEOPLE:
+        raise ValueError(f"the number of people must be 1 to {MAX_EXACT_PEOPLE}, not {len(p)}")
     if not ((p > 0) & (p < 1)).all():
         raise ValueError(f"each share must be between 0 and 1, and they are {p.min():g} to {p.max():g}")
     odds = math.exp(exact.nats(level))
