@@ -2,7 +2,7 @@
 
 A file's name is the SHA-256 of its bytes, so an upload that is sent twice is stored once. After the ingest, the
 envelopes of many uploads are mixed and sorted into archived batches. The batches show neither when an envelope arrived
-nor which envelopes arrived together, because that would link the keys of a device. A rebuild of the study can count
+nor which envelopes arrived together, because either would link the keys of a device. A rebuild of the study can count
 the reports in the batches again.
 
 Enrolments admitted by codes wait in a separate folder, apart from the reports of the same upload.

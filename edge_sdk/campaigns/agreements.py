@@ -175,7 +175,7 @@ class Agreements(Session):
         """Store the code that admits this device to a campaign for enrolled devices; ``outbox.send`` redeems it.
 
         The first upload after consent redeems the code, together with the device's enrolment. The code is deleted once
-        the study has admitted the device. A later code replaces an earlier one, even one that the study refused.
+        the study has admitted the device. A later code replaces an earlier code, even a refused one.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.

@@ -120,7 +120,7 @@ class CheckpointWriter:
             latest: as for ``stored_checkpoint``.
             erase_earlier: erase all earlier checkpoints.
         Raises:
-            StoreRestored: the key store's checkpoint is ahead, so this is an old copy of the store.
+            StoreRestored: the key store's checkpoint is ahead, so the open store is an old copy.
         """
         try:
             self._store.while_locked(

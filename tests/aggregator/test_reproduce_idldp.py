@@ -1,4 +1,4 @@
-"""The errors of the ID-LDP experiments are exactly those of devices, and its figures match their definitions."""
+"""The errors of the ID-LDP experiments are exactly those of devices, and the figures match their definitions."""
 
 from __future__ import annotations
 

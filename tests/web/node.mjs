@@ -1,4 +1,4 @@
-// Runs `faults` in node; the cases come from the standard input.
+// Run `faults` in node; the cases come from the standard input.
 
 import { readFileSync } from "node:fs";
 import { faults } from "./vectors.mjs";

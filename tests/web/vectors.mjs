@@ -1,4 +1,4 @@
-// Checks every case of tests/vectors, as its fields require, and returns faults: {topic: [null | text, ...]}. A refusal
+// Check every case of tests/vectors, as its fields require, and return faults: {topic: [null | text, ...]}. A refusal
 // must come at the stage that the case names. node.mjs runs this module in node.
 
 import { openCampaign } from "../../edge_sdk/web/campaign.js";
