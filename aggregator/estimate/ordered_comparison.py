@@ -112,16 +112,10 @@ class OrderedComparison:
         """The domain of the campaign."""
         return self.known[0][1].estimate.campaign.domain
 
-    @property
-    def noun(self) -> str:
-        """The noun for the units that the sides count (see ``estimated_noun``): "output" if a report of one of the
-        sides may have several; else "device" if a side has transcripts; else "report".
-
-        A side with transcripts counts devices, and another side reports. Beside each other, both are called devices,
-        which is right for the other side only if each of its devices sent one report.
-        """
-        nouns = {estimated_noun(statistics.estimate.campaign) for _, statistics in self.known}
-        return next(noun for noun in ("output", "device", "report") if noun in nouns)
+    def noun_of(self, side: OrderedSide) -> str:
+        """Return the noun for the units that a side counts (see ``estimated_noun``)."""
+        statistics = side.statistics or self.known[0][1]
+        return estimated_noun(statistics.estimate.campaign)
 
     def without_cdf(self) -> OrderedComparison:
         """Return the comparison without the distribution functions, which only a picture needs."""

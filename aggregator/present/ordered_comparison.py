@@ -19,6 +19,7 @@ from aggregator.present.ordered import COLUMNS, rows_of, statistic_name, value_t
 from aggregator.present.shown_changes import interval_in_points, percentage_points
 from aggregator.present.shown_shares import MINUS, percent, query_texts, rounded_to_error
 from aggregator.present.table import new_table
+from aggregator.quantity import quantity
 from protocol.domain import NumberRange
 
 SIDE_COLUMNS = ("side", "less", "reports", *COLUMNS)
@@ -42,11 +43,20 @@ def _sides(comparison: OrderedComparison) -> Table:
     table.add_column("")
     for side in comparison.sides:
         table.add_column(Text(side.name_in_text), justify="right")
-    table.add_row(f"{comparison.noun}s", *(f"{side.reports:,}" for side in comparison.sides))
+    table.add_row(*counts_row(comparison))
     cells = {side.name: side_cells(statistics) for side, statistics in comparison.known}
     for name in next(iter(cells.values())):
         table.add_row(Text(name), *(cells.get(side.name, {}).get(name, "too few devices") for side in comparison.sides))
     return table
+
+
+def counts_row(comparison: OrderedComparison) -> tuple[str, ...]:
+    """Return the row with the number of reports, outputs or devices of each side; each cell names its noun if the nouns
+    of the sides differ."""
+    nouns = [comparison.noun_of(side) for side in comparison.sides]
+    if len(set(nouns)) == 1:
+        return f"{nouns[0]}s", *(f"{side.reports:,}" for side in comparison.sides)
+    return "counted", *(quantity(side.reports, noun) for side, noun in zip(comparison.sides, nouns, strict=True))
 
 
 def side_cells(statistics: OrderedStatistics) -> dict[str, str]:

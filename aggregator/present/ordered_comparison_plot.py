@@ -74,7 +74,9 @@ def comparison_figure(comparison: OrderedComparison, *, narrow: bool = False) ->
     for place, (side, statistics) in enumerate(known):
         _draw(plots[place], statistics, reference if place else None, first.name_in_text)
         plots[place].set_title(
-            f"{plot_text(side.name_in_text, 30)}: {quantity(side.reports, comparison.noun)}", loc="left", size=10
+            f"{plot_text(side.name_in_text, 30)}: {quantity(side.reports, comparison.noun_of(side))}",
+            loc="left",
+            size=10,
         )
         if shifted.get(side.name):
             _draw_shifts(below[place], statistics, shifted[side.name], first.name_in_text)

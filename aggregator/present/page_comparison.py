@@ -14,7 +14,7 @@ from aggregator.estimate.query import unit_of
 from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
 from aggregator.present.ordered import statistic_name
-from aggregator.present.ordered_comparison import SHARED_DEVICES, shift_texts, side_cells
+from aggregator.present.ordered_comparison import SHARED_DEVICES, counts_row, shift_texts, side_cells
 from aggregator.present.page_numbers import MAX_PAGE_ROWS
 from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.shown_changes import (
@@ -111,7 +111,7 @@ def ordered_comparison_section(comparison: OrderedComparison) -> list[Html]:
     if not any(statistics.numbers() for _, statistics in numbers.known):
         numbers = comparison
     cells = {side.name: side_cells(statistics) for side, statistics in numbers.known}
-    rows = [(f"{comparison.noun}s", *(f"{side.reports:,}" for side in comparison.sides))]
+    rows = [counts_row(comparison)]
     for name in next(iter(cells.values())):
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few devices") for side in comparison.sides)))
     subject = "Each class of people" if comparison.by == "class" else "Each period"

@@ -15,13 +15,13 @@ import pytest
 
 from aggregator import Study, Truth, ingest, simulate
 from aggregator.estimate.ordered import ordered_statistics
-from aggregator.estimate.ordered_comparison import Shift, by_class, by_period
+from aggregator.estimate.ordered_comparison import OrderedComparison, OrderedSide, Shift, by_class, by_period
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.wave.recipe import wave
-from aggregator.present.ordered_comparison import shift_texts
+from aggregator.present.ordered_comparison import counts_row, shift_texts
 from aggregator.present.ordered_comparison_plot import MAX_SIDES, TooManySides, comparison_figure
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
@@ -266,6 +266,18 @@ def test_a_difference_has_a_sign_unless_it_is_zero():
     assert shift_texts(Shift("quantile", {"p": 0.5}, 0, -3, 1_200), days) == ("0 days", "\N{MINUS SIGN}3 to +1,200")
     assert shift_texts(Shift("quantile", {"p": 0.5}, 1, 0, 2), days) == ("+1 day", "0 to +2")
     assert shift_texts(Shift("mean", {}, -0.004, -3.5, 3.25), days) == ("0.0 days", "\N{MINUS SIGN}3.5 to +3.2")
+
+
+def test_each_side_counts_its_own_units():
+    """Beside a campaign with transcripts, which counts devices, the reports of another campaign are called reports."""
+
+    def side(name, reports, transcript):
+        campaign = SimpleNamespace(transcript=transcript, answers_per_period=1)
+        return OrderedSide(name, name, reports, SimpleNamespace(estimate=SimpleNamespace(campaign=campaign)))
+
+    own, other = side("a", 1, True), side("b", 2000, False)
+    assert counts_row(OrderedComparison("campaign", (own, other), ())) == ("counted", "1 device", "2,000 reports")
+    assert counts_row(OrderedComparison("campaign", (own, own), ())) == ("devices", "1", "1")
 
 
 def test_a_page_of_the_distribution_function_alone_has_its_numbers(lib, tmp_path):
