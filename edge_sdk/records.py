@@ -43,11 +43,13 @@ class Records:
         self.transcripts = Transcripts(store)
 
     def joined_in_role(self, campaign_id: bytes) -> Joined:
-        """Return a joined campaign in the role of the person's consent.
+        """Return a joined campaign in the role of the person's consent; before consent, with the prior that was
+        declared before the campaign was forgotten, if there is one.
 
         Raises:
             NotJoined, StoreError
         """
-        joined = self.campaigns.find(campaign_id)
-        consent = self.consents.find(self.campaigns.number(campaign_id))
-        return joined if consent is None else joined.with_role(consent.role)
+        joined, number = self.campaigns.find(campaign_id), self.campaigns.number(campaign_id)
+        consent = self.consents.find(number)
+        role = self.consents.declared_role(number) if consent is None else consent.role
+        return joined if role is None else joined.with_role(role)

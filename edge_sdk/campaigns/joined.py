@@ -170,6 +170,15 @@ class Joined:
             return notion.certificate_of(prior)
         return campaign.certificate_of(self._class_index, self.view)
 
+    @property
+    def shown(self) -> Joined:
+        """This campaign as terms and previews show it: with the uniform prior, if the person has to declare a prior and
+        has not done so."""
+        notion = self.campaign.notion
+        if isinstance(notion, DeclaredPrior) and self.role.prior is None:
+            return self.with_role(replace(self.role, prior=notion.uniform))
+        return self
+
     @cached_property
     def terms(self) -> Terms:
         """The terms in the campaign's original language."""
@@ -179,7 +188,7 @@ class Joined:
         """Return the terms in the person's language if the campaign has it, else in its original language."""
         from edge_sdk.campaigns.terms import Terms
 
-        return Terms.of(self.signed, self.certificate, self.role.class_index, self.view, language)
+        return Terms.of(self.signed, self.shown.certificate, self.role.class_index, self.view, language)
 
     @property
     def commitment(self) -> Commitment:

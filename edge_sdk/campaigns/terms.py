@@ -124,7 +124,8 @@ class Terms:
         classes: the classes of people; the person chooses one at consent. Empty if the campaign has none. Before the
             choice, the costs are those of the most expensive class.
         member_of: the person's class, once it is chosen.
-        declares_prior: whether consent requires a declared prior, which is public.
+        declares_prior: whether consent requires a declared prior, which is public. Before consent, the costs are those
+            of the uniform prior, or of the prior that was declared before the campaign was forgotten.
         author_name: the name of a trusted author, for display only; "" if the key is not trusted or has no name.
     """
 

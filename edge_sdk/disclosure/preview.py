@@ -77,7 +77,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     earlier, period = records.transcripts.of(number), _period_near(joined.campaign, now)
     if earlier:
         joined = joined.for_report(earlier, max(period, earlier[-1][0] + 1))
-    channel, certificate = joined.channel, joined.certificate
+    channel, certificate = joined.shown.channel, joined.shown.certificate
     x = cost = None
     is_repeat = False
     if value is not None:

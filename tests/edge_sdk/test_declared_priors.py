@@ -71,6 +71,28 @@ def test_posteriors_and_costs_of_a_declaration_follow_bayes(open_device, data: b
     assert device.budget.reserved_nanonats == preview.worst_case_nanonats
 
 
+@pytest.mark.parametrize("data", [of_declared(), of_offered()], ids=["response", "offered"])
+def test_terms_and_previews_state_the_cost_of_the_uniform_or_the_declared_prior(open_device, data: bytes) -> None:
+    """Before consent, terms and preview have the cost of the uniform prior, or of the prior that was declared before
+    the campaign was forgotten."""
+    device = open_device(lifetime=100)
+    joined = device.join(data).campaign_id
+
+    def stated() -> tuple[float, float, float]:
+        terms = device.terms(joined)
+        return terms.cost, terms.worst_case, device.preview(joined).cost
+
+    uniform = device.declaration(joined)
+    assert stated() == (uniform.cost, uniform.worst_case, uniform.cost)
+    device.consent(joined, prior=PRIOR)
+    reserved = device.budget.reserved
+    device.forget(joined)
+    device.join(data)
+    declared = device.declaration(joined)
+    assert stated() == (declared.cost, declared.worst_case, declared.cost)
+    assert reserved == declared.worst_case
+
+
 def test_the_first_declaration_stays(open_device) -> None:
     """After forgetting, the first declaration still holds, and another declaration is refused."""
     device = open_device(lifetime=100)
