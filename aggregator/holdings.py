@@ -64,7 +64,8 @@ class VerifiedCampaign:
 
 class Holdings:
     """The campaigns and keys of a study in a folder or bucket. Every method reads the latest committed state, except
-    ``cached_campaign``, because an ingest calls it for every chunk of reports."""
+    ``cached_campaign``, because an ingest calls it for every chunk of reports. A method that cannot read the study
+    raises ``StudyError``."""
 
     def __init__(self, path: StoragePath) -> None:
         self.path = path

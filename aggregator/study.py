@@ -55,7 +55,8 @@ class EnrolResult:
 
 
 class Study(Estimates):
-    """A study in a folder or bucket: ``open`` or ``create`` it."""
+    """A study in a folder or bucket: ``open`` or ``create`` it. A method that cannot read or write the study raises
+    ``StudyError``."""
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"

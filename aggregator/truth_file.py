@@ -178,7 +178,7 @@ def require_people(path: Path, people: int, max_people: int | None) -> None:
     """Refuse a file without people, or with more than ``max_people``.
 
     Raises:
-        ValueTableError
+        ValueTableError: there are no people, or more than ``max_people``.
     """
     if not people:
         raise ValueTableError(f"{path.name} has no people: give at least one count above 0")

@@ -64,7 +64,8 @@ def classes_of(
         privacy: ``[privacy]``, the default for every class.
         folder: the folder to which the names of files in the draft are relative.
     Raises:
-        DraftError, BadData, OSError
+        DraftError, BadData: there is one class or none, or an entry is invalid.
+        OSError: a file cannot be read.
     """
     if len(classes) < 2:
         raise DraftError(f"[classes] needs at least two classes, not {len(classes)}: give each a table [classes.NAME]")

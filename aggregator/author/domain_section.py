@@ -29,7 +29,7 @@ def domain_of(section: Section) -> Domain:
     """Return the domain of ``[domain]``, or of a question of a form.
 
     Raises:
-        DraftError
+        DraftError: an entry is missing or invalid.
     """
     try:
         return _domain_of(section)

@@ -66,7 +66,7 @@ def read_padded(path: Path) -> dict[str, Any]:
     """Return the parsed draft at ``path``, with floats as ``Decimal`` and with a number instead of the padding "auto".
 
     Raises:
-        DraftError, BadData, OSError
+        DraftError, BadData, OSError: as in ``read_draft``.
     """
     return _padded(read_toml(path), path.parent)
 
@@ -108,7 +108,7 @@ def draft_form(document: dict[str, Any], folder: Path) -> DraftForm | None:
     """Return the form of a parsed draft, with its views; None if it is not a form.
 
     Raises:
-        DraftError, BadData
+        DraftError, BadData, OSError: as in ``read_draft``.
     """
     if not _is_form(document):
         return None
@@ -127,7 +127,7 @@ def bins_sentences_of_draft(document: dict[str, Any], campaign_domain: Domain) -
     Args:
         campaign_domain: the domain of the campaign of the draft.
     Raises:
-        DraftError, BadData
+        DraftError, BadData: an entry is invalid.
     """
     if not isinstance(campaign_domain, Form):
         return []
@@ -142,7 +142,7 @@ def draft_classes(document: dict[str, Any], folder: Path) -> DraftClasses | None
     With ``[views]``, the channels are those of the view that asks for the answer itself.
 
     Raises:
-        DraftError, BadData, OSError
+        DraftError, BadData, OSError: as in ``read_draft``.
     """
     if "classes" not in document or _is_form(document):
         return None
@@ -162,7 +162,7 @@ def draft_views(
     Args:
         expected: the number of devices for which shares are chosen, if the draft gives no number.
     Raises:
-        DraftError, BadData, OSError
+        DraftError, BadData, OSError: as in ``read_draft``.
     """
     if "views" not in document:
         return None

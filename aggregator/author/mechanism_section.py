@@ -45,7 +45,7 @@ def mechanism_name(section: Section) -> str:
     """Return the name of the mechanism in ``[mechanism]``.
 
     Raises:
-        DraftError
+        DraftError: the name is not a text.
     """
     name: str = section.take("name", str, "a mechanism's name, or auto", AUTO)
     return name.lower()
@@ -164,7 +164,7 @@ def require_families(question: PlannedQuestion, views: Sequence[View]) -> None:
     """Refuse views whose channels belong to families that the draft does not list.
 
     Raises:
-        DraftError
+        DraftError: a channel needs a family that the draft does not list.
     """
     missing = sorted({name for view in views for name in question.missing(view.channel)})
     if missing:

@@ -25,7 +25,7 @@ def addresses_of(section: Section) -> tuple[str, ...]:
     """Return the addresses of ``[study] address``, in the order in which devices try them.
 
     Raises:
-        DraftError
+        DraftError: the value is neither a text nor a list of texts.
     """
     if "address" not in section:
         return ()

@@ -120,7 +120,7 @@ class Section:
         """Return the value of ``key``, a finite number, exactly; see ``take``.
 
         Raises:
-            DraftError
+            DraftError: as in ``take`` or ``finite``.
         """
         return finite(self, key, self.take(key, (int, Decimal), expected, default))
 

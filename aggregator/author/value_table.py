@@ -64,7 +64,7 @@ def read_value_table_by_class(
         file and line of the row, for errors.
     Raises:
         ValueTableError: a class is unknown; or as in ``read_value_table``.
-        OSError
+        OSError: the file cannot be read.
     """
     with csv_rows(path) as lines:
         header = next(lines, None)
@@ -84,7 +84,7 @@ def read_prior(path: Path, domain: Domain, *, whole_numbers: bool = False) -> tu
         whole_numbers: whether the counts must be whole numbers; otherwise fractions keep their proportions exactly.
     Raises:
         ValueTableError: a count is not above zero or not whole, or a value has none; or as in ``read_value_table``.
-        OSError
+        OSError: the file cannot be read.
     """
     weights = [Fraction(0)] * domain.size
     for answer, count, location in read_value_table(path, domain, "count"):
@@ -168,7 +168,7 @@ def require_cells(row: Sequence[str], header: Sequence[str], location: str) -> N
     """Refuse a row that has more or fewer cells than the header.
 
     Raises:
-        ValueTableError
+        ValueTableError: the numbers of cells differ.
     """
     if len(row) != len(header):
         raise ValueTableError(f"{location}: the row must have {len(header)} cells, as the header has, not {len(row)}")

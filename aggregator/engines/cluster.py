@@ -84,7 +84,7 @@ class Cluster:
         Raises:
             EngineError: no worker answers, or a worker has a different version of halftruth, or cannot read the study
                 or a file.
-            IntakeError, StoragePathError, OSError, StudyError
+            IntakeError, StoragePathError, OSError, StudyError: see ``ingest``.
         """
         files = batch_files(paths)
         study_version = self._require_shared(study)
@@ -217,7 +217,7 @@ class Cluster:
         ``aggregator.estimates.Estimates.tally``.
 
         Raises:
-            EngineError, StudyError
+            EngineError, StudyError: see ``ingest``.
         """
         return next(self._tallies(study, signed, [period]))
 
@@ -226,7 +226,7 @@ class Cluster:
         ``aggregator.estimates.Estimates.spans``.
 
         Raises:
-            EngineError, StudyError
+            EngineError, StudyError: see ``ingest`` and ``Estimates.spans``.
         """
         return self._tallies(study, signed, spans)
 

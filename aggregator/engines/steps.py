@@ -62,7 +62,7 @@ class StudyVersion:
         """Return the present version of a study.
 
         Raises:
-            StudyError
+            StudyError: a table cannot be read.
         """
         path = study.path.resolve()
         campaigns, keys = (tables.snapshot(path / name).version() for name in (CAMPAIGNS, KEYS))

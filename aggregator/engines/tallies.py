@@ -71,7 +71,7 @@ def part_tally(
         table_version: the version of the table of reports.
         campaign: the id of the campaign in hexadecimal digits.
     Raises:
-        StudyError
+        StudyError: the study cannot be read, or as in ``Study.spans``.
     """
     study = _StudyShard(
         pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, shard_count))

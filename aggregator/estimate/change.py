@@ -234,7 +234,7 @@ def require_same_values(before: Side, after: Side) -> None:
     """Refuse two sides that do not have the same values.
 
     Raises:
-        NotComparable
+        NotComparable: the sides have different values.
     """
     if before.unsigned.domain != after.unsigned.domain:
         raise NotComparable(

@@ -90,7 +90,7 @@ def reweight(
         margins: the known shares of the population by class.
         dependent: whether a device has several reports.
     Raises:
-        MarginRefused
+        MarginRefused: the campaign has no classes, a device has several reports, or as in ``raked``.
     """
     if not isinstance(decoder, ClassesDecoder):
         raise MarginRefused("the margins are by class, but the campaign has no classes: leave out --margins")

@@ -159,7 +159,7 @@ def within(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally
     Args:
         name: the name of the class.
     Raises:
-        NoSuchClass
+        NoSuchClass: the campaign has no class ``name``.
     """
     if not isinstance(campaign.notion, Classes) or name not in campaign.classes:
         known = f"; its classes are: {', '.join(campaign.classes)}"
@@ -181,7 +181,7 @@ def signed_within(signed: SignedCampaign, tally: Tally, name: str | None) -> tup
     """Return a signed campaign and its tally, restricted to one class; both unchanged without a name.
 
     Raises:
-        NoSuchClass
+        NoSuchClass: the campaign has no class ``name``.
     """
     if name is None:
         return signed, tally

@@ -36,7 +36,7 @@ def expected_mse(channel: Channel, p: Sequence[float] | Floats | None = None) ->
     Returns:
         The error of one report; divide by n for n reports.
     Raises:
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
     """
     shown_inputs = ShownInputs(channel.input_count)
     return decoder_mse(shown_inputs.decoder(channel), p, shown_inputs)
@@ -46,7 +46,7 @@ def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, shown_inpu
     """Return the expected squared error of one report; see ``expected_mse``.
 
     Raises:
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
     """
     share = np.full(decoder.input_count, 1 / decoder.input_count) if p is None else np.asarray(p, dtype=np.float64)
     return shown_inputs.squared_error(decoder.variances(decoder.forward(share)))
@@ -123,7 +123,7 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
         the error, summed over the shown values (divide by n for n reports), and the number of people. For item sets
         both refer to the shares of people who have an item.
     Raises:
-        NotInvertible
+        NotInvertible: the channel, or that of a view, has no unbiased estimate.
     """
     if not is_plain(campaign.views):
         errors = view_errors(campaign)

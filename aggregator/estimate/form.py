@@ -181,7 +181,7 @@ def pooled_question(views: Sequence[FormView], place: int) -> PooledQuestion:
     Raises:
         NoReports: no view asks the question.
         NotAsked: no view that asks the question distinguishes single values.
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
     """
     holding = views_with(views, place)
     if not holding:

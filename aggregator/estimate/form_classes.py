@@ -76,7 +76,7 @@ def class_weighting(
         weighted: the estimate from ``weighted_views``.
         estimate: a function from views to the estimate from these views.
     Raises:
-        MarginRefused
+        MarginRefused: see ``raked``.
     """
     members = _members(views)
     # For comparison, the unweighted estimate takes the class sizes as fixed too.

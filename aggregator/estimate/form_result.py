@@ -174,7 +174,7 @@ def estimate_form(
         NotEnough: the used views have fewer devices than the campaign's minimum, or all reports on two questions come
             from one group of devices.
         MarginRefused: the reports cannot be weighted to the margins.
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
         ValueError: ``confidence`` is not between 0 and 1.
     """
     require_confidence(confidence)

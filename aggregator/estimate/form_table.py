@@ -343,7 +343,7 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
     Raises:
         NotAsked: no view with reports asks both questions and distinguishes their values.
         NotEnough: all reports come from one group of devices.
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
         ValueError: ``first`` does not come before ``second``.
     """
     if first >= second:

@@ -31,7 +31,7 @@ def covariances(decoder: Decoder, mean_features: Floats, v: Floats) -> Floats:
     Returns:
         (k,) covariances of one report.
     Raises:
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
     """
     if isinstance(decoder, ReweightedDecoder):
         return decoder.covariances(v, mean_features)
@@ -80,7 +80,7 @@ class FormView:
         """The unbiased shares of the view's inputs.
 
         Raises:
-            NotInvertible
+            NotInvertible: no unbiased estimate exists.
         """
         return solve(self.decoder, self.tally)
 
@@ -135,7 +135,7 @@ class FormView:
         """The variances of one report's contribution to the shares, by question.
 
         Raises:
-            NotInvertible
+            NotInvertible: no unbiased estimate exists.
         """
         return {question: self._variances(place) for place, question in enumerate(self.questions)}
 

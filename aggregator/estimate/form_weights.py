@@ -83,7 +83,7 @@ class PooledForm:
         """Return the pooled shares of a question.
 
         Raises:
-            NotAsked
+            NotAsked, NotInvertible: see ``pooled_question``.
         """
         if place not in self._questions:
             self._questions[place] = pooled_question(self.views, place)
@@ -94,6 +94,7 @@ class PooledForm:
 
         Raises:
             NotAsked: no view asks both, or there are more than two questions.
+            NotEnough, NotInvertible: see ``cross``.
         """
         names = " and ".join(repr(self.form.questions[place].name) for place in places)
         if len(places) > 2:

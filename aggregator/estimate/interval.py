@@ -86,7 +86,7 @@ def require_confidence(confidence: float) -> None:
     """Refuse a confidence level that is not between 0 and 1.
 
     Raises:
-        ValueError
+        ValueError: the level is not between 0 and 1.
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, such as 0.95, not {confidence}")

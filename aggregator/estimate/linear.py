@@ -115,7 +115,7 @@ def solve(decoder: Decoder, tally: Tally) -> Linear:
         decoder: the decoder of the tally's channel.
         tally: the counts of at least one report.
     Raises:
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
     """
     mean_features = tally.counts / tally.reports
     raw = decoder.invert(mean_features)

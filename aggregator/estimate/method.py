@@ -45,7 +45,7 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
         prior: (k,) the prior of the campaign; None without one.
         decoder: the decoder of the campaign.
     Raises:
-        MethodRefused
+        MethodRefused: the method is unknown, or the campaign does not support it.
     """
     if method not in METHODS:
         raise MethodRefused(f"there is no method {method[:40]!r}; the methods are {', '.join(METHODS)}")

@@ -63,7 +63,7 @@ def require_enough(campaign: Campaign, *tallies: Tally) -> None:
     Args:
         tallies: tallies of different devices, such as those of the views of an estimate.
     Raises:
-        NotEnough
+        NotEnough: fewer devices than the campaign's minimum.
     """
     if not is_enough(campaign, *tallies):
         raise NotEnough(

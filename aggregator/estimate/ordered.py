@@ -53,8 +53,8 @@ def ordered_statistics(
         NotOrdered: the p of a quantile is not between 0 and 1, the values have no order, the reports do not support
             ranges, or a range has no value.
         NotInDomain: an end of a range lies outside the campaign's range, and the campaign does not clamp.
-        NotANumber: the mean of values that are not numbers was requested.
-        NotEnough, MethodRefused, NotInvertible, MarginRefused
+        NotANumber: the mean of values that are neither numbers nor dates was requested.
+        NotEnough, MethodRefused, NotInvertible, MarginRefused, ValueError: as in ``estimator.estimate``.
     """
     unsigned, _ = unsigned_and_id(campaign)
     if wrong := [p for p in quantiles if not 0 < p < 1]:
@@ -93,7 +93,7 @@ def summary(tally: Tally, estimate: Estimate) -> OrderedStatistics:
     Returns:
         The numbers of a mean without an unbiased estimate are NaN.
     Raises:
-        NotOrdered, NotEnough
+        NotOrdered: the reports do not support quantiles.
     """
     campaign = estimate.campaign
     mean = _mean(tally, estimate) if has_mean(campaign) else None

@@ -31,7 +31,7 @@ from protocol.domain import DITHER_BYTES, Domain, Line
 
 Ask = Callable[[SignedCampaign, Tally, str | None], OrderedStatistics]
 """A function that returns the quantiles and ranges of a campaign's tally; its last argument is the name of a class, or
-None."""
+None. Its errors are not caught."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def by_period(
         steps: whether to return the difference from each span with statistics to the next as well.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
-        NoSuchClass, NotOrdered, NotInDomain, MethodRefused
+        NoSuchClass: the campaign has no class ``class_name``.
         ValueError: ``ends`` are not two of the spans.
     """
     require_ends(ends, spans)
@@ -211,7 +211,6 @@ def by_class(signed: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCompariso
     Raises:
         NotOrdered: the campaign has no classes.
         NotEnough: no class has the campaign's minimum of devices.
-        NotInDomain, MethodRefused
     """
     names = signed.campaign.classes
     if not names:
@@ -230,7 +229,6 @@ def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedComparison:
     Raises:
         NotComparable: the sides have different values.
         NotEnough: a side has fewer devices than its campaign's minimum.
-        NotOrdered, NotInDomain, MethodRefused
     """
     for side in compared[1:]:
         require_same_values(compared[0], side)

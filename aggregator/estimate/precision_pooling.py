@@ -117,7 +117,7 @@ def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
         the errors of pooling "equal" (each class counts for its number of reports) and of pooling by precision, each
         the root mean square over the values; divide by sqrt(n) for n reports.
     Raises:
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
     """
     members = np.full(len(decoders), 1 / len(decoders))
     even = np.full(decoders[0].input_count, 1 / decoders[0].input_count)

@@ -214,7 +214,7 @@ def expected_variance(
         reference: (k,) the prior of the campaign; None without one.
         distribution: (k,) the true shares of the inputs; by default the reference, or equal shares without a reference.
     Raises:
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
     """
     a = np.asarray(weights, dtype=np.float64)
     tuned = np.full(len(a), 1 / len(a)) if reference is None else reference
@@ -233,7 +233,7 @@ def points_of(campaign: Campaign) -> list[float]:
     """Return the numeric value of each answer, for the mean.
 
     Raises:
-        NotANumber: the values are not numbers.
+        NotANumber: the values are neither numbers nor dates.
     """
     if not isinstance(campaign.domain, Line):
         raise NotANumber(
@@ -254,8 +254,8 @@ def mean(
     Args:
         campaign, tally, confidence, margins: see ``weighted``.
     Raises:
-        NotANumber: the values are not numbers.
-        NotEnough, NotInvertible, MarginRefused
+        NotANumber: the values are neither numbers nor dates.
+        NotEnough, NotInvertible, MarginRefused: as in ``weighted``.
     """
     points = points_of(campaign)
     try:
@@ -286,7 +286,8 @@ def total(campaign: Campaign, tally: Tally, *, population: int | None = None, co
         campaign, tally, confidence: see ``weighted``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
-        NotANumber, NotEnough, NotInvertible
+        NotANumber: the values are not numbers.
+        NotEnough, NotInvertible: as in ``weighted``.
     """
     if isinstance(campaign.domain, Dates):
         raise NotANumber(f"the answers to {campaign.title!r} are dates, which have no sum: estimate the mean")
@@ -310,7 +311,7 @@ def weighted_sum(
         campaign, tally, weights, offset, confidence: see ``weighted``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
-        NotEnough, NotInvertible
+        NotEnough, NotInvertible, ValueError: as in ``weighted``.
     """
     answer = weighted(campaign, tally, weights, offset=offset, confidence=confidence)
     return answer.times(tally.reports if population is None else population, "weighted sum")
@@ -329,7 +330,7 @@ def value_share(
         x: the index of a value or district.
         resolution: the name of the resolution of the district ``x``, in a campaign with views.
     Raises:
-        NotEnough, NotInvertible
+        NotEnough, NotInvertible, MethodRefused: as in ``estimator.estimate``.
         ValueError: ``x`` is not a value or district.
     """
     estimate = estimator.estimate(campaign, tally, confidence=confidence)

@@ -91,7 +91,7 @@ class RangeStatistics:
     """Statistics of ranges of inputs. A range is given by its first input and the input after its last.
 
     Raises:
-        NotOrdered
+        NotOrdered: the reports do not support ranges.
     """
 
     def __init__(self, tally: Tally, estimate: Estimate) -> None:

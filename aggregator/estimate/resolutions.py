@@ -110,7 +110,7 @@ class CountedView:
         """Return the view at position ``place`` of the campaign, with its unbiased estimate.
 
         Raises:
-            NotInvertible
+            NotInvertible: a view with reports has no unbiased estimate.
         """
         view = campaign.views[place]
         districts = np.array([view.map.input(campaign.domain, x) for x in range(campaign.domain.size)], dtype=np.int64)
@@ -156,7 +156,7 @@ class Views:
             campaign: the campaign.
             parts: the tally of each view; at least one has reports.
         Raises:
-            NotInvertible
+            NotInvertible: a view with reports has no unbiased estimate.
         """
         counted = [CountedView.of(campaign, place, part) for place, part in enumerate(parts)]
         counted.sort(key=lambda view: view.decoder.input_count)

@@ -45,7 +45,7 @@ def robust(
         reports: n, the number of reports, or the effective number of reports.
         prior, shown_inputs: see ``distribution.projection``.
     Raises:
-        NotInvertible
+        NotInvertible: no unbiased estimate exists.
         ValueError: the outputs of the channel are bit vectors.
     """
     if not decoder.one_hot:

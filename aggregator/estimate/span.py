@@ -35,7 +35,7 @@ def require_ends(ends: tuple[Span, Span] | None, spans: Sequence[Span]) -> None:
     """Refuse two ends of a change that are the same span, or not among ``spans``; None is accepted.
 
     Raises:
-        ValueError
+        ValueError: the ends are equal, or not both among ``spans``.
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
         raise ValueError(

@@ -59,7 +59,7 @@ class Tree:
             districts: for each resolution, the coarsest first, (k,), the district of each value; every district has a
                 value.
         Raises:
-            NotNested
+            NotNested: a district lies in several districts of a coarser resolution.
         """
         parents = [np.zeros(int(districts[0].max()) + 1, dtype=np.int64)]
         for coarse, fine in pairwise(districts):
@@ -99,7 +99,7 @@ def parent_of(coarse: Integers, fine: Integers) -> Integers:
     Args:
         coarse, fine: (k,) the district of each value.
     Raises:
-        NotNested
+        NotNested: a district lies in several districts of a coarser resolution.
     """
     parent = np.zeros(int(fine.max()) + 1, dtype=np.int64)
     parent[fine] = coarse

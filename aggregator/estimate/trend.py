@@ -166,8 +166,10 @@ def trend(
         truths: the true shares of a rehearsal, one array for each span or one for all spans.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
-        NoSuchClass, MethodRefused, NotInvertible
-        ValueError: ``ends`` are not two of the spans, or the number of truths is wrong.
+        NoSuchClass: the campaign has no class ``class_name``.
+        MethodRefused, NotInvertible: as in ``estimator.estimate``.
+        ValueError: ``ends`` are not two of the spans, the number of truths is wrong, or ``confidence`` is not between 0
+            and 1.
     """
     require_ends(ends, spans)
     if len(truths) not in (0, 1, len(spans)):

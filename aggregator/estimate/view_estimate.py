@@ -33,7 +33,9 @@ def estimate_views(
         method: one of ``VIEW_METHODS``; None uses the first.
         confidence, forged, class_name: see ``estimator.estimate``.
     Raises:
-        NotEnough, MethodRefused, NotInvertible
+        NotEnough: fewer devices than the campaign's minimum.
+        MethodRefused: ``method`` is not one of ``VIEW_METHODS``.
+        NotInvertible: a view with reports has no unbiased estimate.
     """
     require_enough(campaign, tally)
     method = method or VIEW_METHODS[0]

@@ -138,7 +138,7 @@ def require_unweighted(margins: Sequence[KnownMargin]) -> None:
     """Refuse margins for a campaign with views.
 
     Raises:
-        MarginRefused
+        MarginRefused: there is a margin.
     """
     if margins:
         raise MarginRefused("estimates of a campaign with views cannot be weighted to margins: leave out --margins")
@@ -148,7 +148,7 @@ def require_distinct(margins: Sequence[KnownMargin]) -> None:
     """Refuse two margins with the same groups.
 
     Raises:
-        MarginRefused
+        MarginRefused: two margins have the same groups.
     """
     groupings = [(margin.by, tuple(margin.groups.tolist())) for margin in margins]
     for place, grouping in enumerate(groupings):

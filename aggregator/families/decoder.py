@@ -94,6 +94,9 @@ class Decoder(ABC):
         one_hot: whether each report has exactly one feature, its output. Only then are the counts of features counts of
             outputs, which posteriors need.
         by_value: whether the family has estimates of single shares.
+
+    ``people_per_report`` and the methods that use L raise ``NotInvertible`` if there is no L, or none is computed for a
+    channel of this size.
     """
 
     input_count: int
@@ -120,52 +123,28 @@ class Decoder(ABC):
         """Return the mean of w . f(Y) for each input, R @ w: from (m,) to (k,)."""
 
     def intercept(self, v: Floats) -> float:
-        """Return the constant term of the estimate of v . p.
-
-        Raises:
-            NotInvertible
-        """
+        """Return the constant term of the estimate of v . p."""
         return 0.0
 
     @abstractmethod
     def invert(self, mean_features: Floats) -> Floats:
-        """Return the unbiased shares, ``mean_features`` @ L, from the mean features of the reports: from (m,) to (k,).
-
-        Raises:
-            NotInvertible
-        """
+        """Return the unbiased shares, ``mean_features`` @ L, from the reports' mean features: from (m,) to (k,)."""
 
     @abstractmethod
     def adjoint(self, v: Floats) -> Floats:
-        """Return each feature's contribution to the estimate of v . p, L @ v: from (k,) to (m,).
-
-        Raises:
-            NotInvertible
-        """
+        """Return each feature's contribution to the estimate of v . p, L @ v: from (k,) to (m,)."""
 
     @abstractmethod
     def variances(self, mean_features: Floats) -> Floats:
-        """Return the variance of one report's contribution to the estimate of each input: from (m,) to (k,).
-
-        Raises:
-            NotInvertible
-        """
+        """Return the variance of one report's contribution to the estimate of each input: from (m,) to (k,)."""
 
     def variance(self, v: Floats, mean_features: Floats) -> float:
-        """Return the variance of one report's contribution to the estimate of v . p          (MATH 6.2).
-
-        Raises:
-            NotInvertible
-        """
+        """Return the variance of one report's contribution to the estimate of v . p          (MATH 6.2)."""
         phi = self.adjoint(v)
         return float(mean_features @ (phi - mean_features @ phi) ** 2)
 
     def furthest(self, v: Floats, mean_features: Floats) -> float:
-        """Return an upper bound on the difference between one report's contribution and the estimate of v . p.
-
-        Raises:
-            NotInvertible
-        """
+        """Return an upper bound on the difference between one report's contribution and the estimate of v . p."""
         phi = self.adjoint(v)
         if self.one_hot:
             return float(np.abs(phi - mean_features @ phi).max())
@@ -174,20 +153,12 @@ class Decoder(ABC):
         )
 
     def query(self, v: Floats, mean_features: Floats) -> float:
-        """Return the unbiased estimate of v . p.
-
-        Raises:
-            NotInvertible
-        """
+        """Return the unbiased estimate of v . p."""
         return self.intercept(v) + float(mean_features @ self.adjoint(v))
 
     @abstractmethod
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
-        """Return the estimate as steps on binomial counts.
-
-        Raises:
-            NotInvertible
-        """
+        """Return the estimate as steps on binomial counts."""
 
     @property
     def uncorrected(self) -> Decoder:
@@ -209,8 +180,4 @@ class Decoder(ABC):
     @property
     @abstractmethod
     def people_per_report(self) -> float:
-        """The largest number of people that one report can count for in the estimate of one input.
-
-        Raises:
-            NotInvertible
-        """
+        """The largest number of people that one report can count for in the estimate of one input."""

@@ -107,7 +107,7 @@ def clock_of(study: Study) -> float:
     that an ingest is about to commit would look old.
 
     Raises:
-        StudyError
+        StudyError: the study cannot be written.
     """
     with storage(study.path / REPORTS):
         probe = study.path / f".clock-{secrets.token_hex(8)}"

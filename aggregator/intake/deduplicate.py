@@ -110,7 +110,7 @@ class Candidates:
             key_condition: an SQL condition that all rows of the candidates' keys meet; other rows are not read.
             slots: the filled slots of earlier snapshots; None to query the snapshot.
         Raises:
-            StudyError
+            StudyError: the snapshot cannot be read.
         """
         free = ~self._replayed(table, key_condition, slots)
         device = self._keys[1] * len(self._partitions[0]) + self._partitions[1]

@@ -94,7 +94,7 @@ def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) 
         uploaded: whether the enrolments came in uploads, not from the analyst. If so, enrolments for campaigns that
             accept none in uploads are ignored.
     Raises:
-        StudyError
+        StudyError: the study cannot be read or written.
     """
     result, introductions = introduced(study, chunk, verifier, uploaded=uploaded)
     for introduction in introductions:
@@ -110,7 +110,7 @@ def introduced(
     Returns:
         The refused and ignored enrolments, and the keys to ``register_introduced``.
     Raises:
-        StudyError
+        StudyError: the study cannot be read.
     """
     result = EnrolmentCounts()
     introductions: list[IntroducedKeys] = []
@@ -141,7 +141,7 @@ def register_introduced(study: Holdings, introduction: IntroducedKeys) -> Enrolm
     """Register introduced keys; refuse those with the key id of another public key.
 
     Raises:
-        StudyError
+        StudyError: the table of keys cannot be read or written.
     """
     added, known = register(study, introduction.campaign, introduction.ids, introduction.public, introduction.prior)
     conflicts = len(introduction.ids) - added - known
@@ -236,7 +236,7 @@ def register(
         The number of keys that are newly registered or revoked, and the number that already were (revoked from this or
         an earlier period on) or occur twice. The remaining keys have the key id of another public key.
     Raises:
-        StudyError
+        StudyError: the table of keys cannot be read or written.
     """
     added = known = 0
 

@@ -68,7 +68,7 @@ def buffers(path: StoragePath, size: int) -> Iterator[bytes]:
     """Yield the bytes of a file in buffers of ``size`` bytes.
 
     Raises:
-        OSError
+        OSError: the file cannot be read.
     """
     with path.open("rb", buffering=0) as file:
         while buffer := file.read(size):

@@ -61,7 +61,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     """Return the known keys of a campaign in a snapshot of the ``keys`` table.
 
     Raises:
-        StudyError
+        StudyError: the table cannot be read.
     """
     ids: list[Integers] = [np.zeros(0, dtype=np.int64)]
     public: list[Bytes] = [np.zeros((0, PUBLIC_BYTES), dtype=np.uint8)]

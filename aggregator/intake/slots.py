@@ -148,7 +148,7 @@ class Slots:
             campaigns: ids in hex.
             partitions: codes of the pairs (index into ``campaigns``, period), and for each range the index of its code.
         Raises:
-            StudyError
+            StudyError: the snapshot cannot be read.
         """
         codes, index = partitions
         numbers = {(campaigns[code >> 32], code & 0xFFFFFFFF): number for number, code in enumerate(codes.tolist())}

@@ -73,7 +73,7 @@ class PendingChunk:
             slots: the filled slots of the study.
             max_outputs: approximate maximum number of outputs in a commit.
         Raises:
-            StudyError
+            StudyError: the study cannot be read or written.
         """
         if self.verdicts is not None:
             for part in self.verdicts.parts(max_outputs):
@@ -87,7 +87,7 @@ def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> PendingCh
     Args:
         now: the current time, UTC seconds.
     Raises:
-        StudyError
+        StudyError: the study cannot be read.
     """
     return PendingChunk(chunk, _Verdicts.of(study, chunk, verifier, now))
 
@@ -103,7 +103,7 @@ def validate_chunk(
     Returns:
         Counts of the refused reports, and the valid reports in order.
     Raises:
-        StudyError
+        StudyError: the study cannot be read.
     """
     verdicts = _Verdicts.of(study, chunk, verifier, now)
     candidates: list[Candidates] = []

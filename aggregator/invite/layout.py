@@ -122,7 +122,7 @@ def page_of(content: PosterContent) -> PosterPage:
     """Return the layout of a poster.
 
     Raises:
-        TextsTooLong
+        TextsTooLong: the texts do not fit on one page.
     """
     for scale in SCALES:
         head, foot = _head(content, scale), _foot(content, scale)

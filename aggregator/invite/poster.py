@@ -49,7 +49,7 @@ def draw_poster(content: PosterContent, file_format: str) -> bytes:
     Args:
         file_format: svg, pdf, png or html.
     Raises:
-        TextsTooLong
+        TextsTooLong: the texts do not fit on one page.
     """
     figure = _figure(page_of(content), content.link)
     title = " - ".join(part for part in (content.title, content.head) if part)

@@ -66,7 +66,7 @@ class PageCode:
         """Bundle a script's modules, and remove the comments and blank space of a style.
 
         Raises:
-            BundleError
+            BundleError: the modules cannot be bundled, or the style contains ``</``.
             OSError: a file cannot be read.
         """
         bare = _STYLE_BLANK.sub(lambda match: match[1] or match[2] or "", style.read_text(encoding="utf-8")).strip()
@@ -90,7 +90,7 @@ def page_code() -> PageCode:
     """Return the installed script and style of the browser's device.
 
     Raises:
-        BundleError
+        BundleError: see ``PageCode.read``.
         OSError: a file of the installation cannot be read.
     """
     sources = Path(str(resources.files("edge_sdk"))) / "web" / "page"

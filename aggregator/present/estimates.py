@@ -74,7 +74,7 @@ def estimates_by_period(
         method, confidence: see ``estimate``.
     Raises:
         NotEnough: no period has the campaign's minimum number of devices.
-        MethodRefused, NotInvertible
+        MethodRefused, NotInvertible, ValueError: see ``estimate``.
     """
     campaign, withheld = signed.campaign, 0
     estimates: list[tuple[Estimate, int]] = []

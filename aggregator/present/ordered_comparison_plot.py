@@ -36,7 +36,7 @@ def draw_comparison(comparison: OrderedComparison, path: Path) -> None:
     """Draw the sides of a comparison to a PNG file.
 
     Raises:
-        TooManySides
+        TooManySides: more than ``MAX_SIDES`` sides have statistics.
     """
     save(comparison_figure(comparison), path)
 
@@ -49,7 +49,7 @@ def comparison_figure(comparison: OrderedComparison, *, narrow: bool = False) ->
     Args:
         narrow: whether the figure is for a phone.
     Raises:
-        TooManySides
+        TooManySides: more than ``MAX_SIDES`` sides have statistics.
     """
     known = comparison.known
     if len(known) > MAX_SIDES:

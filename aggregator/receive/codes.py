@@ -134,7 +134,7 @@ class Codes:
         """Return the numbers of a campaign's codes.
 
         Raises:
-            StudyError
+            StudyError: the file cannot be read or written.
         """
         if not self._path.exists():
             return CodeCounts(0, 0)
@@ -163,7 +163,7 @@ def copy(old: Path, new: Path) -> None:
     """Copy the codes of a study, if it has any, to another one.
 
     Raises:
-        OSError
+        OSError: the file cannot be copied.
     """
     if (old / _FILE).exists():
         shutil.copy2(old / _FILE, new / _FILE)

@@ -51,7 +51,7 @@ def inbox_of(study_path: StoragePath) -> Path:
     """Return the folder in which a study's uploads wait.
 
     Raises:
-        NoInbox
+        NoInbox: the study is in a bucket.
     """
     if isinstance(study_path, Remote):
         raise NoInbox(
@@ -75,7 +75,7 @@ def prepare(study_path: StoragePath) -> None:
     """Create the folders that do not exist.
 
     Raises:
-        OSError
+        OSError: a folder cannot be created.
     """
     for folder in _folders(study_path):
         folder.mkdir(mode=0o700, exist_ok=True)  # a file with reports of several campaigns links a device's keys
@@ -88,7 +88,7 @@ def sweep(study_path: StoragePath, now: float) -> None:
     Args:
         now: the current time, UTC seconds.
     Raises:
-        OSError
+        OSError: a file cannot be deleted.
     """
     for folder in _folders(study_path):
         for part in folder.glob(f".*{UNFINISHED}"):
@@ -102,7 +102,7 @@ def require_room(study_path: StoragePath, size: int) -> None:
 
     Raises:
         InboxFull: the disk has too little room.
-        OSError
+        OSError: the free space cannot be read.
     """
     if shutil.disk_usage(inbox_of(study_path)).free < ROOM + size:
         raise InboxFull(_no_room(study_path))
@@ -166,7 +166,7 @@ def archive_admitted(study_path: StoragePath, files: Iterable[Path]) -> None:
     A crash can leave enrolments both waiting and archived; registering them again changes nothing.
 
     Raises:
-        OSError
+        OSError: a file cannot be read, written or deleted.
     """
     prepare(study_path)
     enrolments = list(files)
@@ -195,7 +195,7 @@ def archive(study_path: StoragePath, files: Iterable[Path], warnings: Iterable[s
         warnings: the warnings of the ingest. A file that a warning names may not have been read to its end, so it stays
             in the inbox.
     Raises:
-        OSError
+        OSError: a file cannot be read, written or deleted.
     """
     prepare(study_path)
     named = "\n".join(warnings)
@@ -229,7 +229,7 @@ def copy(old: Path, new: Path) -> None:
     """Copy all files of the inbox from one study to another, whose folders ``prepare`` has created.
 
     Raises:
-        OSError
+        OSError: a file cannot be copied.
     """
     for old_folder, new_folder in zip(_folders(old), _folders(new), strict=True):
         for file in sorted(old_folder.glob(f"[!.]*{ENDING}")):

@@ -87,7 +87,7 @@ class CountedHashes:
             path: the path of the table of reports.
             campaign: the campaign's id, in hex.
         Raises:
-            StudyError
+            StudyError: the table cannot be read.
         """
         files = [file for file in data_files(path, table) if file.partition["campaign"] == campaign]
         paths = frozenset(file.path for file in files)

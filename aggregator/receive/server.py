@@ -69,7 +69,8 @@ def bind(address: str) -> socket.socket:
     Args:
         address: HOST:PORT, or [HOST]:PORT for IPv6; port 0 selects a free port.
     Raises:
-        BadAddress, CannotListen
+        BadAddress: the address is malformed.
+        CannotListen: the system refuses the address or port.
     """
     host, _, port = address.rpartition(":")
     version_6 = host.startswith("[") and host.endswith("]")

@@ -61,7 +61,7 @@ class StudySnapshot:
         """Read the campaigns.
 
         Raises:
-            StudyError, OSError
+            StudyError, OSError: the study cannot be read.
             NoInbox: the study is in a bucket.
             BundleError: the pages' script cannot be built.
         """
@@ -85,7 +85,7 @@ class StudySnapshot:
         """Read the changes since the last refresh.
 
         Raises:
-            StudyError, OSError
+            StudyError, OSError: the study cannot be read.
             BundleError: the pages' script cannot be built.
         """
         self._changed.clear()

@@ -103,7 +103,7 @@ def size_of(file: StoragePath) -> int:
     """Return the size of a file or object in bytes; for a listed object, the size in the listing.
 
     Raises:
-        OSError
+        OSError: the size cannot be read.
     """
     return file.size() if isinstance(file, Remote) else file.stat().st_size
 
@@ -112,7 +112,7 @@ def touch(file: StoragePath) -> None:
     """Set the time of a file or object to now.
 
     Raises:
-        OSError
+        OSError: the time cannot be set.
     """
     if isinstance(file, Remote):
         file.touch()
@@ -141,7 +141,7 @@ def sync(paths: Iterable[StoragePath]) -> None:
     Objects in buckets need no sync.
 
     Raises:
-        OSError
+        OSError: a path cannot be synced.
     """
     listed = {path for path in paths if isinstance(path, Path)}
     for path in listed | {path.parent for path in listed}:
@@ -153,7 +153,7 @@ def sync_path(path: Path) -> None:
     """Sync the content of a file, or the names in a folder, to the disk, if the system supports it.
 
     Raises:
-        OSError
+        OSError: the path does not exist, or cannot be synced.
     """
     if os.name != "posix":
         return

@@ -65,7 +65,8 @@ class Remote:
         key: the key without a slash at either end; empty for the whole bucket.
         listed: the object's metadata from a listing; None if it was not listed.
 
-    Every method that sends a request also raises ``StoragePathError`` if the client of object stores is not installed.
+    Every method that sends a request raises ``OSError`` if it fails, and ``StoragePathError`` if the client of object
+    stores is not installed.
     """
 
     bucket: str
@@ -102,28 +103,16 @@ class Remote:
         return self
 
     def stat(self) -> Stat:
-        """Return the metadata of the object.
-
-        Raises:
-            OSError
-        """
+        """Return the metadata of the object."""
         with _client(self) as store:
             return _stat(store.head(self.key))
 
     def size(self) -> int:
-        """Return the size in bytes; for a listed object, the size in the listing.
-
-        Raises:
-            OSError
-        """
+        """Return the size in bytes; for a listed object, the size in the listing."""
         return (self.listed or self.stat()).st_size
 
     def is_file(self) -> bool:
-        """Return whether the object exists.
-
-        Raises:
-            OSError: the request failed.
-        """
+        """Return whether the object exists."""
         with suppress(FileNotFoundError):
             if self.key and self.listed is None:
                 self.stat()
@@ -131,27 +120,15 @@ class Remote:
         return False
 
     def is_dir(self) -> bool:
-        """Return whether the prefix has objects.
-
-        Raises:
-            OSError: the request failed.
-        """
+        """Return whether the prefix has objects."""
         return next(self.listing(), None) is not None
 
     def exists(self) -> bool:
-        """Return whether the object exists, or the prefix has objects.
-
-        Raises:
-            OSError: the request failed.
-        """
+        """Return whether the object exists, or the prefix has objects."""
         return self.is_file() or self.is_dir()
 
     def listing(self) -> Iterator[tuple[Remote, Stat]]:
-        """Yield all objects under the prefix, each with its metadata.
-
-        Raises:
-            OSError: the bucket cannot be listed.
-        """
+        """Yield all objects under the prefix, each with its metadata."""
         with _client(self) as store:
             for chunk in store.list(self.key or None):
                 for metadata in chunk:
@@ -163,7 +140,6 @@ class Remote:
         """Open the object for reading in any order; each read is a request.
 
         Raises:
-            OSError
             ValueError: the mode is not "rb".
         """
         if mode != "rb":
@@ -171,11 +147,7 @@ class Remote:
         return _RemoteFile(self, self.size())
 
     def read_bytes(self) -> bytes:
-        """Return the bytes of the object.
-
-        Raises:
-            OSError
-        """
+        """Return the bytes of the object."""
         with _client(self) as store:
             return bytes(store.get(self.key).bytes())
 
@@ -185,26 +157,17 @@ class Remote:
         Args:
             new: whether to fail if the object exists.
         Raises:
-            FileExistsError
-            OSError
+            FileExistsError: ``new`` is set, and the object exists.
         """
         with _client(self) as store:
             store.put(self.key, data, mode="create" if new else "overwrite")
 
     def touch(self) -> None:
-        """Write the object again unchanged, which updates its time.
-
-        Raises:
-            OSError
-        """
+        """Write the object again unchanged, which updates its time."""
         self.write_bytes(self.read_bytes())
 
     def unlink(self) -> None:
-        """Delete the object.
-
-        Raises:
-            OSError
-        """
+        """Delete the object."""
         with _client(self) as store:
             store.delete(self.key)
 
@@ -213,7 +176,6 @@ class Remote:
 
         Raises:
             StoragePathError: the store overwrites the object.
-            OSError
         """
         probe = self / f".probe-{secrets.token_hex(8)}"
         probe.write_bytes(b"", new=True)
@@ -286,7 +248,7 @@ def _client(remote: Remote) -> Iterator[S3Store]:
 
     Raises:
         StoragePathError: the client's package is not installed.
-        OSError
+        OSError: a request failed.
     """
     try:
         with _LOADING:

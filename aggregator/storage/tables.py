@@ -136,7 +136,7 @@ def storage(table: StoragePath | DeltaTable) -> Iterator[None]:
     """Context manager: raise errors of the storage engine and the system as ``StudyError``.
 
     Raises:
-        StudyError
+        StudyError: the body has raised such an error.
     """
     path = of_uri(table.table_uri) if isinstance(table, DeltaTable) else table
     try:
@@ -170,7 +170,7 @@ def create(path: StoragePath) -> None:
 
     Raises:
         Damaged: the folder has files of an earlier table, whose rows would be lost.
-        StudyError
+        StudyError: the table cannot be created.
     """
     with storage(path):
         if exists(path):
@@ -188,8 +188,8 @@ def exists(path: StoragePath) -> bool:
     """Return whether a table exists.
 
     Raises:
-        Damaged: a file is missing, or its size differs from the size with which it was written.
-        Newer, StudyError
+        Damaged: the log of the table is missing or unreadable, but the study has data; or as in ``require_whole``.
+        Newer, StudyError: as in ``require_whole``.
     """
     with storage(path):
         if not _is_table(path):
@@ -232,7 +232,7 @@ def data_files(path: StoragePath, table: DeltaTable) -> list[DataFile]:
     """Return the data files of a snapshot of the table at ``path``.
 
     Raises:
-        StudyError
+        StudyError: the snapshot cannot be read.
     """
     with storage(path):
         return [
@@ -247,7 +247,8 @@ def require_whole(path: StoragePath) -> DeltaTable:
 
     Raises:
         Newer: the table has unknown columns, which may change the meaning of its rows.
-        Damaged, StudyError
+        Damaged: the table or one of its files is missing, or a file has another size.
+        StudyError: the table cannot be read.
     """
     with storage(path):
         table = DeltaTable(uri_of(path))
@@ -270,7 +271,7 @@ def snapshot(path: StoragePath, version: int | None = None) -> DeltaTable:
     """Return the current snapshot of a table, or the snapshot of a version.
 
     Raises:
-        StudyError
+        StudyError: the table cannot be read.
     """
     with storage(path):
         return DeltaTable(uri_of(path), version=version)
@@ -303,7 +304,7 @@ def query(table: DeltaTable, sql: str) -> pa.Table:
     """Return the result of a query, in which the table is called ``rows``.
 
     Raises:
-        StudyError
+        StudyError: the table cannot be read.
     """
     with storage(table):
         return pa.table(_execute(table, sql).read_all())
@@ -313,7 +314,7 @@ def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a query's result; see ``query``.
 
     Raises:
-        StudyError
+        StudyError: the table cannot be read.
     """
     with storage(table):
         for batch in _execute(table, sql):
@@ -366,7 +367,7 @@ def _sync_commit(path: StoragePath, version: int) -> None:
     """Sync a commit to the disk.
 
     Raises:
-        OSError
+        OSError: a file cannot be synced.
     """
     if isinstance(path, Remote):  # an object store writes durably
         return
@@ -379,7 +380,7 @@ def _sync(path: StoragePath, files: Iterable[StoragePath]) -> None:
     """Sync files of a table to the disk, and their folders up to the table's folder.
 
     Raises:
-        OSError
+        OSError: a file cannot be synced.
     """
     listed = [file for file in files if isinstance(file, Path)]
     folders = {folder for file in listed for folder in file.parents if folder == path or path in folder.parents}
@@ -390,7 +391,7 @@ def sync_table(path: StoragePath) -> None:
     """Sync a table to the disk, including commits of other processes. Files that are already synced take little time.
 
     Raises:
-        StudyError
+        StudyError: a file cannot be synced.
     """
     if isinstance(path, Remote):
         return
@@ -403,7 +404,7 @@ def checkpoint(path: StoragePath, table: DeltaTable) -> None:
     earlier commit.
 
     Raises:
-        DeltaError, OSError
+        DeltaError, OSError: the checkpoint cannot be written.
     """
     table.create_checkpoint()
     log = path / "_delta_log"
@@ -427,7 +428,7 @@ def rewrite(path: StoragePath, table: DeltaTable, partition: Mapping[str, str | 
     Returns:
         Whether the files were written; False if another process committed first, and then nothing has changed.
     Raises:
-        StudyError
+        StudyError: the rows cannot be read or written; or they are committed, but cannot be synced to the disk.
     """
     # Ids are hex digits and periods are integers, so no outside text gets into the query.
     condition = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
@@ -456,6 +457,6 @@ def add(path: StoragePath, rows: pa.Table) -> None:
     """Append rows, without a condition on the table's version.
 
     Raises:
-        StudyError
+        StudyError: see ``append``.
     """
     append(path, lambda _: rows)
