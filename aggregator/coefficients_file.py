@@ -29,6 +29,7 @@ def read_coefficients(path: Path, campaign: Campaign) -> tuple[Coefficients, ...
 
     Raises:
         DraftError: the campaign has no classes; or the file is invalid, and then the text names the file and the entry.
+        OSError: the file cannot be read.
     """
     if not campaign.classes:
         raise DraftError(

@@ -39,6 +39,7 @@ def read_population(path: Path, campaign: Campaign) -> tuple[KnownMargin, ...]:
 
     Raises:
         DraftError: the file is invalid, or does not fit the campaign. The text names the file and the entry.
+        OSError: the file cannot be read.
     """
     document = read_toml(path)
     try:

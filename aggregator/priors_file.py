@@ -69,6 +69,7 @@ def read_priors(path: Path, campaign: Campaign, *, max_people: int | None = None
     Raises:
         ValueTableError: people of the campaign declare no priors, or answer with sets; or the header, a weight, a
             value, a level or a count is invalid; or the counts are all 0, or have a sum above ``max_people``.
+        OSError: the file cannot be read.
     """
     if not isinstance(campaign.notion, DeclaredPrior):
         raise ValueTableError("the campaign asks for no declared priors: give a file of true counts with --truth")

@@ -106,7 +106,7 @@ def rebuild(
         StudyError: ``old`` does not exist, ``new`` exists, no campaign was found, declared priors are lost, or the new
             study cannot be written.
         BadData: a campaign or closing notice in ``sources`` is malformed, or signed by no trusted author.
-        IntakeError: a path does not exist.
+        IntakeError, StoragePathError, OSError: see ``batch_files``.
     """
     if not old.exists():
         raise StudyError(f"{old} does not exist: name the folder of the damaged study")

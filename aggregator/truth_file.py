@@ -139,6 +139,7 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, max_p
     Raises:
         ValueTableError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole
             number, no people, or more than ``max_people``.
+        OSError: the file cannot be read.
     """
     truth = _people(path, domain, classes) if isinstance(domain, Form) else _counts(path, domain, classes)
     require_people(path, truth.people, max_people)

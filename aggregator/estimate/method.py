@@ -133,6 +133,7 @@ def consistent(
         shown_inputs: the inputs whose shares are shown, whose constraints the projection takes into account.
     Raises:
         ValueError: ``linear`` is None, and the method needs raw estimates.
+        NotInvertible: by "smooth", a class without the wave mechanism has no unbiased estimate.
     """
     # A pooled decoder has the prior of each class; ``prior`` is the mean of these priors.
     if isinstance(decoder, Pooled) and method in ("mmse", "map"):

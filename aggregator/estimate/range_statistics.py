@@ -89,6 +89,7 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
 
 class RangeStatistics:
     """Statistics of ranges of inputs. A range is given by its first input and the input after its last.
+    A method that takes an answer raises ``NotInDomain`` if the domain does not accept it.
 
     Raises:
         NotOrdered: the reports do not support ranges.

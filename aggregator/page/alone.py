@@ -29,7 +29,7 @@ def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", downloa
     Raises:
         NoPage: the campaign is over, names an address that a policy cannot contain, names no address although
             ``download`` is False, or names one although ``download`` is True.
-        BundleError: the pages' script cannot be built.
+        BundleError, OSError: see ``page_code``.
     """
     campaign = signed.campaign
     if now >= campaign.closes:

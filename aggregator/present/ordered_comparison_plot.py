@@ -37,6 +37,7 @@ def draw_comparison(comparison: OrderedComparison, path: Path) -> None:
 
     Raises:
         TooManySides: more than ``MAX_SIDES`` sides have statistics.
+        OSError: the file could not be written.
     """
     save(comparison_figure(comparison), path)
 

@@ -117,6 +117,7 @@ class Codes:
             Whether the key is admitted: False for an unknown code, and for a code that another key used.
         Raises:
             StudyError: the file cannot be read or written; nothing was redeemed.
+            ValueError: ``public`` does not have 32 bytes.
         """
         code = normal(text)
         if not code or not self._path.exists():

@@ -49,7 +49,7 @@ class CampaignPage:
         """Build the page of a campaign.
 
         Raises:
-            BundleError: the pages' script cannot be built.
+            BundleError, OSError: see ``page_code``.
         """
         code, campaign = page_code(), known.signed.campaign
         html = document(known.signed, code, closing=known.closing, served=True).encode()
