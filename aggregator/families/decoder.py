@@ -95,8 +95,8 @@ class Decoder(ABC):
             outputs, which posteriors need.
         by_value: whether the family has estimates of single shares.
 
-    ``people_per_report`` and the methods that use L raise ``NotInvertible`` if there is no L, or none is computed for a
-    channel of this size.
+    ``people_per_report`` and the methods that use L raise ``NotInvertible`` if no unbiased estimate exists, or none is
+    computed for a channel of this size.
     """
 
     input_count: int
