@@ -261,7 +261,7 @@ def _write(folder: Path, body: bytes) -> Path:
     """Write a file named after the hash of its bytes, durably; if this fails, leave no file.
 
     The file's modification time is a constant, but the file system also keeps times of creation and of the last change,
-    which no program can set. Those of an upload's file show the time of the upload until ``archive`` deletes the file.
+    which no program can set. These show when a file was uploaded, until ``archive`` deletes the file.
     """
     target = folder / (hashlib.sha256(body).hexdigest() + ENDING)
     part = folder / f".{target.name}.{secrets.token_hex(8)}{UNFINISHED}"
