@@ -53,10 +53,10 @@ def require_address(text: str) -> None:
 
 
 def require_addresses(addresses: Sequence[str]) -> None:
-    """Refuse a campaign's addresses if one is invalid, one is listed twice, or there are too many.
+    """Refuse a campaign's addresses if they are not allowed.
 
     Raises:
-        CampaignError
+        CampaignError: an address is invalid or listed twice, or there are too many.
     """
     if len(addresses) > MAX_ADDRESSES:
         raise CampaignError(f"a campaign must have at most {MAX_ADDRESSES} addresses, not {len(addresses)}")

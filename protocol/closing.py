@@ -42,10 +42,11 @@ class Closing:
 
     @classmethod
     def decode(cls, payload: bytes) -> Closing:
-        """Decode the payload of a closing notice's envelope.
+        """Return the closing notice of an envelope's payload.
 
         Raises:
-            CodecError, CampaignError
+            CodecError: the payload is too long, or not canonical msgpack.
+            CampaignError: wrong fields, or an invalid closing notice.
         """
         value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CLOSING])
         campaign_id, closes = codec.fields(value, 2, "a closing notice", CampaignError)
@@ -55,10 +56,10 @@ class Closing:
         )
 
     def require_fit(self, campaign: Campaign) -> None:
-        """Refuse a closing notice that would not shorten the campaign.
+        """Refuse a closing notice that does not fit a campaign.
 
         Raises:
-            CampaignError
+            CampaignError: it would not shorten the campaign.
         """
         if self.closes >= campaign.closes:
             raise CampaignError(
@@ -124,7 +125,7 @@ def require_open(campaign: Campaign, closes: int, now: int) -> None:
         closes: UTC seconds of the earliest closing notice; the campaign's own closing if there is no notice.
         now: UTC seconds.
     Raises:
-        ClosedEarly
+        ClosedEarly: ``now`` lies between the two.
     """
     if closes <= now < campaign.closes:
         raise ClosedEarly(f"the author closed {campaign.title!r} early: it accepts no more answers")

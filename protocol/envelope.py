@@ -52,7 +52,7 @@ class Envelope:
 
         Raises:
             EnvelopeError: the envelope has another key id.
-            KeyRefused, SignatureRefused
+            KeyRefused, SignatureRefused: as for ``keys.verify``.
         """
         self.require_key(public)
         keys.verify(public, self.signature, signed_message(self.kind, self.key_id, self.unverified))
@@ -62,7 +62,7 @@ class Envelope:
         """Refuse a public key whose id is not that of the envelope.
 
         Raises:
-            EnvelopeError
+            EnvelopeError: the ids differ.
         """
         if keys.key_id(public) != self.key_id:
             raise EnvelopeError(
@@ -119,7 +119,8 @@ def decode(data: bytes) -> Envelope:
     """Return the envelope that fills ``data``.
 
     Raises:
-        CodecError, EnvelopeError
+        CodecError: the bytes are cut off, a length is not canonical, or bytes follow the envelope.
+        EnvelopeError: not an envelope.
     """
     envelope, end = decode_first(data, 0)
     if end != len(data):

@@ -44,10 +44,10 @@ MAX_AUTHOR = 100
 
 
 def require_point(encoded: bytes, subject: str, error: type[Exception]) -> None:
-    """Refuse an encoded curve point that is not canonical, and one of small order.
+    """Refuse an encoded curve point that a key or signature must not have.
 
     Raises:
-        error: the class to raise.
+        error: the point is not canonical, or of small order.
     """
     y = int.from_bytes(encoded, "little") & (2**255 - 1)
     if y >= FIELD:
@@ -60,7 +60,7 @@ def require_public(public: bytes) -> None:
     """Refuse a public key that is unsafe to verify signatures with.
 
     Raises:
-        KeyRefused
+        KeyRefused: wrong length, not canonical, or of small order.
     """
     if len(public) != PUBLIC_BYTES:
         raise KeyRefused(f"a public key must be {PUBLIC_BYTES} bytes, not {len(public)}")

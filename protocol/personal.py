@@ -206,7 +206,7 @@ def require_declared(prior: Sequence[int]) -> None:
     """Refuse an invalid declared prior. The error does not repeat it.
 
     Raises:
-        ReportError
+        ReportError: the number, a weight or the sum is out of range, or the weights have a common factor.
     """
     if not 2 <= len(prior) <= MAX_DECLARED_VALUES:
         raise ReportError(f"a declared prior must have 2 to {MAX_DECLARED_VALUES} weights, not {len(prior)}")

@@ -84,7 +84,8 @@ class Report:
         """Return the report of a payload. Whether it fits its campaign is not checked.
 
         Raises:
-            CodecError, ReportError
+            CodecError: the payload is too long, or not canonical msgpack.
+            ReportError: wrong fields, or an invalid report.
         """
         value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.REPORT])
         campaign_id, period, slot, count, packed = codec.fields(value, 5, "a report", ReportError)
@@ -113,12 +114,12 @@ class Report:
         return outputs
 
     def require_fit(self, campaign: Campaign, view: int | None = None) -> None:
-        """Refuse a report outside a campaign's periods or quota, or with outputs that the channel does not have.
+        """Refuse a report that does not fit a campaign.
 
         Args:
             view: index of the view of the device that sent it; None in a plain campaign.
         Raises:
-            ReportError
+            ReportError: outside the periods or the quota, or as for ``outputs``.
         """
         self.outputs(campaign, view)
         codec.integer(self.period, "the period of a report", ReportError, 0, campaign.periods - 1)
@@ -169,7 +170,7 @@ class Enrolment:
 
     @classmethod
     def open(cls, sealed: Envelope, campaign: Campaign | None = None) -> Enrolment:
-        """Verify an envelope under the key that it introduces, and return the enrolment.
+        """Return the enrolment in an envelope, verified under the key that it introduces.
 
         Args:
             campaign: the enrolment's campaign, which it must fit; None if ``require_fit`` is called later.
@@ -192,7 +193,8 @@ class Enrolment:
         """Return the enrolment of an unverified payload.
 
         Raises:
-            CodecError, ReportError
+            CodecError: the payload is too long, or not canonical msgpack.
+            ReportError: wrong fields, or an invalid declared prior.
         """
         value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.ENROLMENT])
         declares = isinstance(value, list) and len(value) == 3
@@ -202,11 +204,11 @@ class Enrolment:
         return cls(campaign_id, public, *(personal.declaration_of(declared[0]) if declares else ()))
 
     def require_fit(self, campaign: Campaign) -> None:
-        """Refuse a declared prior that is missing, superfluous or of the wrong size, and a personal level that is not
-        below the campaign's.
+        """Refuse an enrolment that does not fit a campaign.
 
         Raises:
-            ReportError
+            ReportError: the declared prior is missing, superfluous or of the wrong size, or the personal level is not
+                below the campaign's.
         """
         size = campaign.notion.size if isinstance(campaign.notion, DeclaredPrior) else 0
         if self.prior and not size:
@@ -225,7 +227,7 @@ def packed_bytes(count: int, bits: int) -> int:
 
 
 def pack(outputs: Sequence[int], bits: int) -> bytes:
-    """Pack outputs of ``bits`` bits each, most significant bit first, zero-padded at the end.
+    """Return outputs of ``bits`` bits each as bytes, most significant bit first, zero-padded at the end.
 
     Raises:
         ReportError: an output needs more than ``bits`` bits.

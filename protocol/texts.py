@@ -93,7 +93,7 @@ class Texts:
         """Return the translation of a wire form.
 
         Raises:
-            CampaignError
+            CampaignError: wrong fields, or an invalid text.
         """
         parts = codec.fields(value, 10, "a translation", CampaignError)
         language, title, question, purpose, organisation, contact, retention, notice = (
@@ -135,10 +135,11 @@ def translated(domain: Domain, maps: Sequence[Map], texts: Texts) -> tuple[Domai
 
 
 def require_translations(original: Texts, translations: Sequence[Texts], domain: Domain, maps: Sequence[Map]) -> None:
-    """Refuse translations that do not fit the campaign's texts, domain and maps, or are not in order.
+    """Refuse translations that a campaign must not have.
 
     Raises:
-        CampaignError
+        CampaignError: they do not fit the campaign's texts, domain and maps, there are too many, or their languages are
+            missing, repeated or not in order.
     """
     if len(translations) > MAX_TRANSLATIONS:
         raise CampaignError(f"a campaign must have at most {MAX_TRANSLATIONS} translations, not {len(translations)}")
@@ -165,10 +166,10 @@ def require_translations(original: Texts, translations: Sequence[Texts], domain:
 
 
 def require_language(tag: str) -> None:
-    """Refuse an invalid language tag; it must be short and in lower case.
+    """Refuse an invalid language tag.
 
     Raises:
-        CampaignError
+        CampaignError: not a short tag in lower case.
     """
     if not _TAG.fullmatch(tag):
         raise CampaignError(f"a language must be a tag in lower case, such as de, pt-br or zh-hant; not {tag[:40]!r}")
@@ -194,12 +195,12 @@ def best_tag(language: str, available: Sequence[str]) -> str | None:
 
 
 def require_text(value: str, name: str, limit: int, *, lines: bool = False) -> None:
-    """Refuse a text that is too long, or not readable.
+    """Refuse a text that cannot be shown.
 
     Args:
         lines: True if the text may have several lines, separated by line feeds; else it must be readable on one line.
     Raises:
-        CampaignError
+        CampaignError: too long, or not readable.
     """
     if len(value) > limit:
         raise CampaignError(f"the {name} must have at most {limit} characters, not {len(value)}")
@@ -215,7 +216,7 @@ def names_of(value: codec.Value, subject: str) -> tuple[str, ...]:
     """Return the names of a wire form.
 
     Raises:
-        CampaignError
+        CampaignError: not an array of texts.
     """
     names = codec.array(value, f"the {subject}", CampaignError)
     return tuple(codec.text(name, f"each of the {subject}", CampaignError) for name in names)

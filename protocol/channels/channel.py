@@ -177,7 +177,7 @@ class Channel(ABC):
         """Return the channel of a wire form.
 
         Raises:
-            ChannelError
+            ChannelError: wrong fields, or an invalid channel.
         """
 
     def _require_draw(self, x: int, rand: bytes) -> None:

@@ -176,11 +176,7 @@ class Structure:
         return truth, wrong or 0, 1 << self.profile_scale
 
     def fitting(self, y: int) -> Sequence[int]:
-        """Return the inputs that an output fits, as ``fits`` defines it.
-
-        Raises:
-            TooLarge
-        """
+        """Return the inputs that an output fits, as ``fits`` defines it."""
         kinds = self.kinds
         steps = len(kinds) * self.profile_steps + CELL_STEPS * self.channel.input_count
         self.require_steps(steps, "listing its rows and the weights of the output")
@@ -225,12 +221,12 @@ class Structure:
         return best
 
     def require_steps(self, steps: int, work: str) -> None:
-        """Refuse a computation of more than ``max_steps`` steps.
+        """Refuse a computation that takes too many steps.
 
         Args:
             work: the work that needs the steps, as the subject of "takes" in the error.
         Raises:
-            TooLarge
+            TooLarge: ``steps`` is above ``max_steps``.
         """
         if steps > self.max_steps:
             raise TooLarge(
@@ -239,9 +235,9 @@ class Structure:
             )
 
     def require_cells(self) -> None:
-        """Refuse a channel with more than ``max_steps`` cells.
+        """Refuse a channel with too many cells.
 
         Raises:
-            TooLarge
+            TooLarge: more than ``max_steps`` cells.
         """
         self.require_steps(self.channel.input_count * self.channel.output_count, "listing its cells")

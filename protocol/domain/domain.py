@@ -89,7 +89,7 @@ class Domain(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """Return the wire form of the domain (SPEC 4)."""
+        """Return the wire form of the domain (SPEC 4); ``from_wire`` of its class is the inverse."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def require_size(size: int) -> None:
     """Refuse a number of inputs that no domain may have.
 
     Raises:
-        DomainError
+        DomainError: less than 2, or above ``MAX_VALUES``.
     """
     if size < 2:
         raise DomainError(f"a domain must have at least two values, not {size}: one value leaves nothing to ask")
@@ -265,7 +265,7 @@ def require_label(label: str, subject: str, error: type[Exception]) -> None:
         subject: the word for the label in the text of the error.
         error: the class to raise.
     Raises:
-        error
+        error: the label is empty or too long, has a blank at an end, or is not readable on one line.
     """
     if not 1 <= len(label) <= MAX_LABEL or label != label.strip() or not codec.readable(label):
         raise error(

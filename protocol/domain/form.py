@@ -92,7 +92,7 @@ class FormQuestion:
         """Return the input for ``answer``; an ``answer`` of None is a skipped question.
 
         Raises:
-            NotInDomain
+            NotInDomain: the question does not allow the answer, or cannot be skipped.
         """
         if answer is None:
             if not self.skippable:
@@ -111,7 +111,7 @@ class FormQuestion:
         """Return the answer written in ``text``; None for "skipped", if the question is skippable.
 
         Raises:
-            NotInDomain
+            NotInDomain: the question does not allow the answer.
         """
         if self.skippable and text.strip() == SKIPPED:
             return None
@@ -130,7 +130,7 @@ class FormQuestion:
         """Return the question of a wire form.
 
         Raises:
-            DomainError
+            DomainError: wrong fields, or an invalid question.
         """
         name, text, domain, skippable = codec.fields(value, 4, "a question", DomainError)
         kind = codec.tag(domain, "a question's domain", "kind", DomainError)

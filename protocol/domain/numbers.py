@@ -85,7 +85,7 @@ class Line(Domain):
             (x, part): x in 0 .. size - 2; part in 0 .. 1, the fraction of the gap. The number of the last input has
             x = size - 2 and part 1.
         Raises:
-            NotInDomain
+            NotInDomain: not a number, or outside the range.
         """
         scaled = self.number(answer) * 10**self.decimal_places
         lower = min(bisect_right(self.scaled, scaled), self.size - 1) - 1
@@ -141,7 +141,7 @@ class Buckets(Line):
         """Return buckets with edges as a person writes them, such as ``[0, 2.5, 10]``.
 
         Raises:
-            DomainError
+            DomainError: an edge is not a number, or the buckets are invalid.
         """
         return cls(*_scaled(edges, "bucket edges"))
 
@@ -206,7 +206,7 @@ class NumberRange(Line):
         """Return a range of numbers as a person writes them: ``of(17, 90, unit="years")``.
 
         Raises:
-            DomainError
+            DomainError: an argument is not a number, or the range is invalid.
         """
         (scaled_low, scaled_high, scaled_step), places = _scaled((low, high, step), "a number's low, high and step")
         return cls(scaled_low, scaled_high, scaled_step, places, rounds_randomly, clamps, unit)
@@ -294,7 +294,7 @@ class Dates(Line):
         """Return the days from ``first`` to ``last``: ``of("2026-01-01", "2026-12-31")``.
 
         Raises:
-            DomainError
+            DomainError: a day is not a date, or the range is invalid.
         """
         try:
             low, high = calendar.day_of(first), calendar.day_of(last)

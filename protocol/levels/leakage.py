@@ -26,7 +26,7 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
     Args:
         prior: ``input_count`` positive integers.
     Raises:
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps.
     """
     total = sum(prior)
     logarithm = lru_cache(_CACHED_LOGARITHMS)(log_above)
@@ -47,7 +47,7 @@ def maximal_leakage(structure: Structure) -> Level:
     """Return ln of the sum over y of max over x of Q(y|x), rounded up (SoK, Def. 9).
 
     Raises:
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps.
     """
     uniform = [1] * structure.channel.input_count
     sum_of_maxima = sum(

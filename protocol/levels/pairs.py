@@ -40,7 +40,7 @@ def delta(structure: Structure, level: int) -> Delta:
     Args:
         level: eps in nanonats.
     Raises:
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps.
     """
     odds, unit = exact.exp_lower(level), 1 << exact.EXP_BITS
     best, worst_pair = -1, (0, 0)
@@ -63,7 +63,7 @@ def geo(structure: Structure, metric: Metric) -> Level:
     For noise on unevenly spaced points, the result is an upper bound of this smallest level.
 
     Raises:
-        TooLarge
+        TooLarge: too many steps or pairs of inputs for ``structure.max_steps``.
     """
     if isinstance(structure, NoiseStructure):
         return _noise_geo(structure, metric)
@@ -122,7 +122,7 @@ def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
     Args:
         prior: ``input_count`` positive integers.
     Raises:
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps.
     """
     loss = structure.channel.loss
     if isinstance(structure, ResponseStructure):

@@ -25,7 +25,7 @@ def lip(structure: Structure, prior: Sequence[int]) -> Level:
         prior: ``input_count`` positive integers.
     Raises:
         ValueError: a weight of the prior is not positive.
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps, and no affordable closed form.
     """
     total = sum(_positive(prior))
     worst = Loss(1, 1, 0, None, 0)
@@ -52,7 +52,7 @@ def lip_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) ->
         radius: a total variation, 0 .. 1.
     Raises:
         ValueError: a weight of the prior is not positive, or the radius is outside 0 .. 1.
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps.
     """
     if not 0 <= radius <= 1:
         raise ValueError(f"a total variation distance must lie in 0 .. 1, not {radius}")
@@ -94,7 +94,7 @@ def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
         level: eps in nanonats.
     Raises:
         ValueError: a weight of the prior is not positive.
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps.
     """
     total = sum(_positive(prior))
     odds, unit = exact.exp_lower(level), 1 << exact.EXP_BITS
@@ -132,7 +132,7 @@ def most_probable(structure: Structure, prior: Sequence[int], inputs: Sequence[i
         inputs: the values x.
     Raises:
         ValueError: a weight of the prior is not positive.
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps.
     """
     numerator, denominator, x = structure.largest_posterior(_positive(prior), inputs)
     return Fraction(numerator, denominator), x

@@ -108,7 +108,7 @@ def pufferfish(structure: Structure, requested: Pufferfish) -> Distinction:
 
     Raises:
         NotionError: the scenarios do not have the channel's number of inputs.
-        TooLarge
+        TooLarge: more than ``structure.max_steps`` steps.
     """
     worst = Loss(1, 1, 0, None, 0)
     worst_case = (requested.pairs[0][0], requested.pairs[0][1], 0)

@@ -132,7 +132,7 @@ def require_class_names(names: Sequence[str], notion: Notion) -> None:
         names: the names of the campaign's classes; empty if it has none.
         notion: the campaign's notion.
     Raises:
-        CampaignError
+        CampaignError: the numbers differ.
     """
     claimed = len(notion.notions) if isinstance(notion, Classes) else 0
     if len(names) != claimed:

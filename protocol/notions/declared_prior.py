@@ -81,7 +81,7 @@ class DeclaredPrior(Notion):
         """Return the certificate of the channel that ``channel_of`` returns for the same arguments.
 
         Raises:
-            Uncertified
+            Uncertified: the channel does not satisfy the level.
         """
         return certify(self.channel_of(prior, campaign_channel, level), Lip(level or self.level, tuple(prior)))
 

@@ -87,7 +87,7 @@ class Geo(Pairwise):
         divisor.
 
         Raises:
-            NotionError
+            NotionError: the unit and all gaps are 0, or the notion is invalid.
         """
         factor = math.gcd(unit, *(b - a for axis in (rows, columns) for a, b in pairwise(axis)))
         if factor < 1:

@@ -89,7 +89,7 @@ class Graded(Pairwise):
             pairs: the pairs of budgets (nanonats) whose inputs are protected from each other; None for all pairs. A
                 pair of equal budgets protects the inputs of one class from each other.
         Raises:
-            NotionError
+            NotionError: unknown function, a pair with a budget that no input has, or an invalid notion.
         """
         kinds: dict[str, type[Graded]] = {kind.name: kind for kind in (MinId, AvgId)}
         if function not in kinds:
@@ -179,7 +179,7 @@ class Graded(Pairwise):
         """Return the notion of a wire form (SPEC 6.6).
 
         Raises:
-            NotionError
+            NotionError: wrong fields, or an invalid notion.
         """
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
         flat = codec.integers(pairs, "a budget class", NotionError, 0, MAX_BUDGET_CLASSES - 1)

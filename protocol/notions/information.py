@@ -138,10 +138,10 @@ class Lip(Notion):
 
 
 def require_prior(prior: tuple[int, ...]) -> None:
-    """Refuse a prior with fewer than two weights, a weight below 1, or too large a sum.
+    """Refuse a prior that a notion does not allow.
 
     Raises:
-        NotionError
+        NotionError: fewer than two weights, a weight below 1, or too large a sum.
     """
     if len(prior) < 2:
         raise NotionError(f"a prior must have at least two values, not {len(prior)}")

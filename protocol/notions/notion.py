@@ -167,7 +167,7 @@ class Notion(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """Return the wire form of the notion (SPEC 6)."""
+        """Return the wire form of the notion (SPEC 6); ``from_wire`` of its class is the inverse."""
 
 
 def worst_pair(channel: Channel) -> Loss:
@@ -193,7 +193,7 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
     """Refuse a notion with another number of inputs than the channel.
 
     Raises:
-        NotionError
+        NotionError: the numbers differ.
     """
     if notion.input_count not in (None, channel.input_count):
         raise NotionError(
@@ -203,10 +203,10 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
 
 
 def require_level(level: int) -> None:
-    """Refuse a level, in nanonats, that is too high to protect or too low for any estimate.
+    """Refuse a level, in nanonats, that a notion must not have.
 
     Raises:
-        NotionError
+        NotionError: too high to protect, or too low for any estimate.
     """
     if not exact.MIN_LEVEL <= level <= exact.MAX_LEVEL:
         raise NotionError(

@@ -115,7 +115,7 @@ class TranscriptPrior(Notion):
         allows.
 
         Raises:
-            Uncertified
+            Uncertified: the channel does not satisfy the level under ``prior``.
         """
         channel = self.channel_of(prior)
         loss = channel.loss_against_prior(prior)

@@ -43,7 +43,7 @@ class Map(ABC):
         Args:
             dither: as for ``Domain.index``.
         Raises:
-            NotInDomain
+            NotInDomain: the question does not allow the answer.
         """
         return domain.index(answer, dither)
 
@@ -76,7 +76,7 @@ class Map(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """Return the wire form of the map (SPEC 7.3)."""
+        """Return the wire form of the map (SPEC 7.3); ``from_wire`` of its class is the inverse."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def require_views(views: Sequence[View]) -> None:
     """Refuse views that are not canonical; ``require_view_inputs`` checks that they fit a domain.
 
     Raises:
-        ViewError
+        ViewError: a number or weight is out of range, the weights have a common factor, or two views are the same.
     """
     if not 1 <= len(views) <= MAX_VIEWS:
         raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(views)}")
@@ -74,13 +74,13 @@ def require_views(views: Sequence[View]) -> None:
 
 
 def require_view_inputs(views: Sequence[View], domain: Domain, class_count: int) -> None:
-    """Refuse views whose channels do not have an input for each value, or for each value of each class.
+    """Refuse views whose channels do not fit a domain.
 
     Args:
         domain: the campaign's domain.
         class_count: number of the campaign's classes; 0 if it has none.
     Raises:
-        CampaignError
+        CampaignError: a channel does not have one input for each value (of each class), or a map does not fit.
     """
     for view in views:
         values = view.map.input_count(domain)
@@ -97,7 +97,7 @@ def require_every_question(views: Sequence[View], domain: Domain) -> None:
     """Refuse views of a form that leave a question out.
 
     Raises:
-        CampaignError
+        CampaignError: no view asks one of the questions.
     """
     if not isinstance(domain, Form):
         return

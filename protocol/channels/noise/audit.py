@@ -60,7 +60,7 @@ class NoiseStructure(Structure):
 
         Raises:
             ValueError: a ratio is infinite.
-            TooLarge
+            TooLarge: more than ``max_steps`` pairs of inputs.
         """
         rows, columns = self.channel.rows, self.channel.columns
         self.require_steps(self.channel.input_count**2, "comparing all pairs of its inputs")
