@@ -15,7 +15,7 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from aggregator.author.toml_section import DraftError, Section, read_toml, shown
+from aggregator.author.toml_section import DraftError, Section, read_toml, toml_text
 from aggregator.estimate.coefficients import Coefficients
 from protocol.campaign import Campaign
 from protocol.spelling import suggestion
@@ -40,7 +40,7 @@ def read_coefficients(path: Path, campaign: Campaign) -> tuple[Coefficients, ...
         for name in document:
             if name not in campaign.classes:
                 raise DraftError(
-                    f"the campaign has no class {shown(name)}"
+                    f"the campaign has no class {toml_text(name)}"
                     f"{suggestion(name, campaign.classes) or '; its classes are: ' + ', '.join(campaign.classes)}"
                 )
         if missing := [name for name in campaign.classes if name not in document]:

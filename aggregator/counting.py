@@ -236,7 +236,7 @@ class Counting:
         return devices, max_outputs
 
     def _row_of(self, written: bytes) -> tuple[int, ...]:
-        prior, level = enrolments.declaration_of(written)
+        prior, level = enrolments.decoded_declaration(written)
         return (level or self.campaign.notion.level, *prior)
 
     def _transcripts(self, only: int | None, *, grouped: bool = False) -> TranscriptTally:
@@ -261,7 +261,7 @@ class Counting:
         """
         # The imports are here because an ingest needs no estimators.
         from aggregator.estimate.groups import GROUPS, Groups
-        from aggregator.estimate.personal import PersonalTally, possible
+        from aggregator.estimate.personal import PersonalTally, possible_outputs
 
         table = tables.query(self.table, f"{selection} {_OF_KEYS}")
         key, output, times = (table[name].to_numpy() for name in ("key", "output", "n"))
@@ -275,7 +275,7 @@ class Counting:
         rows_of = np.array([self._row_of(written) for written in places], dtype=np.int64).reshape(-1, 1 + size)
         counts = np.zeros((len(rows_of), output_count), dtype=np.int64)
         np.add.at(counts, (declaration_index, output), times)
-        allowed = possible(self.campaign, rows_of)
+        allowed = possible_outputs(self.campaign, rows_of)
         by_reason = Counter(self.study.refused(self.signed))
         if bad := int(counts[~allowed].sum()):
             by_reason["bad-output"] += bad

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from deltalake import DeltaTable
 
-from aggregator.intake.registry import Registry, load
+from aggregator.intake.registry import Registry, load_registry
 from aggregator.storage import tables
 from aggregator.storage.paths import StoragePath
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REFUSALS, StudyError
@@ -157,7 +157,7 @@ class Holdings:
         table = tables.snapshot(self.path / KEYS)
         version, registry = self._registries.get(campaign, (-1, None))
         if registry is None or version != table.version():
-            registry = load(table, campaign)
+            registry = load_registry(table, campaign)
             self._registries[campaign] = table.version(), registry
         return registry
 

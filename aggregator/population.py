@@ -27,7 +27,15 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.author.toml_section import SUM_TOLERANCE, DraftError, Section, finite, normalised, read_toml, shown
+from aggregator.author.toml_section import (
+    SUM_TOLERANCE,
+    DraftError,
+    Section,
+    finite_number,
+    normalised,
+    read_toml,
+    toml_text,
+)
 from aggregator.estimate.weighting import BY_CLASS, KnownMargin
 from protocol.campaign import Campaign
 from protocol.domain.form import Form
@@ -52,7 +60,7 @@ def _margins(document: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin,
     top = Section("", document)
     tables = top.list_of("margin", dict, "tables [[margin]]")
     if unknown := sorted(set(document) - {"margin"}):
-        raise DraftError(f"the file may only have tables [[margin]], not {shown(unknown[0])}")
+        raise DraftError(f"the file may only have tables [[margin]], not {toml_text(unknown[0])}")
     if not tables:
         raise DraftError("the file has no margins: give at least one table [[margin]]")
     margins, people = [], []
@@ -73,7 +81,7 @@ def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fra
     """Return a margin and its total number of people; the number is None if the margin has shares."""
     section = Section("margin", table)
     variable = section.take("by", str, f'"{BY_CLASS}", or the name of a question of the form')
-    section.name = f"margin {shown(variable)}"
+    section.name = f"margin {toml_text(variable)}"
     question, labels, noun = _of(variable, campaign)
     groups = _groups(section, labels, noun)
     people = "people" in section
@@ -83,18 +91,21 @@ def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fra
     numbers = section.take("people" if people else "shares", dict, "a table of numbers")
     source = section.take("source", str, "a text", "")
     section.refuse_unknown()
-    exact = {name: finite(section, name, number) for name, number in numbers.items()}
+    exact = {name: finite_number(section, name, number) for name, number in numbers.items()}
     for name in exact:
         if name not in groups:
             raise DraftError(
-                f"[{section.name}] there is no {noun} or group {shown(name)}"
+                f"[{section.name}] there is no {noun} or group {toml_text(name)}"
                 f"{suggestion(name, groups) or '; expected one of: ' + ', '.join(groups)}"
             )
     if missing := [name for name in groups if name not in exact]:
-        raise DraftError(f"[{section.name}] has no number for {shown(missing[0])}: give each {noun} or group a number")
+        raise DraftError(
+            f"[{section.name}] has no number for {toml_text(missing[0])}: give each {noun} or group a number"
+        )
     if empty := [name for name, number in exact.items() if number <= 0]:
         raise DraftError(
-            f"[{section.name}] the number for {shown(empty[0])} must be above zero: put an empty {noun} into a group"
+            f"[{section.name}] the number for {toml_text(empty[0])} must be above zero: put an empty {noun} into a "
+            "group"
         )
     shares, total = [exact[name] for name in groups], sum(exact.values(), Fraction())
     if not people:
@@ -118,7 +129,7 @@ def _of(variable: str, campaign: Campaign) -> tuple[int | None, Sequence[str], s
         if variable not in campaign.domain.positions:
             known = campaign.domain.positions
             raise DraftError(
-                f"[margin] the form has no question {shown(variable)}"
+                f"[margin] the form has no question {toml_text(variable)}"
                 f"{suggestion(variable, known) or '; its questions are ' + ', '.join(known)}"
                 f"{', and its margins may be by class' if campaign.classes else ''}"
             )
@@ -126,7 +137,7 @@ def _of(variable: str, campaign: Campaign) -> tuple[int | None, Sequence[str], s
         domain = campaign.domain.questions[place].domain
         return place, [domain.label(x) for x in range(domain.size)], "value"
     if variable != BY_CLASS:
-        raise DraftError(f'[margin] by must be "{BY_CLASS}", not {shown(variable)}: the campaign is not a form')
+        raise DraftError(f'[margin] by must be "{BY_CLASS}", not {toml_text(variable)}: the campaign is not a form')
     if not campaign.classes:
         raise DraftError(
             f"{campaign.title!r} is not a form and has no classes, so it has no margins: leave out --margins"
@@ -136,22 +147,22 @@ def _of(variable: str, campaign: Campaign) -> tuple[int | None, Sequence[str], s
 
 def _groups(section: Section, labels: Sequence[str], noun: str) -> Mapping[str, Sequence[str]]:
     """Return the labels of each group; a label without a group forms a separate group."""
-    listed = section.take("groups", dict, f"a table of lists, such as {{ more = [{shown(labels[0])}] }}", {})
+    listed = section.take("groups", dict, f"a table of lists, such as {{ more = [{toml_text(labels[0])}] }}", {})
     grouped: dict[str, str] = {}
     for name, members in listed.items():
         if not isinstance(members, list) or not members or not all(isinstance(member, str) for member in members):
             raise DraftError(
-                f"[{section.name}] group {shown(name)} must be a list of {noun} names, not {shown(members)}"
+                f"[{section.name}] group {toml_text(name)} must be a list of {noun} names, not {toml_text(members)}"
             )
         for member in members:
             if member not in labels:
-                expected = suggestion(member, labels) or f"; expected a {noun} such as {shown(labels[0])}"
-                raise DraftError(f"[{section.name}] there is no {noun} {shown(member)}{expected}")
+                expected = suggestion(member, labels) or f"; expected a {noun} such as {toml_text(labels[0])}"
+                raise DraftError(f"[{section.name}] there is no {noun} {toml_text(member)}{expected}")
             if grouped.setdefault(member, name) != name or members.count(member) > 1:
-                raise DraftError(f"[{section.name}] the groups name the {noun} {shown(member)} twice: name it once")
+                raise DraftError(f"[{section.name}] the groups name the {noun} {toml_text(member)} twice: name it once")
     alone = [label for label in labels if label not in grouped]
     if both := [label for label in alone if label in listed]:
-        raise DraftError(f"[{section.name}] {shown(both[0])} is a {noun} and a group: give the group another name")
+        raise DraftError(f"[{section.name}] {toml_text(both[0])} is a {noun} and a group: give the group another name")
     groups: dict[str, list[str]] = {name: list(members) for name, members in listed.items()}
     groups |= {label: [label] for label in alone}
     if len(groups) < 2:

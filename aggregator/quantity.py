@@ -33,7 +33,7 @@ def upper_bound(number: float, decimals: int) -> str:
     return f"{math.ceil(round(number * scale, 6)) / scale:,.{decimals}f}"
 
 
-def named(names: Sequence[object]) -> str:
+def names_text(names: Sequence[object]) -> str:
     """Return the first names, and the number of the others: "a, b, c, d, e and 3 more"."""
     more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     return ", ".join(map(str, names[:MAX_NAMED])) + more

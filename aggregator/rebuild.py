@@ -113,7 +113,7 @@ def rebuild(
     if new.exists():
         raise StudyError(f"{new} already exists: give the path of a new folder")
     batches = batch_files(inbox.archives(old) if sources.batches is None else sources.batches)
-    with tables.storage(new):
+    with tables.raising_study_errors(new):
         work = new.with_name(f".{new.name}.{secrets.token_hex(8)}.part")
         work.mkdir(parents=True)
         try:
@@ -205,7 +205,7 @@ class _Rebuilding:
     def _add_reports(self, gathered: list[pa.Table]) -> None:
         if gathered:
             rows = pa.concat_tables(gathered)
-            tables.add(self.path / REPORTS, rows)
+            tables.append_rows(self.path / REPORTS, rows)
             self.copied += rows.num_rows
 
     def take_keys(self, files: Sequence[Path], *, revoked_too: bool) -> None:
@@ -214,7 +214,7 @@ class _Rebuilding:
         keys = [self._of_known_campaigns(rows, "keys") for rows in self._rows(KEYS)]
         if keys:
             rows = pa.concat_tables(keys)
-            tables.add(self.path / KEYS, rows.filter(pc.invert(rows["revoked"])))
+            tables.append_rows(self.path / KEYS, rows.filter(pc.invert(rows["revoked"])))
             self.revocations = rows.filter(rows["revoked"])
         if revoked_too:
             self.revoke()
@@ -225,7 +225,7 @@ class _Rebuilding:
 
     def revoke(self) -> None:
         """Revoke the keys that were revoked in the old study, from the same periods on."""
-        tables.add(self.path / KEYS, self.revocations)
+        tables.append_rows(self.path / KEYS, self.revocations)
 
     def take_refusals(self, *, afresh: bool) -> None:
         """Read the recorded refusals, unless ``afresh``; ``count`` adds them to the new study."""
@@ -259,7 +259,7 @@ class _Rebuilding:
         shutil.rmtree(self.path / REFUSALS)
         empty.rename(self.path / REFUSALS)
         if self.refusals:
-            tables.add(self.path / REFUSALS, pa.concat_tables(self.refusals))
+            tables.append_rows(self.path / REFUSALS, pa.concat_tables(self.refusals))
 
     def _ingest(self, study: Study) -> IngestResult:
         result = ingest(study, self.batches, now=self.now, threads=self.threads, progress=self.progress)

@@ -95,7 +95,7 @@ class Study(Estimates):
             StoragePathError: the path is malformed, or its object store has no conditional writes.
         """
         path = storage_path(path)
-        with tables.storage(path / CAMPAIGNS):
+        with tables.raising_study_errors(path / CAMPAIGNS):
             # A prefix of a bucket exists if it has objects.
             occupied = path.is_dir() and (isinstance(path, Remote) or any(path.iterdir()))
             if occupied and not any(tables.exists(path / name) for name in SCHEMAS):

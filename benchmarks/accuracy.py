@@ -25,7 +25,7 @@ from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.sets.recipe import subset_error
 from aggregator.families.windows.recipe import windows
-from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.choice import AUTO, chosen_channel
 from aggregator.reproduce.simulated_people import drawn_tally, values
 from protocol import codec, exact
 from protocol.channels import Channel
@@ -93,7 +93,7 @@ def squared_error() -> Iterator[tuple[str, str]]:
         for size in sizes:
             for eps in LEVELS:
                 level = exact.level_from(eps)
-                name, channel = chosen(AUTO, PlannedQuestion(values(size), Ldp(level)))
+                name, channel = chosen_channel(AUTO, PlannedQuestion(values(size), Ldp(level)))
                 ratio = expected_mse(channel) / best_subset(size, level)
                 total.append(ratio)
                 worst = max(worst, (ratio, f"k={size}, eps={eps}, {name}, {channel.output_bits} bits"))
@@ -126,7 +126,7 @@ def lip_gain() -> Iterator[tuple[str, str]]:
             for eps in (0.1, 1, 2, 3, 4, 5, 7, 10):
                 prior, level = [math.ceil(2**40 / rank**exponent) for rank in range(1, size + 1)], exact.level_from(eps)
                 started = time.perf_counter()
-                name, channel = chosen(LIP, PlannedQuestion(values(size), Lip(level, tuple(prior))))
+                name, channel = chosen_channel(LIP, PlannedQuestion(values(size), Lip(level, tuple(prior))))
                 took = time.perf_counter() - started
                 certify(channel, Lip(level, tuple(prior)))
                 nothing = prior_mse(prior)

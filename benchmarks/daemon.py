@@ -44,10 +44,10 @@ import sys
 from edge_sdk.unit import daemon
 daemon._spare_memory()
 import os, time
-from edge_sdk.unit.config import load
+from edge_sdk.unit.config import read_configuration
 from edge_sdk.unit.sensor import Reader
 
-configuration, readings, now = load(sys.argv[1]), int(sys.argv[2]), [float(sys.argv[3])]
+configuration, readings, now = read_configuration(sys.argv[1]), int(sys.argv[2]), [float(sys.argv[3])]
 reader, levels, wakes, begun = Reader(configuration.sources[""], os.pipe()[0]), [], 0, time.perf_counter()
 read, say = lambda name, timeout: reader.read(timeout), lambda level, text: levels.append(level)
 unit = daemon.Unit(configuration, read, say, clock=lambda: now[0])

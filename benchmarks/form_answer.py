@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from aggregator.families.mechanism import PlannedQuestion
-from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.choice import AUTO, chosen_channel
 from aggregator.reproduce.simulated_people import values
 from benchmarks.device import AUTHOR, OPENS, PERIOD, calls, campaign
 from benchmarks.ingest import Duration, timed
@@ -35,7 +35,7 @@ DEVICES, WARM, ANSWERS = 24, 10, 50
 
 def single() -> bytes:
     """Return a signed campaign with one question."""
-    mechanism, channel = chosen(AUTO, PlannedQuestion(values(SINGLE), LEVEL))
+    mechanism, channel = chosen_channel(AUTO, PlannedQuestion(values(SINGLE), LEVEL))
     plain = open_campaign(campaign(), [AUTHOR.public]).campaign
     return seal_campaign(replace(plain, domain=values(SINGLE), mechanism=mechanism, views=plain_views(channel)), AUTHOR)
 
@@ -45,7 +45,7 @@ def form() -> bytes:
     domain = Form(tuple(FormQuestion(f"q{place}", f"Question {place}?", values(k)) for place, k in enumerate(SIZES)))
     pairs = tuple(combinations(range(len(SIZES)), 2))
     views = tuple(
-        View(1, QuestionsMap((i, j)), chosen(AUTO, PlannedQuestion(values(SIZES[i] * SIZES[j]), LEVEL))[1])
+        View(1, QuestionsMap((i, j)), chosen_channel(AUTO, PlannedQuestion(values(SIZES[i] * SIZES[j]), LEVEL))[1])
         for i, j in pairs
     )
     plain = open_campaign(campaign(), [AUTHOR.public]).campaign

@@ -25,7 +25,7 @@ from aggregator.estimate.form_view import FormView
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
-from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.choice import AUTO, chosen_channel
 from aggregator.reproduce.simulated_people import drawn_tally, values
 from benchmarks import page
 from protocol import exact
@@ -64,7 +64,7 @@ class SimulatedSurvey:
         self.sizes, self.views = tuple(sizes), views
         notion = Ldp(exact.level_from(level))
         counts = {self._size(questions) for questions in views}
-        self.channels = {k: chosen(AUTO, PlannedQuestion(values(k), notion))[1] for k in counts}
+        self.channels = {k: chosen_channel(AUTO, PlannedQuestion(values(k), notion))[1] for k in counts}
         self.decoders = {k: decoder_of(channel) for k, channel in self.channels.items()}
 
     def _size(self, questions: tuple[int, ...]) -> int:

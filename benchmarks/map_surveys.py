@@ -16,7 +16,7 @@ from aggregator.estimate.tree import CombinedEstimate, Tree, ViewEstimate, combi
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
-from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.choice import AUTO, chosen_channel
 from aggregator.planner.resolutions import PARTS, best_weights
 from aggregator.reproduce.simulated_people import drawn_tally, values
 from protocol.channels import Channel
@@ -66,7 +66,7 @@ class Resolutions:
         self.n, self.maps = n, maps
         self.tree = Tree.of(maps)
         sizes = self.tree.sizes
-        self.channels = [chosen(mechanism, PlannedQuestion(values(size), Ldp(NANONATS)))[1] for size in sizes]
+        self.channels = [chosen_channel(mechanism, PlannedQuestion(values(size), Ldp(NANONATS)))[1] for size in sizes]
         variances = [expected_mse(channel) / size for channel, size in zip(self.channels, sizes, strict=True)]
         self.weights = best_weights(sizes, variances, n)
         self.decoders = [decoder_of(channel) for channel in self.channels]

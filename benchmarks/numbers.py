@@ -28,7 +28,7 @@ from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
-from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.choice import AUTO, chosen_channel
 from aggregator.planner.ordered_error import reference_shapes
 from aggregator.reproduce.simulated_people import values
 from benchmarks import page
@@ -126,7 +126,8 @@ def _one_hot(size: int) -> Channel:
     """Return the best of three channels whose outputs are not sets, so that a whole survey is one multinomial draw."""
     question = PlannedQuestion(values(size), Ldp(NANONATS))
     return min(
-        (chosen(name, question)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse
+        (chosen_channel(name, question)[1] for name in ("randomized-response", "hadamard", "projective")),
+        key=expected_mse,
     )
 
 
@@ -136,7 +137,7 @@ def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> 
     Args:
         method: the function from the unbiased estimate and its standard errors to the estimated shares.
     """
-    decoder = decoder_of(chosen(AUTO, PlannedQuestion(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
+    decoder = decoder_of(chosen_channel(AUTO, PlannedQuestion(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
     distribution = np.maximum(decoder.forward(p), 0)
 
     def estimated(rng: np.random.Generator) -> Floats:
@@ -239,7 +240,7 @@ def means() -> Iterator[tuple[str, ...]]:
         ours = []
         for count in (few, 64):
             domain = Buckets.of(np.linspace(-1, 1, count).tolist())
-            decoder = decoder_of(chosen(AUTO, PlannedQuestion(domain, Ldp(level)))[1])
+            decoder = decoder_of(chosen_channel(AUTO, PlannedQuestion(domain, Ldp(level)))[1])
             ours.append(rounding(decoder, domain, numbers, p))
         domain = Buckets.of([x / 1000 for x in range(-1000, 1001, 20)])
         ours.append(rounding(decoder_of(wave(101, level)), domain, numbers, p))

@@ -52,7 +52,7 @@ def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
     ours = np.array([int.from_bytes(key.id, "big", signed=True) for key in keys])
     key = np.concatenate([ours, rng.integers(-(2**63), 2**63 - 1, rows - DEVICES)])
     output = rng.integers(US_GRID.size, size=rows)
-    tables.add(folder / REPORTS, valid_reports(signed, key, output).rows(np.ones(rows, dtype=np.bool_)))
+    tables.append_rows(folder / REPORTS, valid_reports(signed, key, output).rows(np.ones(rows, dtype=np.bool_)))
     sent = [
         Report(signed.id, 0, 0, 1, value.to_bytes(2, "big")).seal(key)
         for key, value in zip(keys, output.tolist(), strict=False)

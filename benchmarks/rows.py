@@ -46,7 +46,7 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
         table = tables.snapshot(path)
         took, free = timed(partial(candidates.free, table, slots=slots))
         seconds.append(took.cpu)
-        tables.add(path, candidates.rows(free))
+        tables.append_rows(path, candidates.rows(free))
     table = tables.snapshot(path)
     looked, _ = timed(lambda: candidates.free(table))
     tenth = max(1, len(seconds) // 10)

@@ -221,7 +221,7 @@ def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
             key = np.sort(rng.integers(-(2**63), 2**63 - 1, size))
             output = (key * 7919 + period) % US_GRID.size
             reports = valid_reports(signed, key, output, period)
-            tables.add(study.path / REPORTS, reports.rows(np.ones(size, dtype=np.bool_)))
+            tables.append_rows(study.path / REPORTS, reports.rows(np.ones(size, dtype=np.bool_)))
     return study, signed
 
 
@@ -276,7 +276,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
         if accepted != len(fresh):
             raise RuntimeError(f"{accepted} reports were accepted: expected the {len(fresh)} new ones; {TESTS}")
         new_rows = [shard_result.rows.cast(SCHEMAS[REPORTS]) for shard_result in deduplicated]
-        tables.add(study.path / REPORTS, pa.concat_tables(new_rows))
+        tables.append_rows(study.path / REPORTS, pa.concat_tables(new_rows))
         table = tables.snapshot(study.path / REPORTS)
         yield f"deduplication of {size:,} outputs, {commit_name}", f"{took:.1f} s"
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from edge_sdk.cli import upkeep
 from edge_sdk.cli.exit_codes import BAD_DATA, DONE, FAILED, NOT_YET, USAGE
-from edge_sdk.cli.output import Incomplete, Printed, Usage, lines
+from edge_sdk.cli.output import Incomplete, Printed, Usage, lines_for_people
 from edge_sdk.cli.parser import parse
 from edge_sdk.device import Device
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename}: {reason}" if error.filename else str(error), FAILED)
     except KeyboardInterrupt:
         return _fail("interrupted: changes that were not yet on the disk are lost", FAILED)
-    return _print(_json(printed) if options.json else "\n".join(lines(printed)))
+    return _print(_json(printed) if options.json else "\n".join(lines_for_people(printed)))
 
 
 def _json(printed: Printed) -> str:

@@ -308,9 +308,9 @@ class Device(Membership, Disclosures):
             StoreError: the database or the key store cannot be read.
         """
         # Imported here, because few processes call this method.
-        from edge_sdk.doctor import facts
+        from edge_sdk.doctor import store_facts
 
-        return facts(self.records, self._now())
+        return store_facts(self.records, self._now())
 
 
 def _opened(folder: str | os.PathLike[str], urandom: Callable[[int], bytes], key_store: KeyStore | None) -> Store:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from edge_sdk.records import Records
 
 
-def facts(records: Records, now: int) -> dict[str, str | int]:
+def store_facts(records: Records, now: int) -> dict[str, str | int]:
     """Return facts about the store, by a short description."""
     folder, budget = records.store.folder, records.caps.budget()
     store_facts: dict[str, str | int] = {

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.author.privacy_section import notion_of
-from aggregator.author.toml_section import DraftError, Section, shown
+from aggregator.author.toml_section import DraftError, Section, toml_text
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.choice import AUTO, Candidate, Unsuited, chosen_candidate
 from aggregator.planner.mean_edges import rounded_for_means
@@ -77,7 +77,7 @@ def classes_of(
 def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain, folder: Path) -> Notion:
     if not isinstance(table, dict):
         raise DraftError(
-            f"[classes] {name} must be a table, not {shown(table)}: write its entries under [classes.{name}]"
+            f"[classes] {name} must be a table, not {toml_text(table)}: write its entries under [classes.{name}]"
         )
     overrides = {key: value for key, value in table.items() if key in CLASS_ENTRIES}
     promise = Section("privacy", privacy | overrides, dict.fromkeys(overrides, f"classes.{name}"))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.author.toml_section import MAX_FILE_BYTES, shown
+from aggregator.author.toml_section import MAX_FILE_BYTES, toml_text
 from aggregator.author.value_table import ValueTableError
 from protocol import exact
 from protocol.domain import MICRODEGREES, Grid
@@ -64,12 +64,12 @@ def read_districts(path: Path, grid: Grid) -> Districts:
 
 def _districts(value: Any, grid: Grid) -> Districts:
     if not isinstance(value, dict):
-        raise DistrictsError(f"the file must be a GeoJSON object of the type FeatureCollection, not {shown(value)}")
+        raise DistrictsError(f"the file must be a GeoJSON object of the type FeatureCollection, not {toml_text(value)}")
     if value.get("type") != "FeatureCollection":
-        raise DistrictsError(f"the file's type must be FeatureCollection, not {shown(value.get('type'))}")
+        raise DistrictsError(f"the file's type must be FeatureCollection, not {toml_text(value.get('type'))}")
     features = value.get("features")
     if not isinstance(features, list) or not features:
-        raise DistrictsError(f"features must be a list of at least one feature, not {shown(features)}")
+        raise DistrictsError(f"features must be a list of at least one feature, not {toml_text(features)}")
     cells = np.full((grid.rows, grid.columns), len(features), dtype=np.int64)
     names = []
     for number, feature in enumerate(features):
@@ -89,7 +89,9 @@ def _districts(value: Any, grid: Grid) -> Districts:
     order = list(dict.fromkeys(cells.ravel().tolist()))
     present = [names[number] for number in order]
     if (twice := repeated(present)) is not None:
-        raise DistrictsError(f"two districts have the name {shown(twice)}: change the property 'name' of one of them")
+        raise DistrictsError(
+            f"two districts have the name {toml_text(twice)}: change the property 'name' of one of them"
+        )
     if len(present) < 2:
         raise DistrictsError("all cells lie in one district: draw at least two districts within the grid")
     return Districts(runs_of(cells.ravel().tolist()), tuple(present))
@@ -97,7 +99,7 @@ def _districts(value: Any, grid: Grid) -> Districts:
 
 def _name(feature: Any, number: int) -> str:
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
-        raise DistrictsError(f"feature {number + 1} must be an object of the type Feature, not {shown(feature)}")
+        raise DistrictsError(f"feature {number + 1} must be an object of the type Feature, not {toml_text(feature)}")
     properties = feature.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     named = [text for key, text in properties.items() if key.casefold() == "name"]
@@ -111,24 +113,24 @@ def _polygons(feature: dict[str, Any], name: str) -> Iterator[list[list[tuple[in
     geometry = feature.get("geometry")
     kind = geometry.get("type") if isinstance(geometry, dict) else None
     if not isinstance(geometry, dict) or kind not in ("Polygon", "MultiPolygon"):
-        raise DistrictsError(f"district {name!r} must be a Polygon or a MultiPolygon, not {shown(kind)}")
+        raise DistrictsError(f"district {name!r} must be a Polygon or a MultiPolygon, not {toml_text(kind)}")
     polygons = [geometry.get("coordinates")] if kind == "Polygon" else geometry.get("coordinates")
     if not isinstance(polygons, list) or not all(isinstance(rings, list) and rings for rings in polygons):
-        raise DistrictsError(f"the coordinates of district {name!r} must be lists of rings, not {shown(polygons)}")
+        raise DistrictsError(f"the coordinates of district {name!r} must be lists of rings, not {toml_text(polygons)}")
     for rings in polygons:
         yield [_ring(ring, name) for ring in rings]
 
 
 def _ring(ring: Any, name: str) -> list[tuple[int, int]]:
     if not isinstance(ring, list) or len(ring) < 4:
-        description = f"a list of {len(ring)}" if isinstance(ring, list) else shown(ring)
+        description = f"a list of {len(ring)}" if isinstance(ring, list) else toml_text(ring)
         raise DistrictsError(
             f"a ring of district {name!r} must be a list of at least four positions, not {description}"
         )
     points = []
     for position in ring:
         if not isinstance(position, list) or len(position) < 2:
-            description = f"a list of {len(position)}" if isinstance(position, list) else shown(position)
+            description = f"a list of {len(position)}" if isinstance(position, list) else toml_text(position)
             raise DistrictsError(
                 f"a position of district {name!r} must be a list of a longitude and a latitude, not {description}"
             )
@@ -143,7 +145,7 @@ def _ring(ring: Any, name: str) -> list[tuple[int, int]]:
 
 def _units(degrees: Any, limit: int, name: str) -> int:
     if isinstance(degrees, bool) or not isinstance(degrees, int | Fraction) or not -limit <= degrees <= limit:
-        description = shown(str(degrees) if isinstance(degrees, Fraction) else degrees)
+        description = toml_text(str(degrees) if isinstance(degrees, Fraction) else degrees)
         raise DistrictsError(
             f"a {'longitude' if limit == 180 else 'latitude'} of district {name!r} must be a number of degrees from "
             f"-{limit} to {limit}, not {description}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from decimal import Decimal
 
-from aggregator.author.toml_section import DraftError, Section, count, finite
+from aggregator.author.toml_section import DraftError, Section, finite_number, whole_number
 from protocol.domain import MICRODEGREES, Buckets, Dates, Domain, Grid, Items, NumberRange, OrderedValues, Values
 from protocol.errors import DomainError
 
@@ -49,7 +49,7 @@ def _domain_of(section: Section) -> Domain:
     if kind == "number":
         return _numbers(section)
     if kind == "date":
-        step = count(section, "step", 1)
+        step = whole_number(section, "step", 1)
         return Dates.of(_day(section, "first"), _day(section, "last"), step, clamps=_clamps(section))
     padding = section.take("padding", int, 'the number of items a set is padded to, or "auto"')
     return Items(padding, _items(section))
@@ -86,7 +86,7 @@ def _items(section: Section) -> tuple[str, ...] | int:
 
 def _microdegrees(section: Section, name: str, expected: str) -> int:
     degrees = section.take(name, (int, Decimal), expected)
-    scaled = finite(section, name, degrees) * MICRODEGREES
+    scaled = finite_number(section, name, degrees) * MICRODEGREES
     if scaled.denominator != 1:
         raise DraftError(f"{section.entry(name)} may have at most six decimal places, and {degrees} has more")
     return scaled.numerator

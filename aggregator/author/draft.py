@@ -29,7 +29,7 @@ from aggregator.author.mechanism_section import (
 )
 from aggregator.author.privacy_section import notion_of, sensitive_share_of
 from aggregator.author.study_section import addresses_of, translations_of
-from aggregator.author.toml_section import DraftError, Section, count, read_toml, shown
+from aggregator.author.toml_section import DraftError, Section, read_toml, toml_text, whole_number
 from aggregator.author.views_section import EXPECTED_DEVICES, views_of
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.weighting import BY_CLASS
@@ -239,8 +239,8 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         opens=opens,
         closes=closes,
         period_seconds=_period(schedule, closes - opens),
-        answers_per_period=count(schedule, "answers_per_period", 1),
-        minimum_devices=count(limits, "minimum_reports", 100),
+        answers_per_period=whole_number(schedule, "answers_per_period", 1),
+        minimum_devices=whole_number(limits, "minimum_reports", 100),
         enrolment=limits.choice("enrolment", ENROLMENTS, "open"),
         classes=names,
         addresses=addresses_of(study),
@@ -283,12 +283,12 @@ def _require_form(document: dict[str, Any]) -> None:
     privacy = document.get("privacy")
     notion = privacy.get("notion", Ldp.name) if isinstance(privacy, dict) else Ldp.name
     if notion != Ldp.name:
-        raise DraftError(f'[privacy] notion of a form must be "{Ldp.name}", not {shown(notion)}')
+        raise DraftError(f'[privacy] notion of a form must be "{Ldp.name}", not {toml_text(notion)}')
 
 
 def _reports(section: Section) -> int:
     """Return the expected number of reports."""
-    reports = count(section, "reports", EXPECTED_REPORTS)
+    reports = whole_number(section, "reports", EXPECTED_REPORTS)
     if reports > MAX_REPORTS:
         raise DraftError(f"[analysis] reports must be at most {MAX_REPORTS:,}, not {reports:,}")
     return reports
@@ -358,7 +358,9 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     if not isinstance(domain, Items):
         return document
     baskets = read_sets(file, domain)
-    return padded(choose_padding(baskets, domain.item_count, decoder, count(limits, "minimum_reports", 100)).length)
+    return padded(
+        choose_padding(baskets, domain.item_count, decoder, whole_number(limits, "minimum_reports", 100)).length
+    )
 
 
 def _question_and_classes(

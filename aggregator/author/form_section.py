@@ -28,7 +28,7 @@ from itertools import combinations
 
 from aggregator.author.domain_section import domain_of
 from aggregator.author.form_bins import MAX_BINS, form_with_bins, with_bins
-from aggregator.author.toml_section import DraftError, Section, count, shown
+from aggregator.author.toml_section import DraftError, Section, toml_text, whole_number
 from aggregator.author.views_section import channel_of, named_once
 from aggregator.families.mechanism import PlannedQuestion
 from protocol.channels import Channel
@@ -131,7 +131,7 @@ def _question(table: dict[str, object]) -> FormQuestion:
     section = Section(f"question {name}" if isinstance(name, str) else "question", table)
     domain = domain_of(section)
     if isinstance(domain, NumberRange) and "bins" in section:
-        bins = count(section, "bins")
+        bins = whole_number(section, "bins")
         if bins < 2:
             raise DraftError(f"{section.entry('bins')}, the maximum number of values, must be at least 2, not {bins}")
         domain = with_bins(domain, bins)
@@ -155,7 +155,7 @@ def _questions_by_view(analysis: Section, form: Form) -> list[tuple[int, ...]]:
         pairs = [_pair(names, form) for names in listed]
         for names, pair in zip(listed, pairs, strict=True):
             if pairs.count(pair) > 1:
-                raise DraftError(f"[analysis] tables lists the pair {shown(names)} twice: leave one out")
+                raise DraftError(f"[analysis] tables lists the pair {toml_text(names)} twice: leave one out")
     elif "outcome" in analysis:
         outcome = _place(analysis.take("outcome", str, "the name of a question"), form)
         pairs = [(min(place, outcome), max(place, outcome)) for place in every if place != outcome]
@@ -178,11 +178,11 @@ def _require_few(question: FormQuestion) -> None:
 
 def _pair(names: list[object], form: Form) -> tuple[int, ...]:
     if len(names) != 2 or names[0] == names[1]:
-        raise DraftError(f"[analysis] each table must name two different questions, not {shown(names)}")
+        raise DraftError(f"[analysis] each table must name two different questions, not {toml_text(names)}")
     return tuple(sorted(_place(name, form) for name in names))
 
 
 def _place(name: object, form: Form) -> int:
     if not isinstance(name, str) or name not in form.positions:
-        raise DraftError(f"[analysis] the form has no question {shown(name)}; it has {', '.join(form.positions)}")
+        raise DraftError(f"[analysis] the form has no question {toml_text(name)}; it has {', '.join(form.positions)}")
     return form.positions[name]

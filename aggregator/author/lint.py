@@ -21,7 +21,7 @@ from aggregator.estimate.query import expected_variance
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.registry import decoder_of
-from aggregator.planner.goals import rounded_up
+from aggregator.planner.goals import rounded_up_people
 from aggregator.quantity import quantity, upper_bound
 from protocol import exact
 from protocol.campaign import Campaign
@@ -72,7 +72,7 @@ def _findings(campaign: Campaign) -> Iterator[str]:
                 f"with the minimum of {quantity(campaign.minimum_devices, 'device')}, the standard error of a share is "
                 f"{error:.2%}, more than {even_share} of each of {size:,} equally frequent {values}: only much "
                 f"more frequent {values} will be found. Set minimum_reports, which counts devices, to "
-                f"{rounded_up(devices):,}, or ask for fewer {values}"
+                f"{rounded_up_people(devices):,}, or ask for fewer {values}"
             )
     if campaign.certificate.ldp_level is None:
         yield (
@@ -95,7 +95,7 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
     for view, view_error in zip(campaign.views, view_errors(campaign), strict=True):
         size = view.map.input_count(campaign.domain)
         if (error := math.sqrt(view_error.mse / size / n)) > 1 / size:
-            devices = rounded_up(view_error.mse * size)
+            devices = rounded_up_people(view_error.mse * size)
             parts.append(
                 f"{error:.2%} for {view_name(campaign.domain, view)}, where an equal share is {100 / size:.2g}% "
                 f"({devices:,} devices would be enough)"
@@ -128,7 +128,7 @@ def _imprecise_mean(campaign: Campaign) -> Iterator[str]:
             yield (
                 f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {mean_se:.1%} "
                 f"of the range, and that of a decile is larger: for at most {MAX_MEAN_SE:.0%} for the mean, set "
-                f"minimum_reports, which counts devices, to {rounded_up(variance / MAX_MEAN_SE**2):,}"
+                f"minimum_reports, which counts devices, to {rounded_up_people(variance / MAX_MEAN_SE**2):,}"
             )
 
 

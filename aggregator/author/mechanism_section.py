@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aggregator.author.toml_section import DraftError, Section, finite, normalised, shown
+from aggregator.author.toml_section import DraftError, Section, finite_number, normalised, toml_text
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.table.mutual_information import mutual_information_table
 from aggregator.families.table.recipe import MAX_CONVEX
-from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, offered_channel
+from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen_channel, offered_channel
 from protocol.channels import FAMILIES, Channel, Table
 from protocol.channels.noise.channel import MAX_LATTICE_POINTS
 from protocol.domain import Line
@@ -77,7 +77,7 @@ def mechanism_of(name: str, section: Section, question: PlannedQuestion) -> tupl
     if "distortion" in section:
         return AVERAGE, _averaged(section, name, question)
     try:
-        return chosen(name, question)
+        return chosen_channel(name, question)
     except Unsuited as error:
         raise DraftError(f"[mechanism] {error}") from None
 
@@ -125,7 +125,7 @@ def _averaged(section: Section, name: str, question: PlannedQuestion) -> Channel
 
 def _table(section: Section, size: int) -> Table:
     rows = [
-        [finite(section, "rows", cell) for cell in row]
+        [finite_number(section, "rows", cell) for cell in row]
         for row in section.list_of("rows", list, "lists of probabilities, one list for each value")
     ]
     if len(rows) != size:
@@ -150,12 +150,12 @@ def families_of(document: dict[str, Any]) -> frozenset[str]:
     if listed is None:
         return frozenset()
     if not isinstance(listed, list) or not listed:
-        raise DraftError(f"[mechanism] families must be {FAMILIES_ENTRY}, not {shown(listed)}")
+        raise DraftError(f"[mechanism] families must be {FAMILIES_ENTRY}, not {toml_text(listed)}")
     for name in listed:
         if not isinstance(name, str) or name.strip().lower() not in FAMILIES:
             hint = suggestion(name, FAMILIES) if isinstance(name, str) else ""
             raise DraftError(
-                f"[mechanism] families: each must be one of {', '.join(FAMILIES)}, not {shown(name)}{hint}"
+                f"[mechanism] families: each must be one of {', '.join(FAMILIES)}, not {toml_text(name)}{hint}"
             )
     return frozenset(name.strip().lower() for name in listed)
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from aggregator.author.pufferfish_file import read_scenarios
-from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
+from aggregator.author.toml_section import DraftError, Section, finite_number, normalised, toml_text, whole_number
 from aggregator.author.value_table import csv_rows, not_a_value, read_prior
 from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
@@ -68,7 +68,7 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
             raise DraftError(
                 f'{prior.entry("kind")} must be "campaign", a public prior for everybody; "transcript", a prior '
                 'updated by each device\'s earlier reports; or "own", declared by each device; '
-                f"not {shown(kind)}. Classes of people have tables [classes.NAME]"
+                f"not {toml_text(kind)}. Classes of people have tables [classes.NAME]"
             )
         return Lip(level, _prior(prior, domain, folder), _radius(prior))
     if name == "high-low":
@@ -98,9 +98,9 @@ def sensitive_share_of(section: Section, notion: Notion) -> float | None:
         raise DraftError('[privacy] sensitive_share needs notion = "high-low": leave it out')
     expected = "the share of people with a sensitive value, above 0 and below 1, such as 0.1"
     written = section.take("sensitive_share", (int, Decimal), expected)
-    share = float(finite(section, "sensitive_share", written))
+    share = float(finite_number(section, "sensitive_share", written))
     if not 0 < share < 1:
-        raise DraftError(f"[privacy] sensitive_share must be {expected}, not {shown(written)}")
+        raise DraftError(f"[privacy] sensitive_share must be {expected}, not {toml_text(written)}")
     return share
 
 
@@ -131,7 +131,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
         budget = named.get(x, default)
         if not budget:
             raise DraftError(
-                f"{section.entry('budgets')}: {shown(domain.label(x))} has no budget; give it a budget, or give a "
+                f"{section.entry('budgets')}: {toml_text(domain.label(x))} has no budget; give it a budget, or give a "
                 "default"
             )
         budgets.append(budget)
@@ -143,7 +143,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
         if wrong := [pair for pair in pairs if len(pair) != 2]:
             raise DraftError(
                 f"{section.entry('pairs')} must be pairs of budgets, such as [[1.0, 2.0], [1.0, 1.0]], not "
-                f"{shown(wrong[0])}"
+                f"{toml_text(wrong[0])}"
             )
         edges = [(_nats(section, "pairs", first), _nats(section, "pairs", second)) for first, second in pairs]
     return Graded.over(budgets, name, edges)
@@ -151,11 +151,11 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
 
 def _nats(section: Section, key: str, value: object) -> int:
     """Return a budget in nanonats; 0, which means no budget, if ``value`` is 0."""
-    budget = exact.level_from(finite(section, key, value))
+    budget = exact.level_from(finite_number(section, key, value))
     if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
         minimum, maximum = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
         raise DraftError(
-            f"{section.entry(key)}: a budget must be from {minimum:g} to {maximum:g} nats, not {shown(value)}"
+            f"{section.entry(key)}: a budget must be from {minimum:g} to {maximum:g} nats, not {toml_text(value)}"
         )
     return budget
 
@@ -218,7 +218,8 @@ def _matrix_level(cell: str, file: str, x: int, y: int) -> int:
         return exact.level_from(cell.strip())
     except ValueError:
         raise DraftError(
-            f"[privacy] matrix: {file}, row {x + 1}, column {y + 1} must be a number of nats or inf, not {shown(cell)}"
+            f"[privacy] matrix: {file}, row {x + 1}, column {y + 1} must be a number of nats or inf, not "
+            f"{toml_text(cell)}"
         ) from None
 
 
@@ -252,7 +253,7 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     weights = section.list_of(key, (int, Decimal), "shares or counts, one for each value in the domain's order")
     if len(weights) != size:
         raise DraftError(f"{section.entry(key)} must have {size} entries, one for each value, not {len(weights)}")
-    shares = [finite(section, key, weight) for weight in weights]
+    shares = [finite_number(section, key, weight) for weight in weights]
     if any(share <= 0 for share in shares):
         place = next(place for place, share in enumerate(shares) if share <= 0)
         raise DraftError(
@@ -300,7 +301,7 @@ def _earlier_estimate(prior: Section, domain: Domain, folder: Path) -> tuple[int
 
 def _blocks(section: Section, domain: Domain) -> list[int]:
     if "blocks" not in section and isinstance(domain, Grid):
-        rows, columns = count(section, "block_rows"), count(section, "block_columns")
+        rows, columns = whole_number(section, "block_rows"), whole_number(section, "block_columns")
         across = -(-domain.columns // columns)
         return [x // domain.columns // rows * across + x % domain.columns // columns for x in range(domain.size)]
     block_of: dict[int, int] = {}
@@ -308,11 +309,11 @@ def _blocks(section: Section, domain: Domain) -> list[int]:
         for label in block:
             x = _input(section, "blocks", domain, label)
             if x in block_of:
-                raise DraftError(f"[privacy] blocks: {shown(label)} is listed twice; keep it in one block")
+                raise DraftError(f"[privacy] blocks: {toml_text(label)} is listed twice; keep it in one block")
             block_of[x] = number
     missing = next((x for x in range(domain.size) if x not in block_of), None)
     if missing is not None:
-        raise DraftError(f"[privacy] blocks: {shown(domain.label(missing))} is in no block; add it to exactly one")
+        raise DraftError(f"[privacy] blocks: {toml_text(domain.label(missing))} is in no block; add it to exactly one")
     return [block_of[x] for x in range(domain.size)]
 
 

@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from aggregator.author.toml_section import MAX_FILE_BYTES, shown
+from aggregator.author.toml_section import MAX_FILE_BYTES, toml_text
 from aggregator.author.value_table import ValueTableError, not_a_value
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Domain
@@ -59,17 +59,17 @@ def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
     _require_entries(value, "the file", ("secrets", "scenarios"), "pairs")
     secrets = value["secrets"]
     if not isinstance(secrets, list) or not all(isinstance(secret, str) for secret in secrets):
-        raise ScenarioError(f"secrets must be a list of names, not {shown(secrets)}")
+        raise ScenarioError(f"secrets must be a list of names, not {toml_text(secrets)}")
     number = {secret: place for place, secret in enumerate(secrets)}
     for place, secret in enumerate(secrets):
         if number[secret] != place:
-            raise ScenarioError(f"secrets lists {shown(secret)} twice: leave one out")
+            raise ScenarioError(f"secrets lists {toml_text(secret)} twice: leave one out")
     pairs = value.get("pairs", [list(pair) for pair in combinations(secrets, 2)])
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise ScenarioError(f"pairs must be a list of lists of two secrets, not {shown(pairs)}")
+        raise ScenarioError(f"pairs must be a list of lists of two secrets, not {toml_text(pairs)}")
     scenarios = value["scenarios"]
     if not isinstance(scenarios, list):
-        raise ScenarioError(f"scenarios must be a list, not {shown(scenarios)}")
+        raise ScenarioError(f"scenarios must be a list, not {toml_text(scenarios)}")
     return Pufferfish(
         tuple(secrets),
         tuple((_known(number, pair[0]), _known(number, pair[1])) for pair in pairs),
@@ -82,7 +82,7 @@ def _require_entries(value: Any, subject: str, required: Sequence[str], optional
     ``optional``."""
     if not isinstance(value, dict):
         raise ScenarioError(
-            f"{subject} must be an object with the entries {' and '.join(required)}, not {shown(value)}"
+            f"{subject} must be an object with the entries {' and '.join(required)}, not {toml_text(value)}"
         )
     for entry in required:
         if entry not in value:
@@ -90,24 +90,25 @@ def _require_entries(value: Any, subject: str, required: Sequence[str], optional
     for entry in value:
         if entry not in (*required, optional):
             known = ", ".join((*required, optional))
-            raise ScenarioError(f"{subject} has an unknown entry {shown(entry)}; expected one of: {known}")
+            raise ScenarioError(f"{subject} has an unknown entry {toml_text(entry)}; expected one of: {known}")
 
 
 def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain) -> Scenario:
     _require_entries(value, f"scenario {place}", ("joint",), "name")
     name = value.get("name", f"scenario {place}")
     if not isinstance(name, str):
-        raise ScenarioError(f"scenario {place}: name must be text, not {shown(name)}")
+        raise ScenarioError(f"scenario {place}: name must be text, not {toml_text(name)}")
     if not isinstance(value["joint"], dict):
         raise ScenarioError(
             f"scenario {place}: joint must be an object with the weights of answers for each secret, not "
-            f"{shown(value['joint'])}"
+            f"{toml_text(value['joint'])}"
         )
     distributions = [[Fraction(0)] * domain.size for _ in number]
     for secret, answers in value["joint"].items():
         if not isinstance(answers, dict):
             raise ScenarioError(
-                f"{name[:40]}: {secret[:40]!r} must have an object of answers and their weights, not {shown(answers)}"
+                f"{name[:40]}: {secret[:40]!r} must have an object of answers and their weights, not "
+                f"{toml_text(answers)}"
             )
         joint = distributions[_known(number, secret)]
         for text, weight in answers.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aggregator.author.toml_section import DraftError, Section, shown
+from aggregator.author.toml_section import DraftError, Section, toml_text
 from protocol.domain import Domain, Form, NumberRange
 from protocol.errors import CampaignError
 from protocol.spelling import repeated
@@ -110,7 +110,7 @@ def _labels(section: Section, domain: Domain) -> tuple[str, ...]:
         return _names(section, "values", domain.named)
     if not domain.unit or "unit" not in section:
         return ()
-    return (section.take("unit", str, f"the unit {shown(domain.unit)} in this language"),)
+    return (section.take("unit", str, f"the unit {toml_text(domain.unit)} in this language"),)
 
 
 def _names(section: Section, entry: str, draft_names: Sequence[str]) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def _names(section: Section, entry: str, draft_names: Sequence[str]) -> tuple[st
         return ()
     if section.holds(entry, dict):
         table = Section(f"{section.name}.{entry}", section.take(entry, dict, "a table"))
-        translations = [table.take(name, str, f"{shown(name)} in this language") for name in draft_names]
+        translations = [table.take(name, str, f"{toml_text(name)} in this language") for name in draft_names]
         table.refuse_unknown()
     else:
         translations = section.list_of(
@@ -132,5 +132,5 @@ def _names(section: Section, entry: str, draft_names: Sequence[str]) -> tuple[st
                 ": translate each text"
             )
     if (name := repeated(translations)) is not None:
-        raise DraftError(f"{section.entry(entry)} has {shown(name)} twice: give each a text of its own")
+        raise DraftError(f"{section.entry(entry)} has {toml_text(name)} twice: give each a text of its own")
     return tuple(translations)

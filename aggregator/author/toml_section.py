@@ -71,7 +71,7 @@ class Section:
             DraftError: the value is not a table.
         """
         if not isinstance(table, dict):
-            raise DraftError(f"[{name}] must be a table, not {shown(table)}: write its entries under [{name}]")
+            raise DraftError(f"[{name}] must be a table, not {toml_text(table)}: write its entries under [{name}]")
         self.name = name
         self._elsewhere = elsewhere
         self._left: dict[str, Any] = dict(table)
@@ -106,12 +106,12 @@ class Section:
                 # If a key is misspelled, report it as unknown, which is clearer than a report that this key is missing.
                 near = nearest_name(key, self._left)
                 if near is not None:
-                    raise DraftError(f"{self._unknown(near)}; did you mean {shown(key)}?")
+                    raise DraftError(f"{self._unknown(near)}; did you mean {toml_text(key)}?")
                 raise DraftError(f"{self.entry(key)} is missing: it is {expected}")
             return default
         value = self._left.pop(key)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise DraftError(f"{self.entry(key)} must be {expected}, not {shown(value)}")
+            raise DraftError(f"{self.entry(key)} must be {expected}, not {toml_text(value)}")
         if isinstance(value, str) and "\0" in value:  # no file name can contain it
             raise DraftError(f"{self.entry(key)} contains the character U+0000: leave it out")
         return value
@@ -122,7 +122,7 @@ class Section:
         Raises:
             DraftError: as in ``take`` or ``finite``.
         """
-        return finite(self, key, self.take(key, (int, Decimal), expected, default))
+        return finite_number(self, key, self.take(key, (int, Decimal), expected, default))
 
     def file(self, key: str, expected: str, folder: Path) -> Path:
         """Return the path of the file that ``key`` names, relative to the folder of the draft; see ``take``.
@@ -143,7 +143,7 @@ class Section:
         self._known.add(key)
         value = self._left.pop(key, False)
         if not isinstance(value, bool):
-            raise DraftError(f"{self.entry(key)} must be true if {meaning}, and false if not; it is {shown(value)}")
+            raise DraftError(f"{self.entry(key)} must be true if {meaning}, and false if not; it is {toml_text(value)}")
         return value
 
     def list_of(self, key: str, kind: type | tuple[type, ...], expected: str) -> list[Any]:
@@ -155,7 +155,7 @@ class Section:
         values: list[Any] = self.take(key, list, f"a list of {expected}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise DraftError(f"{self.entry(key)} must be a list of {expected}; it contains {shown(value)}")
+                raise DraftError(f"{self.entry(key)} must be a list of {expected}; it contains {toml_text(value)}")
         return values
 
     def choice(
@@ -176,7 +176,7 @@ class Section:
         name = folded(written)
         if name not in names:
             hint = hints.get(name) or suggestion(written, names)
-            raise DraftError(f"{self.entry(key)} must be one of {', '.join(names)}, not {shown(written)}{hint}")
+            raise DraftError(f"{self.entry(key)} must be one of {', '.join(names)}, not {toml_text(written)}{hint}")
         return name
 
     def refuse_unknown(self, others: Iterable[str] = ()) -> None:
@@ -195,7 +195,7 @@ class Section:
 
     def _unknown(self, key: str) -> str:
         name = self._elsewhere.get(key, self.name)
-        return f"{f'[{name}]' if name else 'the file'} has an unknown entry {shown(key)}"
+        return f"{f'[{name}]' if name else 'the file'} has an unknown entry {toml_text(key)}"
 
 
 def file_of(folder: Path, name: str, entry: str) -> Path:
@@ -212,7 +212,7 @@ def file_of(folder: Path, name: str, entry: str) -> Path:
     return file
 
 
-def count(section: Section, name: str, default: int | None = None) -> int:
+def whole_number(section: Section, name: str, default: int | None = None) -> int:
     """Return the value of the entry ``name``, a whole number of at least 1.
 
     Raises:
@@ -224,7 +224,7 @@ def count(section: Section, name: str, default: int | None = None) -> int:
     return value
 
 
-def finite(section: Section, key: str, value: object) -> Fraction:
+def finite_number(section: Section, key: str, value: object) -> Fraction:
     """Return the value of an entry, or of a part of it, as an exact rational number.
 
     Raises:
@@ -236,7 +236,7 @@ def finite(section: Section, key: str, value: object) -> Fraction:
             return number
     raise DraftError(
         f"{section.entry(key)}: a finite number between -10^300 and 10^300 is expected, in at most 400 characters "
-        f"and with an exponent of at most three digits, not {shown(value)}"
+        f"and with an exponent of at most three digits, not {toml_text(value)}"
     )
 
 
@@ -255,7 +255,7 @@ def normalised(shares: Sequence[Fraction], entry: str, otherwise: str = "") -> l
     return [share / total for share in shares]
 
 
-def shown(value: object) -> str:
+def toml_text(value: object) -> str:
     """Return a value for an error message, as TOML writes it, and shortened."""
     text = _as_toml(value)
     return text if len(text) <= 60 else text[:57] + "..."

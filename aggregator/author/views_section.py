@@ -27,11 +27,19 @@ import numpy as np
 
 from aggregator.author.classes import class_choice, class_questions, side_by_side
 from aggregator.author.districts_file import read_districts
-from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, shown
+from aggregator.author.toml_section import (
+    DraftError,
+    Section,
+    file_of,
+    finite_number,
+    normalised,
+    toml_text,
+    whole_number,
+)
 from aggregator.estimate.classes import even_decoder
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import PlannedQuestion
-from aggregator.planner.choice import AUTO, Unsuited, chosen
+from aggregator.planner.choice import AUTO, Unsuited, chosen_channel
 from aggregator.planner.resolutions import best_weights
 from protocol.channels import Channel
 from protocol.domain import Domain, Grid, Values
@@ -81,7 +89,7 @@ def views_of(
         _maps_and_shares(section, question.domain, folder),
         key=lambda pair: pair[0].input_count(question.domain),
     )
-    devices = count(section, "devices", expected)
+    devices = whole_number(section, "devices", expected)
     section.refuse_unknown()
     maps, shares = [map_ for map_, _ in maps_and_shares], [share for _, share in maps_and_shares]
     _require_nested(maps, question.domain)
@@ -153,7 +161,9 @@ def _maps_and_shares(section: Section, domain: Domain, folder: Path) -> list[tup
     if section.holds("resolutions", str):
         written = section.take("resolutions", str, "")
         if written.strip().lower() != AUTO:
-            raise DraftError(f'[views] resolutions must be a list of {_RESOLUTIONS}, or "{AUTO}", not {shown(written)}')
+            raise DraftError(
+                f'[views] resolutions must be a list of {_RESOLUTIONS}, or "{AUTO}", not {toml_text(written)}'
+            )
         factors: list[tuple[int, Fraction | None]] = [(factor, None) for factor in _automatic(domain)]
     elif "resolutions" in section or not maps_and_shares:
         entries = section.list_of("resolutions", (int, list), _RESOLUTIONS)
@@ -186,12 +196,12 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
         return entry, None
     if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], kind) and not isinstance(entry[0], bool):
         if isinstance(entry[1], int | Decimal) and not isinstance(entry[1], bool):
-            share = finite(section, "resolutions" if kind is int else "districts", entry[1])
+            share = finite_number(section, "resolutions" if kind is int else "districts", entry[1])
             if 0 < share < 1:
                 return entry[0], share
-        raise DraftError(f"[views] a share of the devices must be above 0 and below 1, not {shown(entry[1])}")
+        raise DraftError(f"[views] a share of the devices must be above 0 and below 1, not {toml_text(entry[1])}")
     expected = _SHARE if kind is int else _FILE_SHARE
-    raise DraftError(f"[views] a view must be {expected}, not {shown(entry)}")
+    raise DraftError(f"[views] a view must be {expected}, not {toml_text(entry)}")
 
 
 def _automatic(domain: Domain) -> list[int]:
@@ -231,7 +241,7 @@ def channel_of(mechanism: str, question: PlannedQuestion, map_: Map) -> tuple[st
             return side_by_side(
                 [class_choice(mechanism, class_question) for class_question in class_questions(of_view)]
             )
-        return chosen(mechanism, of_view)
+        return chosen_channel(mechanism, of_view)
     except Unsuited as error:
         size = map_.input_count(question.domain)
         raise DraftError(f"[mechanism] for the view of {size:,} values: {error}") from None

@@ -25,7 +25,7 @@ from aggregator.intake.files import batch_files, may_hold, total_bytes
 from aggregator.intake.framing import HEADS
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.listing import ingest_table
-from aggregator.quantity import named, quantity
+from aggregator.quantity import names_text, quantity
 from aggregator.receive import inbox
 from aggregator.storage.paths import StoragePath
 from aggregator.study import Study
@@ -217,7 +217,9 @@ def no_batches(files: list[StoragePath], adding: str) -> list[str]:
     empty = [file for file in others if file not in signed]
     warnings = []
     if signed:
-        warnings.append(f"{named(signed)}: no reports, but a signed campaign or closing notice; add it with {adding}")
+        warnings.append(
+            f"{names_text(signed)}: no reports, but a signed campaign or closing notice; add it with {adding}"
+        )
     if empty:
-        warnings.append(f"no envelope in {named(empty)}: name only files of reports or enrolments")
+        warnings.append(f"no envelope in {names_text(empty)}: name only files of reports or enrolments")
     return warnings

@@ -9,7 +9,7 @@ import click
 from aggregator.cli import options, printing
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.span import Span
-from aggregator.quantity import named, quantity
+from aggregator.quantity import names_text, quantity
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
@@ -34,7 +34,7 @@ def ends_of(ends: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span]
             f"--ends compares two spans, and the only one is {spans[0].name_in_text}: leave out --ends"
         )
     if len(ends) != 2 or ends[0] == ends[1] or any(span not in spans for span in ends):
-        names = named([span.name for span in spans])
+        names = names_text([span.name for span in spans])
         raise click.UsageError(f"--ends must name two different spans, separated by a comma; the spans are: {names}")
     return ends[0], ends[1]
 
@@ -56,7 +56,9 @@ def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
 def warn_left_out(names: Sequence[str], minimum: int) -> None:
     """Warn of periods or classes that are left out because they have fewer devices than the campaign's minimum."""
     if names:
-        printing.warn(f"each of these has fewer than {quantity(minimum, 'device')} and is left out: {named(names)}")
+        printing.warn(
+            f"each of these has fewer than {quantity(minimum, 'device')} and is left out: {names_text(names)}"
+        )
 
 
 def warn_single(name: str) -> None:

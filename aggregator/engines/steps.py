@@ -24,7 +24,7 @@ from aggregator.intake import ranges, shards, validate
 from aggregator.intake.enrolments import EnrolmentCounts, IntroducedKeys, introduced
 from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.refusals import RefusalReason
-from aggregator.intake.registry import Registry, load
+from aggregator.intake.registry import Registry, load_registry
 from aggregator.intake.shards import ShardPart
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
@@ -93,7 +93,9 @@ class PinnedStudy(Study):
         """Return the keys registered in a campaign; a process reads the keys once for all its threads."""
         with self._lock:
             if campaign not in self._pinned:
-                self._pinned[campaign] = load(tables.snapshot(self.path / KEYS, self.study_version.keys), campaign)
+                self._pinned[campaign] = load_registry(
+                    tables.snapshot(self.path / KEYS, self.study_version.keys), campaign
+                )
             return self._pinned[campaign]
 
 
@@ -248,7 +250,7 @@ def deduplicate(
     table = tables.snapshot(study_version.path / REPORTS, table_version)
     cache = slot_cache(study_version.path, shard, shard_count)
     with cache.lock:
-        free = candidates.free(table, shards.condition(shard, shard_count), cache.slots)
+        free = candidates.free(table, shards.shard_condition(shard, shard_count), cache.slots)
     first_rows = np.flatnonzero(np.diff(candidates.report, prepend=-1))
     for campaign in np.unique(candidates.campaign).tolist():
         of_campaign = candidates.campaign[first_rows] == campaign

@@ -23,7 +23,7 @@ from aggregator.estimate.transcript import TranscriptTally
 from aggregator.holdings import CampaignEntry, VerifiedCampaign
 from aggregator.intake.columns import Integers
 from aggregator.intake.registry import Registry
-from aggregator.intake.shards import condition
+from aggregator.intake.shards import shard_condition
 from aggregator.storage.tables import REPORTS, Slice
 from aggregator.study import Study
 from protocol import codec
@@ -74,7 +74,7 @@ def part_tally(
         StudyError: the study cannot be read, or as in ``Study.spans``.
     """
     study = _StudyShard(
-        pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, shard_count))
+        pinned(study_version), Slice(study_version.path / REPORTS, table_version, shard_condition(shard, shard_count))
     )
     signed = study.cached_campaign(campaign).signed
     tally = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from aggregator.estimate.distribution import projection
+from aggregator.estimate.distribution import projected_shares
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.prior_test import PriorTest
 from aggregator.estimate.robust import MAX_ROBUST_INPUTS, robust
@@ -88,7 +88,7 @@ def beside_robust(
     share, independent = tally.counts / tally.reports, math.ceil(tally.reports / tally.max_outputs)
     with suppress(NotInvertible):
         less = robust(decoder, share, independent, prior, shown_inputs)
-        shares = projection(decoder, decoder.invert(share), tally.reports, prior, shown_inputs)
+        shares = projected_shares(decoder, decoder.invert(share), tally.reports, prior, shown_inputs)
         return [_compared(domain, shown_inputs, shares, less)]
     return []
 

@@ -26,7 +26,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.interval_estimates import DifferenceEstimates
-from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.linear import Linear, unbiased_estimate
 from aggregator.estimate.resolutions import FINEST, Region, TreeShares, name_of
 from aggregator.estimate.result import Estimate, unsigned_and_id
 from aggregator.estimate.shown_inputs import ShownInputs
@@ -262,7 +262,7 @@ def _unbiased(side: Side) -> Sequence[Linear | TreeShares]:
     """Return the unbiased estimates of a side at each resolution; the last estimate is that of the values."""
     if not is_plain(side.unsigned.views):
         return TreeShares.of(side.unsigned, side.tally)
-    return [solve(decoder_and_prior(side.unsigned, side.tally)[0], side.tally)]
+    return [unbiased_estimate(decoder_and_prior(side.unsigned, side.tally)[0], side.tally)]
 
 
 class UnbiasedShares(Protocol):
@@ -311,7 +311,7 @@ def same_devices(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable
     furthest, raw = np.maximum(a.furthest, b.furthest), b.raw - a.raw
 
     def ends(alpha: float) -> Interval:
-        t = between.quantile(alpha)
+        t = between.critical_value(alpha)
         half = t * np.sqrt(between.variance + t**2 / 2 * furthest**2) if between.freedom else between.variance
         return raw - half, raw + half
 

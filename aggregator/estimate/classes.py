@@ -242,7 +242,7 @@ def view_decoder(campaign: Campaign, view: int, tally: Tally) -> Decoder:
     )
 
 
-def pooled(campaign: Campaign, tally: Tally) -> Pooled | None:
+def pooled_decoder(campaign: Campaign, tally: Tally) -> Pooled | None:
     """Return the decoder of a campaign with classes, declared priors or transcripts; None for other campaigns.
 
     Raises:

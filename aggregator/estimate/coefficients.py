@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from aggregator.estimate import interval
 from aggregator.estimate.classes import within
 from aggregator.estimate.minimum import NotEnough
-from aggregator.estimate.query import QueryResult, weighted
+from aggregator.estimate.query import QueryResult, weighted_mean
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign
@@ -66,7 +66,7 @@ def sum_by_class(
             f"there must be coefficients for each of the {len(campaign.classes)} classes, not for {len(coefficients)}"
         )
     raw = variance = mmse = 0.0
-    all_have_priors, quantile = True, interval.quantile(1 - confidence)
+    all_have_priors, critical_value = True, interval.critical_value(1 - confidence)
     for name, class_coefficients in zip(campaign.classes, coefficients, strict=True):
         cut, reports = within(campaign, tally, name)
         people = reports.reports if class_coefficients.people is None else class_coefficients.people
@@ -75,7 +75,7 @@ def sum_by_class(
         if not factor:
             continue
         try:
-            class_sum = weighted(cut, reports, numbers, confidence=confidence)
+            class_sum = weighted_mean(cut, reports, numbers, confidence=confidence)
         except NotEnough as error:
             raise NotEnough(f"class {name!r}: {error}") from None
         if class_sum.mmse is None:
@@ -84,11 +84,11 @@ def sum_by_class(
             mmse += factor * class_sum.mmse
         raw += factor * class_sum.raw
         variance += (factor * class_sum.se) ** 2
-        # If few devices have several reports each, the quantile is larger than that of the normal distribution.
+        # If few devices have several reports each, the critical value is larger than that of the normal distribution.
         if class_sum.se > 0:
-            quantile = max(quantile, (class_sum.high - class_sum.raw) / class_sum.se)
+            critical_value = max(critical_value, (class_sum.high - class_sum.raw) / class_sum.se)
     se = math.sqrt(variance)
     return QueryResult(
-        "sum weighted by class", raw, raw, se, raw - quantile * se, raw + quantile * se, confidence,
+        "sum weighted by class", raw, raw, se, raw - critical_value * se, raw + critical_value * se, confidence,
         mmse if all_have_priors else None,
     )  # fmt: skip

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.estimate.interval import quantile
+from aggregator.estimate.interval import critical_value
 from aggregator.families.decoder import Floats, Integers
 
 DOUBT = 0.05
@@ -95,6 +95,6 @@ class Children:
         """
         estimate, error = self.weight()
         if math.isfinite(error):
-            doubt = quantile(DOUBT) * error
+            doubt = critical_value(DOUBT) * error
             weight = min(max(weight, estimate - doubt, 0.0), max(estimate + doubt, 0.0), 1.0)
         return weight * self.projected + (1 - weight) * self.even, weight

@@ -46,7 +46,7 @@ def project(raw: Floats, shown_inputs: ShownInputs | None = None, weights: Float
     return nearest
 
 
-def projection(
+def projected_shares(
     decoder: Decoder, raw: Floats, reports: int, prior: Floats | None, shown_inputs: ShownInputs | None = None
 ) -> Floats:
     """Return the estimate of method "projection": for item sets that of ``project``, otherwise that of

@@ -21,7 +21,7 @@ from aggregator.estimate import advice, interval, likelihood
 from aggregator.estimate.class_weights import reweight
 from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.interval import Interval, Intervals, require_confidence
-from aggregator.estimate.linear import solve
+from aggregator.estimate.linear import unbiased_estimate
 from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
 from aggregator.estimate.names import POOLS, VIEW_METHODS
 from aggregator.estimate.precision_pooling import PoolingRefused, precision_pooled
@@ -184,7 +184,7 @@ def _inverted(decoder: Decoder, tally: Tally) -> _Unbiased:
     Raises:
         NotInvertible
     """
-    linear = solve(decoder, tally)
+    linear = unbiased_estimate(decoder, tally)
     alone = linear.between is not None and not linear.between.freedom
     warnings = (advice.ONE_DEVICE,) if alone else ()
     return _Unbiased(linear.raw, linear.se, linear.intervals, decoder.people_per_report, linear.rough, warnings, True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.estimate.interval import Interval, quantile
+from aggregator.estimate.interval import Interval, critical_value
 from aggregator.families.decoder import Floats
 
 
@@ -56,7 +56,7 @@ class Ratio:
         Returns:
             (k,) lower and upper ends, not clipped; 0 and 1 if the denominator is not significantly above zero.
         """
-        z = quantile(alpha)
+        z = critical_value(alpha)
         square = self.bottom**2 - z**2 * self.bottom_variance
         if not (square > 0 and self.bottom > 0):
             return np.zeros_like(self.top), np.ones_like(self.top)

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.linear import Linear, unbiased_estimate
 from aggregator.estimate.reweighted import ReweightedDecoder
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats
@@ -82,7 +82,7 @@ class FormView:
         Raises:
             NotInvertible: no unbiased estimate exists.
         """
-        return solve(self.decoder, self.tally)
+        return unbiased_estimate(self.decoder, self.tally)
 
     @cached_property
     def mean_features(self) -> Floats:

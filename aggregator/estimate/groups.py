@@ -129,7 +129,7 @@ class Spread:
     variance: Floats
     freedom: int
 
-    def quantile(self, alpha: float) -> float:
+    def critical_value(self, alpha: float) -> float:
         """Return t such that a Student t variable is outside -t .. t with probability ``alpha``; infinite without
         degrees of freedom."""
         return float(-special.stdtrit(self.freedom, alpha / 2)) if self.freedom else np.inf

@@ -92,7 +92,7 @@ def require_confidence(confidence: float) -> None:
         raise ValueError(f"confidence must be between 0 and 1, such as 0.95, not {confidence}")
 
 
-def quantile(alpha: float) -> float:
+def critical_value(alpha: float) -> float:
     """Return z such that a standard normal variable is outside -z .. z with probability ``alpha``."""
     return float(-special.ndtri(alpha / 2))
 
@@ -125,7 +125,7 @@ def _clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) -
 
 def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
     """Return the normal intervals raw +- z se; NaN where the standard error is NaN."""
-    z = quantile(alpha)
+    z = critical_value(alpha)
     return raw - z * se, raw + z * se
 
 
@@ -154,7 +154,7 @@ def intervals(
     Returns:
         (k,) lower and upper ends, not clipped.
     """
-    z = quantile(alpha)
+    z = critical_value(alpha)
     low, high = normal(raw, se, alpha)
     if bounds is None:
         stepwise = (steps.step_count == 1) | ~_enough(steps, raw, se, z, effect)

@@ -102,13 +102,13 @@ class Linear:
             return interval.intervals(self.steps, self.raw, self.se, alpha, bounds=self.decoder.contribution_bounds)
         if not self.between.freedom:
             return np.full_like(self.raw, np.nan), np.full_like(self.raw, np.nan)
-        wider = self.between.quantile(alpha) / interval.quantile(alpha)
+        wider = self.between.critical_value(alpha) / interval.critical_value(alpha)
         effect = self.effect * wider**2
         bounds = self.decoder.contribution_bounds
         return interval.intervals(self.steps, self.raw, self.se * wider, alpha, effect, bounds)
 
 
-def solve(decoder: Decoder, tally: Tally) -> Linear:
+def unbiased_estimate(decoder: Decoder, tally: Tally) -> Linear:
     """Return the unbiased estimate of a tally.
 
     Args:

@@ -158,7 +158,7 @@ def consistent(
         return empirical_bayes(*linear)
     if method == "linear":
         return linear[0]
-    return distribution.projection(decoder, linear[0], reports, prior, shown_inputs)
+    return distribution.projected_shares(decoder, linear[0], reports, prior, shown_inputs)
 
 
 def _smooth_classes(decoder: ClassesDecoder, mean_features: Floats, reports: int, shown_inputs: ShownInputs) -> Floats:

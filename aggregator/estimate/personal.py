@@ -74,7 +74,7 @@ def offered_by(notion: DeclaredPrior, channel: Channel) -> Channel | None:
     return None if channel == notion.response else channel
 
 
-def possible(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
+def possible_outputs(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
     """Return a mask of the campaign's outputs that are possible under each declaration.
 
     Args:

@@ -110,7 +110,7 @@ class QueryResult:
         return {"query": self.query} | known | rest | {f"{name}_day": day for name, day in self.days.items()}
 
 
-def weighted(
+def weighted_mean(
     campaign: Campaign,
     tally: Tally,
     weights: Sequence[float] | Floats,
@@ -174,9 +174,9 @@ def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, confidence: floa
     mean = decoder.query(v, mean_features)
     variance = max(decoder.variance(v, mean_features), 0.0) / tally.reports
     if groups is None:
-        return mean, variance, interval.quantile(1 - confidence)
+        return mean, variance, interval.critical_value(1 - confidence)
     between = spread_of(groups, decoder.adjoint(v), decoder.intercept(v), mean)
-    return mean, float(np.maximum(between.variance[0], variance)), between.quantile(1 - confidence)
+    return mean, float(np.maximum(between.variance[0], variance)), between.critical_value(1 - confidence)
 
 
 def _of_views(campaign: Campaign, tally: Tally, a: Floats, offset: float, confidence: float, query: str) -> QueryResult:
@@ -193,7 +193,7 @@ def _of_views(campaign: Campaign, tally: Tally, a: Floats, offset: float, confid
             "a district the same weight"
         )
     centre, factors = views.passes().adjoint(len(views.tree) - 1, v)
-    variance, t = 0.0, interval.quantile(1 - confidence)
+    variance, t = 0.0, interval.critical_value(1 - confidence)
     for place, factor in zip(views.tree, factors, strict=True):
         decoder, part = views.counted[place].decoder, views.counted[place].tally
         if part.reports:
@@ -206,7 +206,7 @@ def _of_views(campaign: Campaign, tally: Tally, a: Floats, offset: float, confid
 def expected_variance(
     decoder: Decoder, weights: Sequence[float] | Floats, reference: Floats | None, distribution: Floats | None = None
 ) -> float:
-    """Return the variance of one report's contribution to the mean weight that ``weighted`` estimates.
+    """Return the variance of one report's contribution to the mean weight that ``weighted_mean`` estimates.
 
     Args:
         decoder: the decoder of the campaign.
@@ -252,14 +252,14 @@ def mean(
     nearest number may add some.
 
     Args:
-        campaign, tally, confidence, margins: see ``weighted``.
+        campaign, tally, confidence, margins: see ``weighted_mean``.
     Raises:
         NotANumber: the values are neither numbers nor dates.
         NotEnough, NotInvertible, MarginRefused: as in ``weighted``.
     """
     points = points_of(campaign)
     try:
-        average = weighted(campaign, tally, points, confidence=confidence, query="mean", margins=margins)
+        average = weighted_mean(campaign, tally, points, confidence=confidence, query="mean", margins=margins)
     except NotInvertible:
         if not has_mean(campaign):
             raise  # the numbers are not evenly spaced, as the error says
@@ -283,7 +283,7 @@ def total(campaign: Campaign, tally: Tally, *, population: int | None = None, co
     """Return the estimated sum over people in a campaign that asks for a number.
 
     Args:
-        campaign, tally, confidence: see ``weighted``.
+        campaign, tally, confidence: see ``weighted_mean``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotANumber: the values are not numbers.
@@ -308,12 +308,12 @@ def weighted_sum(
     2020).
 
     Args:
-        campaign, tally, weights, offset, confidence: see ``weighted``.
+        campaign, tally, weights, offset, confidence: see ``weighted_mean``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotEnough, NotInvertible, ValueError: as in ``weighted``.
     """
-    answer = weighted(campaign, tally, weights, offset=offset, confidence=confidence)
+    answer = weighted_mean(campaign, tally, weights, offset=offset, confidence=confidence)
     return answer.times(tally.reports if population is None else population, "weighted sum")
 
 
@@ -326,7 +326,7 @@ def value_share(
     The unbiased estimate and the interval are those of ``x`` in the histogram.
 
     Args:
-        campaign, tally, confidence: see ``weighted``.
+        campaign, tally, confidence: see ``weighted_mean``.
         x: the index of a value or district.
         resolution: the name of the resolution of the district ``x``, in a campaign with views.
     Raises:

@@ -98,7 +98,7 @@ class RangeStatistics:
     def __init__(self, tally: Tally, estimate: Estimate) -> None:
         """Merge the reports of ``tally``, from which ``estimate`` was computed."""
         self._domain, self._share, self._confidence = estimate.campaign.domain, estimate.share, estimate.confidence
-        self._z = interval.quantile(1 - estimate.confidence)
+        self._z = interval.critical_value(1 - estimate.confidence)
         self._merged = _merged(
             estimate.campaign, tally, () if estimate.weighting is None else estimate.weighting.margins
         )
@@ -203,7 +203,7 @@ class RangeStatistics:
     def cdf(self) -> tuple[CdfPoint, ...]:
         """Return the distribution function at the last inputs of evenly spaced blocks."""
         blocks = np.unique(np.linspace(0, self._merged.blocks - 2, POINTS).round().astype(int)).tolist()
-        simultaneous_z = interval.quantile((1 - self._confidence) / len(blocks))
+        simultaneous_z = interval.critical_value((1 - self._confidence) / len(blocks))
         points = []
         for block in blocks:
             past = int(self._merged.ends[block])

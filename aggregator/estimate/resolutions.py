@@ -26,7 +26,7 @@ from aggregator.estimate.classes import view_decoder
 from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.interval_estimates import Shares
-from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.linear import Linear, unbiased_estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tree import CombinedEstimate, NotNested, Tree, TreePasses, ViewEstimate, parent_of
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
@@ -115,7 +115,7 @@ class CountedView:
         view = campaign.views[place]
         districts = np.array([view.map.input(campaign.domain, x) for x in range(campaign.domain.size)], dtype=np.int64)
         decoder = view_decoder(campaign, place, tally)
-        return cls(view, districts, decoder, tally, solve(decoder, tally) if tally.reports else None)
+        return cls(view, districts, decoder, tally, unbiased_estimate(decoder, tally) if tally.reports else None)
 
     @cached_property
     def own_estimate(self) -> ViewEstimate | None:

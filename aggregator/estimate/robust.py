@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.estimate import likelihood
-from aggregator.estimate.distribution import projection
+from aggregator.estimate.distribution import projected_shares
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.decoder import Decoder, Floats
 
@@ -43,7 +43,7 @@ def robust(
         decoder: the decoder of the campaign.
         mean_features: (m,) the relative frequency of each output.
         reports: n, the number of reports, or the effective number of reports.
-        prior, shown_inputs: see ``distribution.projection``.
+        prior, shown_inputs: see ``distribution.projected_shares``.
     Raises:
         NotInvertible: no unbiased estimate exists.
         ValueError: the outputs of the channel are bit vectors.
@@ -64,4 +64,4 @@ def robust(
         moved, reduced = float(np.abs(fewer - reduced).sum()), fewer
         if moved < CONVERGED:
             break
-    return projection(decoder, decoder.invert(reduced), reports, prior, shown_inputs)
+    return projected_shares(decoder, decoder.invert(reduced), reports, prior, shown_inputs)

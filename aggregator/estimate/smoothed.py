@@ -82,11 +82,11 @@ def _halved(counts: Integers) -> Integers:
     """Return the counts of both halves of the reports, (2, M); blocks of outputs without reports do not affect the
     split."""
     halved = np.zeros((2, len(counts)), dtype=np.int64)
-    halved[:, counts > 0] = halves(counts[counts > 0])
+    halved[:, counts > 0] = random_halves(counts[counts > 0])
     return halved
 
 
-def halves(counts: Integers) -> tuple[Integers, Integers]:
+def random_halves(counts: Integers) -> tuple[Integers, Integers]:
     """Return the counts of two random halves; each report is in either half with probability 1/2. The random generator
     is seeded with the counts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.estimate.classes import pooled
+from aggregator.estimate.classes import pooled_decoder
 from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.shown_inputs import ShownInputs
@@ -31,7 +31,7 @@ def decoder_and_prior(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats
             "the reports of this campaign"
         )
     require_enough(campaign, tally)
-    classes = pooled(campaign, tally)
+    classes = pooled_decoder(campaign, tally)
     prior = _prior_of(campaign) if classes is None else classes.prior
     return classes or ShownInputs.of(campaign.domain).decoder(campaign.channel, prior), prior
 

@@ -59,7 +59,7 @@ class Problem(ABC):
         """
 
 
-def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
+def minimising_point(problem: Problem, precision: float = PRECISION) -> Floats:
     """Return a point whose objective is minimal up to the relative ``precision``; all inequalities hold strictly."""
     z = problem.start
     logarithms = len(problem.limits) + problem.nonlinear_count

@@ -125,7 +125,7 @@ class Mechanism:
     recipe_for: Callable[[PlannedQuestion], Recipe | str]
 
 
-def level_of(notion: Notion) -> int | str:
+def sufficient_ldp_level(notion: Notion) -> int | str:
     """Return the level in nanonats at which plain LDP implies ``notion``, or the reason why a mechanism of plain LDP
     does not apply."""
     if isinstance(notion, Lip):
@@ -151,7 +151,7 @@ def for_ldp(build: Build, maximum: int = MAX_VALUES, minimum: int = 2) -> Callab
     def recipe_for(question: PlannedQuestion) -> Recipe | str:
         if isinstance(question.notion, HighLow | Block):
             return "it does not distinguish protected values from others"
-        level = level_of(question.notion)
+        level = sufficient_ldp_level(question.notion)
         if isinstance(level, str):
             return level
         if not minimum <= question.size <= maximum:

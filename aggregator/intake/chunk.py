@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.intake.columns import Bytes, Integers, halves, key_column, octets
+from aggregator.intake.columns import Bytes, Integers, id_integers, key_column, octets
 from aggregator.intake.framing import KEY_AT, Frames
 from aggregator.intake.signatures import EnvelopeOffsets
 from protocol.envelope import Kind
@@ -89,5 +89,5 @@ def by_campaign(campaign: Integers, campaigns: Sequence[str]) -> Integers:
     """
     index = np.full(len(campaign), -1, dtype=np.int64)
     for number, campaign_id in enumerate(campaigns):
-        index[(campaign == halves(bytes.fromhex(campaign_id))).all(axis=1)] = number
+        index[(campaign == id_integers(bytes.fromhex(campaign_id))).all(axis=1)] = number
     return index

@@ -108,7 +108,7 @@ def key_column(key_ids: Bytes) -> Integers:
     return key_ids.view(">i8").astype(np.int64).reshape(-1)
 
 
-def halves(campaign_id: bytes) -> tuple[int, int]:
+def id_integers(campaign_id: bytes) -> tuple[int, int]:
     """Return a campaign id as the two integers of ``Reports.campaign``."""
     first, second = np.frombuffer(campaign_id, dtype="<i8").tolist()
     return first, second

@@ -24,14 +24,14 @@ from aggregator.storage.tables import (
     SCHEMAS,
     DataFile,
     StudyError,
-    checkpoint,
     data_files,
     pause,
+    raising_study_errors,
     require_whole,
     rewrite,
     snapshot,
-    storage,
     sync_table,
+    write_table_checkpoint,
 )
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def clock_of(study: Study) -> float:
     Raises:
         StudyError: the study cannot be written.
     """
-    with storage(study.path / REPORTS):
+    with raising_study_errors(study.path / REPORTS):
         probe = study.path / f".clock-{secrets.token_hex(8)}"
         probe.write_bytes(b"")
         try:
@@ -156,10 +156,10 @@ def compact(
 def _compact(path: StoragePath, cutoff: float, file_bytes: int) -> Compaction:
     files = data_files(path, require_whole(path))
     unchanged = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(files).values())
-    with storage(path):
+    with raising_study_errors(path):
         table = snapshot(path)
         if not (path / "_delta_log" / f"{table.version():020}.checkpoint.parquet").exists():
-            checkpoint(path, table)
+            write_table_checkpoint(path, table)
         # This deletes commits that are before the checkpoint and older than the format's 30 days.
         table.cleanup_metadata()
         removed, retained = _sweep(path, cutoff)
@@ -189,7 +189,7 @@ def _rewritten(path: StoragePath, partition: Mapping[str, str | int], file_bytes
         # that a small file is added.
         if len(files) < 2 * max(minimum_files, 1):
             return True
-        with storage(path):
+        with raising_study_errors(path):
             for file in files:
                 # The new date keeps the replaced files for the whole retention time, because readers may need them.
                 touch(file.path)

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from aggregator.intake.columns import ByteStrings, Integers, Mask
 from aggregator.intake.slots import Slots
-from aggregator.storage.tables import REPORTS, SCHEMAS, storage
+from aggregator.storage.tables import REPORTS, SCHEMAS, raising_study_errors
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 
 _FILTER_BITS = 22
@@ -159,7 +159,7 @@ class Candidates:
         flags = np.zeros(1 << _FILTER_BITS, dtype=np.bool_)
         low = (1 << _FILTER_BITS) - 1
         flags[keys & low] = True
-        with storage(table):
+        with raising_study_errors(table):
             existing = {(part["campaign"], int(part["period"])) for part in table.partitions()}
             for number, campaign in enumerate(self.campaigns):
                 periods = [code & 0xFFFFFFFF for code in partitions[partitions >> 32 == number].tolist()]

@@ -242,7 +242,7 @@ def register(
 
     def rows(table: DeltaTable) -> pa.Table:
         nonlocal added, known
-        campaign_registry = registry.load(table, campaign)
+        campaign_registry = registry.load_registry(table, campaign)
         index, in_registry = campaign_registry.find(ids)
         same = in_registry.copy()
         same[in_registry] = (campaign_registry.public[index[in_registry]] == public[in_registry]).all(axis=1)
@@ -267,7 +267,7 @@ def register(
             return SCHEMAS[KEYS].empty_table()
         chosen = new[first]
         declared = None if prior is None else prior[chosen]
-        return registry.rows(campaign, ids[chosen], public[chosen], declared, since=since)
+        return registry.key_rows(campaign, ids[chosen], public[chosen], declared, since=since)
 
     if len(ids):
         append(study.path / KEYS, rows)
@@ -284,14 +284,14 @@ def _decoded(chunk: Chunk, sealed: EnvelopeOffsets, result: EnrolmentCounts) -> 
 def _declares_as_required(prior: ByteStrings, campaign: Campaign) -> Mask:
     """Return, for each declaration, whether ``protocol.report.Enrolment.require_fit`` accepts it."""
     required = campaign.notion.size if isinstance(campaign.notion, DeclaredPrior) else 0
-    declarations = [((), 0) if written is None else declaration_of(written) for written in prior]
+    declarations = [((), 0) if written is None else decoded_declaration(written) for written in prior]
     fitting: Mask = np.array(
         [len(weights) == required and level < campaign.notion.level for weights, level in declarations], np.bool_
     )
     return fitting
 
 
-def declaration_of(written: bytes) -> tuple[tuple[int, ...], int]:
+def decoded_declaration(written: bytes) -> tuple[tuple[int, ...], int]:
     """Decode a declared prior and the level declared with it (0 for the campaign's level)."""
     return personal.declaration_of(codec.decode(written, limit=MAX_PAYLOAD[Kind.ENROLMENT]))
 

@@ -28,7 +28,7 @@ from aggregator.intake.slots import Slots
 from aggregator.intake.validate import PendingChunk, ValidationOutcome
 from aggregator.intake.verified import VerifiedDigests
 from aggregator.storage.paths import StoragePath, size_of
-from aggregator.storage.tables import REFUSALS, REPORTS, SCHEMAS, add, sync_table
+from aggregator.storage.tables import REFUSALS, REPORTS, SCHEMAS, append_rows, sync_table
 from protocol.envelope import Kind
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class IngestTotals:
         self.refused.update(refused)
         rows = _reject_rows(refused, self.now)
         if rows.num_rows:
-            add(self.study.path / REFUSALS, rows)
+            append_rows(self.study.path / REFUSALS, rows)
 
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
         """Return the totals after syncing all tables to the disk, including the commits of other processes, because

@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask
-from aggregator.storage.tables import KEYS, SCHEMAS, storage
+from aggregator.storage.tables import KEYS, SCHEMAS, raising_study_errors
 from protocol.keys import PUBLIC_BYTES
 
 NEVER = 2**63 - 1
@@ -57,7 +57,7 @@ class Registry:
         return index, (self.ids[index] == ids) if len(self.ids) else np.zeros(len(ids), dtype=np.bool_)
 
 
-def load(table: DeltaTable, campaign: str) -> Registry:
+def load_registry(table: DeltaTable, campaign: str) -> Registry:
     """Return the known keys of a campaign in a snapshot of the ``keys`` table.
 
     Raises:
@@ -73,7 +73,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     declarations: dict[bytes, bytes] = {}
     # The table is read in batches, because all its rows at once take several times the memory of the result.
     names = [name for name in SCHEMAS[KEYS].names if name != "campaign"]
-    with storage(table):
+    with raising_study_errors(table):
         for batch in table.scan(columns=names, predicate=f"campaign = '{campaign}'"):
             columns = pa.record_batch(batch)
             fixed = columns["public"].cast(pa.binary(PUBLIC_BYTES))
@@ -100,7 +100,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     return Registry(unique, np.concatenate(public)[first], registered, earliest, declared)
 
 
-def rows(campaign: str, ids: Integers, public: Bytes, prior: ByteStrings | None, *, since: int | None) -> pa.Table:
+def key_rows(campaign: str, ids: Integers, public: Bytes, prior: ByteStrings | None, *, since: int | None) -> pa.Table:
     """Return rows of the ``keys`` table.
 
     Args:

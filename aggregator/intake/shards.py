@@ -62,7 +62,7 @@ def bounds(shard: int, shards: int) -> tuple[int, int]:
     return shard * width - 2**63, (shard + 1) * width - 2**63 - 1
 
 
-def condition(shard: int, shards: int) -> str:
+def shard_condition(shard: int, shards: int) -> str:
     """Return the SQL condition on the keys of a shard; empty if the shard has all keys."""
     low, high = bounds(shard, shards)
     return " AND ".join([f"key >= {low}"] * (shard > 0) + [f"key <= {high}"] * (shard < shards - 1))

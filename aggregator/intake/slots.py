@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from aggregator.intake.columns import Integers, Mask
 from aggregator.storage.paths import StoragePath
-from aggregator.storage.tables import Damaged, DataFile, data_files, storage
+from aggregator.storage.tables import Damaged, DataFile, data_files, raising_study_errors
 
 MAX_ROWS = 2**24
 """Maximum number of rows, in the periods of the ingested reports, whose slots are kept."""
@@ -186,7 +186,7 @@ class Slots:
         if partition is None or not partition.files <= paths:
             partition = self._partitions[campaign_period] = _Partition()
         for path in sorted(paths - partition.files, key=str):
-            with storage(self.path):
+            with raising_study_errors(self.path):
                 try:
                     key, slot = self._rows(path)
                 except (FileNotFoundError, pa.ArrowInvalid) as error:

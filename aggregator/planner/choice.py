@@ -339,7 +339,7 @@ def _reason(choice: Candidate, usable: Sequence[Candidate], question: PlannedQue
     return reason
 
 
-def chosen(name: str, question: PlannedQuestion) -> tuple[str, Channel]:
+def chosen_channel(name: str, question: PlannedQuestion) -> tuple[str, Channel]:
     """Return the name and the channel of the mechanism called ``name``, or of the best mechanism for ``auto`` and
     ``lip``.
 
@@ -359,7 +359,7 @@ def chosen_candidate(
     Args:
         channel_types: the Python types of channels from which ``auto`` and ``lip`` choose.
     Raises:
-        Unsuited: as for ``chosen``.
+        Unsuited: as for ``chosen_channel``.
     """
     if name == LIP and not isinstance(question.notion, Lip):
         raise Unsuited(

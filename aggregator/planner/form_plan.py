@@ -38,7 +38,7 @@ from aggregator.estimate.form_table import interaction_variance
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
-from aggregator.planner.goals import rounded_up
+from aggregator.planner.goals import rounded_up_people
 from aggregator.quantity import quantity
 from protocol import exact
 from protocol.channels import Channel
@@ -249,7 +249,7 @@ def _table(form: Form, expected_view: _ExpectedView, reports: int) -> TablePlan:
     first, second = (form.questions[place].name for place in view.questions)
     se = math.sqrt(float(view.decoder.variances(view.mean_features).mean()) / view_reports)
     association = detectable(view, view_reports)
-    people = rounded_up(reports * (association / MEDIUM) ** 2)
+    people = rounded_up_people(reports * (association / MEDIUM) ** 2)
     return TablePlan((first, second), math.prod(view.shape), view_reports, se, association, people)
 
 

@@ -228,10 +228,10 @@ def people_for(error: Callable[[int], float], target: float, start: int) -> int 
     above, below = gap(power - 1), gap(power)
     if above <= 0 or math.isinf(above):
         return int(10 ** (power - 1))
-    return rounded_up(math.pow(10, power - 1 + above / (above - below)))
+    return rounded_up_people(math.pow(10, power - 1 + above / (above - below)))
 
 
-def rounded_up(people: float) -> int:
+def rounded_up_people(people: float) -> int:
     """Return the number rounded up to two significant digits."""
     number = math.ceil(people)
     unit = int(10 ** max(0, len(str(number)) - 2))

@@ -31,7 +31,7 @@ class Lines:
 
 
 @cache
-def lines() -> Lines:
+def coast_lines() -> Lines:
     """Return the coasts and borders in the file."""
     packed = resources.files("aggregator").joinpath("data", "coast.bin").read_bytes()
     numbers = np.frombuffer(zlib.decompress(packed), dtype="<u2").astype(np.int64)

@@ -21,10 +21,10 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from aggregator.estimate.interval import quantile
+from aggregator.estimate.interval import critical_value
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats, Integers
-from aggregator.present.coast import lines
+from aggregator.present.coast import coast_lines
 from aggregator.present.map_names import list_largest, write_names
 from aggregator.present.picture import INK, NARROW_LETTERS, narrow_title, new_figure, plot_text, save
 from aggregator.present.regions import Regions, regions
@@ -146,7 +146,7 @@ def _map(estimate: Estimate, grid: Grid, truth: Floats | None, narrow: bool) -> 
     plots = [("share", cut.density, "GnBu")]
     if truth is not None:
         plots.append(("truth", truth, "GnBu"))
-    half = quantile((1 - estimate.confidence) / estimate.size) * estimate.se
+    half = critical_value((1 - estimate.confidence) / estimate.size) * estimate.se
     if not estimate.resolutions and half.max() > UNEVEN * half.min():
         plots.append(("half the width of the simultaneous interval", half, "Greys"))
     stretch = 1 / max(math.cos(math.radians((grid.south + grid.north) / 2 / MICRODEGREES)), 0.05)
@@ -208,7 +208,7 @@ def _plot(axes: Axes, grid: Grid, numbers: Floats, colours: str, faded: NDArray[
         alpha=np.where(faded, FADED, 1.0).reshape(grid.rows, grid.columns),
         cmap=colours,
     )
-    world = lines()
+    world = coast_lines()
     # The lines are drawn above the cells, which cover the land, and thin, because they do not separate shares.
     axes.add_collection(LineCollection(list(world.coasts), colors=SHORE, linewidths=0.7, alpha=0.8))
     axes.add_collection(LineCollection(list(world.borders), colors=SHORE, linewidths=0.5, linestyles=":", alpha=0.8))

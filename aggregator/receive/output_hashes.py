@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from aggregator.intake.columns import Bytes, Integers, Mask
 from aggregator.storage.paths import StoragePath
-from aggregator.storage.tables import DataFile, data_files, storage
+from aggregator.storage.tables import DataFile, data_files, raising_study_errors
 
 Hashes = NDArray[np.uint64]
 
@@ -94,7 +94,7 @@ class CountedHashes:
         # If files are gone, a compaction has moved their rows to other files.
         base = self if self.files <= paths else CountedHashes(self.secret)
         runs = list(base.runs)
-        with storage(path):
+        with raising_study_errors(path):
             for file in files:
                 if file.path not in base.files:
                     new = self._read(file)

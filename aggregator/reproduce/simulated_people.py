@@ -17,7 +17,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
-from aggregator.planner.choice import chosen
+from aggregator.planner.choice import chosen_channel
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse, SubsetSelection
@@ -48,7 +48,7 @@ def campaign(domain: Domain, notion: Notion, mechanism: str, sensitive_share: fl
         mechanism: the name of the mechanism in drafts, such as "auto", "lip" or "hadamard".
         sensitive_share: the share of the people who have a sensitive value; None if it is unknown.
     """
-    name, channel = chosen(mechanism, PlannedQuestion(domain, notion, sensitive_share))
+    name, channel = chosen_channel(mechanism, PlannedQuestion(domain, notion, sensitive_share))
     return Campaign(
         "Reproduction", "Which?", "", "A paper", domain, notion, name, plain_views(channel), 0, 1, 1, 1, 1, "open"
     )

@@ -132,7 +132,7 @@ class Newer(StudyError):
 
 
 @contextmanager
-def storage(table: StoragePath | DeltaTable) -> Iterator[None]:
+def raising_study_errors(table: StoragePath | DeltaTable) -> Iterator[None]:
     """Context manager: raise errors of the storage engine and the system as ``StudyError``.
 
     Raises:
@@ -172,7 +172,7 @@ def create(path: StoragePath) -> None:
         Damaged: the folder has files of an earlier table, whose rows would be lost.
         StudyError: the table cannot be created.
     """
-    with storage(path):
+    with raising_study_errors(path):
         if exists(path):
             return
         try:
@@ -191,7 +191,7 @@ def exists(path: StoragePath) -> bool:
         Damaged: the log of the table is missing or unreadable, but the study has data; or as in ``require_whole``.
         Newer, StudyError: as in ``require_whole``.
     """
-    with storage(path):
+    with raising_study_errors(path):
         if not _is_table(path):
             if not any(_was_written_to(path.with_name(name)) for name in SCHEMAS):
                 return False
@@ -234,7 +234,7 @@ def data_files(path: StoragePath, table: DeltaTable) -> list[DataFile]:
     Raises:
         StudyError: the snapshot cannot be read.
     """
-    with storage(path):
+    with raising_study_errors(path):
         return [
             DataFile(path / action["path"], action["size_bytes"], action["num_records"], action.get("partition") or {})
             for action in pa.table(table.get_add_actions()).to_pylist()
@@ -250,7 +250,7 @@ def require_whole(path: StoragePath) -> DeltaTable:
         Damaged: the table or one of its files is missing, or a file has another size.
         StudyError: the table cannot be read.
     """
-    with storage(path):
+    with raising_study_errors(path):
         table = DeltaTable(uri_of(path))
         unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
         if unknown:
@@ -273,7 +273,7 @@ def snapshot(path: StoragePath, version: int | None = None) -> DeltaTable:
     Raises:
         StudyError: the table cannot be read.
     """
-    with storage(path):
+    with raising_study_errors(path):
         return DeltaTable(uri_of(path), version=version)
 
 
@@ -306,7 +306,7 @@ def query(table: DeltaTable, sql: str) -> pa.Table:
     Raises:
         StudyError: the table cannot be read.
     """
-    with storage(table):
+    with raising_study_errors(table):
         return pa.table(_execute(table, sql).read_all())
 
 
@@ -316,7 +316,7 @@ def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
     Raises:
         StudyError: the table cannot be read.
     """
-    with storage(table):
+    with raising_study_errors(table):
         for batch in _execute(table, sql):
             yield pa.record_batch(batch)
 
@@ -331,7 +331,7 @@ def append(path: StoragePath, rows_for: Callable[[DeltaTable], pa.Table]) -> Non
         StudyError: the rows cannot be written; or they are committed, but cannot be synced to the disk.
     """
     failures, base_version = 0, -1
-    with storage(path):
+    with raising_study_errors(path):
         while True:
             table = DeltaTable(uri_of(path))
             if table.version() != base_version:
@@ -360,7 +360,7 @@ def append(path: StoragePath, rows_for: Callable[[DeltaTable], pa.Table]) -> Non
         _sync_commit(path, version)
     if version % (_CHECKPOINT_REMOTE_EVERY if isinstance(path, Remote) else _CHECKPOINT_EVERY) == 0:
         with suppress(DeltaError, OSError):  # a checkpoint only saves time for readers
-            checkpoint(path, table)
+            write_table_checkpoint(path, table)
 
 
 def _sync_commit(path: StoragePath, version: int) -> None:
@@ -395,11 +395,11 @@ def sync_table(path: StoragePath) -> None:
     """
     if isinstance(path, Remote):
         return
-    with storage(path):
+    with raising_study_errors(path):
         _sync(path, [file.path for file in below(path)])
 
 
-def checkpoint(path: StoragePath, table: DeltaTable) -> None:
+def write_table_checkpoint(path: StoragePath, table: DeltaTable) -> None:
     """Write the checkpoint of a snapshot and sync it to the disk; a reader then starts there and does not read each
     earlier commit.
 
@@ -435,7 +435,7 @@ def rewrite(path: StoragePath, table: DeltaTable, partition: Mapping[str, str | 
     columns = ", ".join(f'"{name}"' for name in SCHEMAS[path.name].names)
     sql = f"SELECT {columns} FROM rows" + f" WHERE {condition}" * bool(condition)  # noqa: S608
     version = table.version()
-    with storage(path):
+    with raising_study_errors(path):
         try:
             write_deltalake(
                 table,
@@ -453,7 +453,7 @@ def rewrite(path: StoragePath, table: DeltaTable, partition: Mapping[str, str | 
     return True
 
 
-def add(path: StoragePath, rows: pa.Table) -> None:
+def append_rows(path: StoragePath, rows: pa.Table) -> None:
     """Append rows, without a condition on the table's version.
 
     Raises:

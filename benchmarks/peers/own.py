@@ -27,7 +27,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection
 from aggregator.intake.ingest import ingest
-from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.choice import AUTO, chosen_channel
 from aggregator.simulation import simulate
 from aggregator.study import Study
 from aggregator.truth_file import Truth
@@ -57,7 +57,7 @@ class OwnMechanism:
         self.k, self.mechanism = k, name
         self.domain, level = Values(tuple(f"v{x}" for x in range(k))), exact.level_from(eps)
         if build is None:
-            name, self.channel = chosen(AUTO, PlannedQuestion(self.domain, Ldp(level)))
+            name, self.channel = chosen_channel(AUTO, PlannedQuestion(self.domain, Ldp(level)))
             self.mechanism = f"auto ({name})"
         else:
             self.channel = build(k, level)

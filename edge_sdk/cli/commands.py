@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.files import campaign_file, naming
-from edge_sdk.cli.joining import find
+from edge_sdk.cli.joining import find_campaign_id
 from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
 from edge_sdk.errors import NotJoined
@@ -37,7 +37,7 @@ def consent(options: argparse.Namespace) -> Printed:
     if options.history is not None and not chooses:
         raise Usage("--history needs --choose-class or --choose-prior: only then does the device use the counts")
     with Device.open(options.store) as device:
-        campaign_id = find(device, options.id)
+        campaign_id = find_campaign_id(device, options.id)
         prior, history = (None if file is None else _counts(file) for file in (options.prior, options.history))
         chosen = None
         try:
@@ -69,7 +69,7 @@ def consent(options: argparse.Namespace) -> Printed:
 def answer(options: argparse.Namespace) -> Printed:
     """``answer ID VALUE...``: answer a campaign; return period, slot and cost of the report."""
     with Device.open(options.store) as device:
-        campaign_id = find(device, options.id)
+        campaign_id = find_campaign_id(device, options.id)
         value = _answer(device, campaign_id, options.value)
         quota = device.campaign(campaign_id).answers_per_period
         if options.slot is not None and not 0 <= options.slot < quota:
@@ -125,7 +125,7 @@ def ledger(options: argparse.Namespace) -> Printed:
 def preview(options: argparse.Namespace) -> Printed:
     """``preview ID [VALUE...]``: return the size, the cost and the possible disclosure of an answer."""
     with Device.open(options.store) as device:
-        campaign_id = find(device, options.id)
+        campaign_id = find_campaign_id(device, options.id)
         if options.prior is not None:
             return _declaration(device, campaign_id, options)
         if options.level is not None:
@@ -180,7 +180,7 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
 def exposure(options: argparse.Namespace) -> Printed:
     """``exposure ID [VALUE...]``: return a bound on the joint disclosure by all reports about the same values."""
     with Device.open(options.store) as device:
-        campaign_id = find(device, options.id)
+        campaign_id = find_campaign_id(device, options.id)
         value = _answer(device, campaign_id, options.value) if options.value else None
         exposure = device.exposure(campaign_id)
         level = exposure.together if value is None else exposure.about(value)
@@ -228,7 +228,7 @@ def audit(options: argparse.Namespace) -> Printed:
             )
         with Device.open(options.store) as device:
             try:
-                campaign_id = find(device, options.campaign)
+                campaign_id = find_campaign_id(device, options.campaign)
             except NotJoined as error:
                 raise NotJoined(f"there is no file {options.campaign!r}, and {error}") from None
             # The questions that a device is asked are not shown before consent.
@@ -262,7 +262,7 @@ def forget(options: argparse.Namespace) -> Printed:
             gone = device.campaigns
             device.forget()
         else:
-            gone = [find(device, options.id)]
+            gone = [find_campaign_id(device, options.id)]
             device.forget(gone[0])
         return {"forgotten": [campaign_id.hex() for campaign_id in gone], "spent": device.budget.spent}
 
@@ -270,7 +270,7 @@ def forget(options: argparse.Namespace) -> Printed:
 def enrolment(options: argparse.Namespace) -> Printed:
     """``enrolment ID FILE``: write the enrolment; return the name and length of the file."""
     with Device.open(options.store) as device:
-        data = device.enrolment(find(device, options.id))
+        data = device.enrolment(find_campaign_id(device, options.id))
     write_new(options.file, data)
     return {"file": str(options.file), "bytes": len(data)}
 

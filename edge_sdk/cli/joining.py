@@ -107,7 +107,7 @@ def trust(options: argparse.Namespace) -> Printed:
 
 def _author(device: Device, beginning: str) -> bytes:
     """Return the public key of a joined campaign's author."""
-    return device.terms(find(device, beginning)).author
+    return device.terms(find_campaign_id(device, beginning)).author
 
 
 def _trusted(device: Device, beginning: str) -> bytes:
@@ -131,7 +131,7 @@ def _trusted(device: Device, beginning: str) -> bytes:
 def terms(options: argparse.Namespace) -> Printed:
     """``terms ID``: return the terms of a joined campaign."""
     with Device.open(options.store) as device:
-        return _terms(device, find(device, options.id), options)
+        return _terms(device, find_campaign_id(device, options.id), options)
 
 
 def close(options: argparse.Namespace) -> Printed:
@@ -157,7 +157,7 @@ def follow(options: argparse.Namespace) -> Printed:
     from edge_sdk.campaigns import succession
 
     with Device.open(options.store) as device:
-        campaign_id = find(device, options.id)
+        campaign_id = find_campaign_id(device, options.id)
         author = device.records.campaigns.find(campaign_id).signed.author
     with Device.open(options.store, [author]) as device:
         next_id = succession.follow(device, campaign_id, time.time())
@@ -181,13 +181,13 @@ def follow(options: argparse.Namespace) -> Printed:
 def address(options: argparse.Namespace) -> Printed:
     """``address ID [URL]``: set the address of a campaign's reports if given; return the addresses."""
     with Device.open(options.store) as device:
-        campaign_id = find(device, options.id)
+        campaign_id = find_campaign_id(device, options.id)
         if options.url is not None:
             device.set_address(campaign_id, options.url)
         return {"campaign": campaign_id.hex(), "addresses": list(device.addresses(campaign_id))}
 
 
-def find(device: Device, beginning: str) -> bytes:
+def find_campaign_id(device: Device, beginning: str) -> bytes:
     """Return the id of the joined campaign that begins with the hex digits ``beginning``.
 
     Raises:

@@ -70,7 +70,7 @@ class Incomplete(HalftruthError):
         self.code = code
 
 
-def lines(printed: Printed) -> list[str]:
+def lines_for_people(printed: Printed) -> list[str]:
     """Return the lines for people: a name and its value on each line, rows of a list or of a mapping indented.
 
     If a line has an amount in nats, the last line names the glossary.

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
-from edge_sdk.cli.joining import find
+from edge_sdk.cli.joining import find_campaign_id
 from edge_sdk.cli.output import Incomplete, Printed, Usage
 from edge_sdk.device import Device
 from edge_sdk.timestamps import moment
@@ -33,9 +33,9 @@ def outbox(options: argparse.Namespace) -> Printed:
                 "campaigns": _waiting(device),
                 "envelopes": _envelopes(device),
             }
-        chosen_id = None if options.campaign is None else find(device, options.campaign)
+        chosen_id = None if options.campaign is None else find_campaign_id(device, options.campaign)
         if options.verb == "bundle":
-            chosen = device.campaigns if options.to is None else [find(device, options.to)]
+            chosen = device.campaigns if options.to is None else [find_campaign_id(device, options.to)]
             chosen = [campaign_id for campaign_id in chosen if device.collected(campaign_id)]
             return {
                 "bundled": sum(map(device.bundle, chosen)),

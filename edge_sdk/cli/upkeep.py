@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> Printed:
     from edge_sdk.unit import config, dry_run
 
     try:
-        configuration = config.load(options.configuration, options.check)
+        configuration = config.read_configuration(options.configuration, options.check)
         planned = dry_run.plan(configuration)
     except config.ConfigurationRefused as error:
         raise Usage(str(error)) from None

@@ -126,7 +126,7 @@ def in_seconds(number: float) -> str:
     return f"{digits} {'second' if number == 1 else 'seconds'}"
 
 
-def load(path: str | os.PathLike[str], checking: bool = False) -> Configuration:
+def read_configuration(path: str | os.PathLike[str], checking: bool = False) -> Configuration:
     """Return the configuration in a file.
 
     Args:

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 
 from edge_sdk.errors import StoreError
 from edge_sdk.unit.agent import ERROR, NOTICE, Say, Unit
-from edge_sdk.unit.config import Configuration, ConfigurationRefused, load
+from edge_sdk.unit.config import Configuration, ConfigurationRefused, read_configuration
 from edge_sdk.unit.sensor import Reader, Stopped
 from protocol.errors import BadData, HalftruthError
 
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     say = _log()
     [path] = sys.argv[1:] if arguments is None else arguments
     try:
-        run(load(path), say)
+        run(read_configuration(path), say)
     except ConfigurationRefused as error:
         say(ERROR, str(error))
         return 2

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from aggregator.author.value_table import ValueTableError
 from aggregator.estimate import interval
-from aggregator.estimate.classes import _contributions_of, pooled
+from aggregator.estimate.classes import _contributions_of, pooled_decoder
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally
-from aggregator.estimate.query import weighted
+from aggregator.estimate.query import weighted_mean
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import BinomialSteps
 from aggregator.families.hadamard.recipe import hadamard
@@ -121,7 +121,7 @@ def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
     """forward and backward multiply with the mixture of the classes' channels, weighted by the classes' shares of the
     reports."""
     campaign, tally = TALLIES[name]
-    decoder, distributions = pooled(campaign, tally), matrices_of(campaign, tally)
+    decoder, distributions = pooled_decoder(campaign, tally), matrices_of(campaign, tally)
     mixture = np.hstack(
         [share * distribution for share, distribution in zip(decoder.members, distributions, strict=True)]
     )
@@ -140,7 +140,7 @@ def test_the_estimate_is_unbiased_for_any_values_of_each_class(name: str) -> Non
     """The decoder maps the expected features of any shares of class and value to the sum of these shares over the
     classes."""
     campaign, tally = TALLIES[name]
-    decoder, distributions = pooled(campaign, tally), matrices_of(campaign, tally)
+    decoder, distributions = pooled_decoder(campaign, tally), matrices_of(campaign, tally)
     joint = np.random.default_rng(3).dirichlet(np.ones(len(distributions) * K)).reshape(len(distributions), K)
     share = np.concatenate([row @ distribution for row, distribution in zip(joint, distributions, strict=True)])
     np.testing.assert_allclose(decoder.invert(share), joint.sum(axis=0), atol=1e-12)
@@ -151,7 +151,7 @@ def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None
     """Each report adds a row of its class's left inverse; the estimate, a query and their variances are moments of
     these rows."""
     campaign, tally = TALLIES[name]
-    decoder, share = pooled(campaign, tally), tally.counts / tally.reports
+    decoder, share = pooled_decoder(campaign, tally), tally.counts / tally.reports
     rows = np.vstack(left_inverses(campaign, tally))
     v = np.random.default_rng(4).normal(size=K)
     raw = share @ rows
@@ -168,7 +168,7 @@ def test_a_report_reaches_the_steps_up_to_its_contribution(name: str) -> None:
     """The steps add up to the estimate, and a report reaches a step of a value if and only if its contribution to the
     value is at least the sum of the base and of the steps up to this one."""
     campaign, tally = TALLIES[name]
-    decoder, rows = pooled(campaign, tally), np.vstack(left_inverses(campaign, tally))
+    decoder, rows = pooled_decoder(campaign, tally), np.vstack(left_inverses(campaign, tally))
     steps = decoder.binomial_steps(tally.counts, tally.reports)
     raw = decoder.invert(tally.counts / tally.reports)
     np.testing.assert_allclose(steps.base + (steps.heights * steps.counts).sum(axis=0) / tally.reports, raw)
@@ -187,7 +187,7 @@ def test_posterior_means_use_the_prior_and_channel_of_each_class(name: str) -> N
     Without priors it is refused.
     """
     campaign, tally = TALLIES[name]
-    decoder = pooled(campaign, tally)
+    decoder = pooled_decoder(campaign, tally)
     if decoder.priors is None:
         assert decoder.prior is None
         with pytest.raises(MethodRefused):
@@ -211,17 +211,17 @@ def test_projection_and_map_give_a_distribution(name: str) -> None:
     With priors, a weighted query is the weighted sum of the MMSE shares, and of the unbiased shares.
     """
     campaign, tally = TALLIES[name]
-    for method in ["projection"] + (["map"] if pooled(campaign, tally).priors is not None else []):
+    for method in ["projection"] + (["map"] if pooled_decoder(campaign, tally).priors is not None else []):
         found = estimate(campaign, tally, method=method)
         assert found.share.sum() == pytest.approx(1)
         assert (found.low <= found.high).all()
     with pytest.raises(MethodRefused, match="'em' needs one channel"):
         estimate(campaign, tally, method="em")
-    if pooled(campaign, tally).priors is not None:
+    if pooled_decoder(campaign, tally).priors is not None:
         mmse = estimate(campaign, tally, method="mmse").share
-        assert weighted(campaign, tally, [1, 0, 0, 0, 2]).mmse == pytest.approx(mmse[0] + 2 * mmse[4])
+        assert weighted_mean(campaign, tally, [1, 0, 0, 0, 2]).mmse == pytest.approx(mmse[0] + 2 * mmse[4])
         raw = estimate(campaign, tally, method="linear").raw
-        assert weighted(campaign, tally, [1, 0, 0, 0, 2]).estimate == pytest.approx(raw[0] + 2 * raw[4])
+        assert weighted_mean(campaign, tally, [1, 0, 0, 0, 2]).estimate == pytest.approx(raw[0] + 2 * raw[4])
 
 
 def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() -> None:
@@ -253,7 +253,7 @@ def test_intervals_have_nominal_coverage() -> None:
     missed = 0
     for _ in range(400):
         tally = Tally.of(generator.multinomial(600, distribution))
-        decoder, share = pooled(campaign, tally), tally.counts / 600
+        decoder, share = pooled_decoder(campaign, tally), tally.counts / 600
         raw, se = decoder.invert(share), interval.standard_errors(decoder, share, 600)
         low, high = interval.intervals(decoder.binomial_steps(tally.counts, 600), raw, se, 0.05)
         missed += int(((truth.sum(axis=0) < low) | (truth.sum(axis=0) > high)).sum())
@@ -292,9 +292,9 @@ def test_a_step_of_height_zero_does_not_change_the_possible_contributions() -> N
 def test_a_campaign_without_classes_is_not_pooled() -> None:
     """pooled is None if all people answer through one channel; declared priors need a tally by prior."""
     campaign = unsigned_campaign(notion=Ldp(NAT), channel=randomized_response(K, NAT))
-    assert pooled(campaign, Tally.of(np.ones(K, dtype=np.int64))) is None
+    assert pooled_decoder(campaign, Tally.of(np.ones(K, dtype=np.int64))) is None
     with pytest.raises(ValueError, match="PersonalTally, not a Tally"):
-        pooled(of_declared(), Tally.of(np.ones(K, dtype=np.int64)))
+        pooled_decoder(of_declared(), Tally.of(np.ones(K, dtype=np.int64)))
 
 
 # End to end
@@ -313,7 +313,7 @@ def test_estimates_of_simulated_classes_contain_their_shares(study_of, tmp_path)
     result = ingest(made, [batch], now=OPENS)
     assert (result.read, result.accepted, result.refused) == (1000, 1000, {})
     found = estimate(signed, made.tally(signed), confidence=0.999)
-    np.testing.assert_array_equal(pooled(signed.campaign, made.tally(signed)).members, [0.5, 0.4, 0.1])
+    np.testing.assert_array_equal(pooled_decoder(signed.campaign, made.tally(signed)).members, [0.5, 0.4, 0.1])
     shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
@@ -413,7 +413,9 @@ def test_enrolment_columns_equal_the_decoded_enrolments(rows) -> None:
         if one is not None:
             assert found.public[row].tobytes() == one.public
             written = found.prior[row]
-            assert (written and enrolments.declaration_of(written)) == (one.prior and (one.prior, one.personal_level))
+            assert (written and enrolments.decoded_declaration(written)) == (
+                one.prior and (one.prior, one.personal_level)
+            )
 
 
 def test_a_prior_is_declared_once(study_of, tmp_path) -> None:

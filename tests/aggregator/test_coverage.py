@@ -20,7 +20,7 @@ from aggregator.families.bits import recipe as unary
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
-from aggregator.planner.choice import chosen
+from aggregator.planner.choice import chosen_channel
 from protocol.channels.bits.channel import Bits, S
 from protocol.domain import Buckets, Items
 from protocol.exact import NANONATS
@@ -107,7 +107,7 @@ def both_covered(one, truth):
 
 def of_items(mechanism, people, surveys, rng):
     """Survey item sets: each device reports one of the five places of its padded basket; empty places have dummies."""
-    _, channel = chosen(mechanism, PlannedQuestion(BASKET, Ldp(2 * NANONATS)))
+    _, channel = chosen_channel(mechanism, PlannedQuestion(BASKET, Ldp(2 * NANONATS)))
     (kinds, truth), campaign, found = baskets(), unsigned_campaign(channel, domain=BASKET), []
     for _ in range(surveys):
         inputs = kinds[rng.integers(TYPES, size=people), rng.integers(PADDING, size=people)]
@@ -137,7 +137,7 @@ def of_changes(mechanism, moves, surveys, rng):
 
 def of_means(mechanism, people, surveys, rng):
     """Survey numbers around 35; each is rounded to an edge at random, as on a device."""
-    _, channel = chosen(mechanism, PlannedQuestion(EDGES, Ldp(NANONATS)))
+    _, channel = chosen_channel(mechanism, PlannedQuestion(EDGES, Ldp(NANONATS)))
     campaign, found = unsigned_campaign(channel, domain=EDGES), []
     for _ in range(surveys):
         number = 100 * rng.beta(3.5, 6.5, people)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.estimate.classes import pooled
+from aggregator.estimate.classes import pooled_decoder
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally, takes_offered
 from aggregator.families.hadamard.recipe import hadamard
@@ -112,7 +112,7 @@ def test_personal_levels_work_from_enrolment_to_estimate(study_of, tmp_path):
     assert members == pytest.approx(
         {(FLAT, NAT): 1 / 3, (STEEP, NAT): 1 / 6, (FLAT, half): 1 / 4, (STEEP, half): 1 / 4}
     )
-    decoder = pooled(signed.campaign, tally)
+    decoder = pooled_decoder(signed.campaign, tally)
     for row, (level, *prior) in enumerate(tally.declared.tolist()):
         # A declared level of 0 means the campaign's level.
         channel = NOTION.channel_of(prior, OFFERED, level % NAT)
@@ -150,4 +150,4 @@ def test_simulated_reports_of_offered_channels_are_estimated(study_of, tmp_path)
     found = estimate(signed, tally, confidence=0.999)
     shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
-    assert pooled(signed.campaign, tally).members.sum() == pytest.approx(1)
+    assert pooled_decoder(signed.campaign, tally).members.sum() == pytest.approx(1)

@@ -24,7 +24,7 @@ from aggregator.families.table.ball import Staircases, of_two
 from aggregator.families.table.column_generation import best_mixture
 from aggregator.families.table.prior_table import estimable_table, optimal_table
 from aggregator.families.windows.recipe import windows
-from aggregator.planner.choice import candidates, chosen
+from aggregator.planner.choice import candidates, chosen_channel
 from protocol.domain import Values
 from protocol.errors import Uncertified
 from protocol.exact import NANONATS
@@ -205,7 +205,7 @@ def test_auto_designs_for_the_ball(size):
     wanted = ("lip-table", "lip-windows", "lip-centre", "lip-response", "projective")
     errors = {mechanism.name: one.error for mechanism, one in candidates(question)
               if not isinstance(one, str) and mechanism.name in wanted}  # fmt: skip
-    name, channel = chosen("auto", question)
+    name, channel = chosen_channel("auto", question)
     assert name in ("lip-table", "lip-estimable", "lip-windows")
     assert certify(channel, question.notion).ball_level <= NANONATS
     best = lip_mse(channel, prior)

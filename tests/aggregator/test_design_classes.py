@@ -22,7 +22,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
-from aggregator.planner.choice import AUTO, chosen, chosen_candidate
+from aggregator.planner.choice import AUTO, chosen_candidate, chosen_channel
 from aggregator.planner.mean_edges import EQUAL_ERROR
 from aggregator.present.listing import certificate_table
 from protocol import exact
@@ -236,7 +236,7 @@ def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
     """
     made = read_draft(numbers(tmp_path))
     for level, channel in zip((NAT, 2 * NAT), made.channel.channels, strict=True):
-        alone = chosen(AUTO, PlannedQuestion(made.domain, Ldp(level), goal="distribution", reports=2000))
+        alone = chosen_channel(AUTO, PlannedQuestion(made.domain, Ldp(level), goal="distribution", reports=2000))
         assert (channel, isinstance(channel, Wave)) == (alone[1], True)
     assert [one.audited_level <= level for one, level in zip(made.certificates, (NAT, 2 * NAT), strict=True)] == [
         True,

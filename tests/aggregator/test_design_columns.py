@@ -12,7 +12,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.table import column_generation
 from aggregator.families.table.column_generation import Coordinates, best_mixture, plain_mixture
 from aggregator.families.table.prior_table import MAX_ERROR, estimable_table, optimal_table
-from aggregator.planner.choice import chosen
+from aggregator.planner.choice import chosen_channel
 from protocol.channels import Table
 from protocol.domain import Values
 from protocol.errors import ChannelError, Uncertified
@@ -150,6 +150,6 @@ def test_lip_takes_an_unbiased_estimate_at_a_cost_of_a_hundredth(size, nats, see
     certify(table, question.notion)
     assert lip_mse(table, prior) <= MAX_ERROR * lip_mse(best, prior) + 1e-4
     assert np.isfinite(expected_mse(table))
-    _, channel = chosen("lip", question)
+    _, channel = chosen_channel("lip", question)
     assert np.isfinite(expected_mse(channel))
     assert lip_mse(channel, prior) <= 1.01 * lip_mse(best, prior)

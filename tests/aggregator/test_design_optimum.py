@@ -22,7 +22,7 @@ from aggregator.families.response.recipe import (
 )
 from aggregator.families.table.mutual_information import mutual_information_of, mutual_information_table
 from aggregator.families.table.search import best_table, binary_optimum
-from aggregator.planner.choice import chosen
+from aggregator.planner.choice import chosen_channel
 from protocol import exact
 from protocol.channels import RandomizedResponse, Table
 from protocol.domain import Values
@@ -346,7 +346,7 @@ def noise_for(asked, level):
     """Return the channel that an author gets for Pufferfish scenarios: noise on a line under the geo notion that
     implies them."""
     labels = tuple(f"v{x}" for x in range(len(asked.scenarios[0].joint[0])))
-    return chosen("geometric", PlannedQuestion(Values(labels), geo_for(asked, level)))[1]
+    return chosen_channel("geometric", PlannedQuestion(Values(labels), geo_for(asked, level)))[1]
 
 
 def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():

@@ -15,7 +15,7 @@ from aggregator.families.bits.decoder import BitsDecoder
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.response.decoder import ResponseDecoder
 from aggregator.families.response.recipe import randomized_response
-from aggregator.planner.choice import chosen
+from aggregator.planner.choice import chosen_channel
 from aggregator.planner.padding import choose_padding
 from protocol import notions
 from protocol.channels.bits.channel import Bits, S
@@ -297,7 +297,7 @@ def test_idue_ps_gives_dummies_the_smallest_budget():
     budgets = [2 * NANONATS, NANONATS, 2 * NANONATS, 2 * NANONATS, 2 * NANONATS]
     assert idue.item_budgets(domain, budgets) == [*budgets, NANONATS, NANONATS]
     notion = Graded.over(idue.item_budgets(domain, budgets))
-    _, channel = chosen("idue", PlannedQuestion(domain, notion))
+    _, channel = chosen_channel("idue", PlannedQuestion(domain, notion))
     assert channel.input_count == domain.size == 7
     notions.certify(channel, notion)
     with pytest.raises(ValueError, match="5 items"):
@@ -314,7 +314,7 @@ def test_idue_ps_has_the_least_error_of_the_items(items, padding, best):
     domain, levels = Items(padding, sum(items)), np.minimum.outer((1.0, 2.0), (1.0, 2.0))
     least = min(slow_optimum(items, levels, start) for start in (0.25, 0.35, 0.45))
     budgets = [NANONATS] * items[0] + [2 * NANONATS] * items[1]
-    _, channel = chosen("idue", PlannedQuestion(domain, Graded.over(idue.item_budgets(domain, budgets))))
+    _, channel = chosen_channel("idue", PlannedQuestion(domain, Graded.over(idue.item_budgets(domain, budgets))))
     assert channel.class_of.count(channel.class_of[0]) == items[0] + padding
     found = idue.worst_error(items, *shares(channel))
     assert found == pytest.approx(least, rel=1e-5) == pytest.approx(best, rel=1e-3)

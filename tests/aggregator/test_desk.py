@@ -26,7 +26,7 @@ from aggregator.cli.group import halftruth
 from aggregator.estimate.classes import within
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups
-from aggregator.estimate.query import weighted
+from aggregator.estimate.query import weighted_mean
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.families.bits import recipe as unary
@@ -541,7 +541,7 @@ def test_sums_are_weighted_by_class(survey_folder, tmp_path):
     words = ("estimate", "classes", "--coefficients", file)
     found = json.loads(in_study(survey_folder, *words, "--value", first, "--json").stdout)
     town, village = (within(signed.campaign, tally, name) for name in signed.campaign.classes)
-    means = [weighted(*each, np.eye(4)[0]).raw for each in (town, village)]
+    means = [weighted_mean(*each, np.eye(4)[0]).raw for each in (town, village)]
     expected = town[1].reports * (2 * means[0] + 1) + 500 * means[1]
     assert found["estimate"] == pytest.approx(expected)
     assert found["query"] == "sum weighted by class"

@@ -314,9 +314,9 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
         for shard, parcel in enumerate(shards.split([offer(rng, devices, 40)], number)):
             one = shards.joined((PLAIN.id.hex(),), [parcel])
             free = one.free(table)
-            assert one.free(table, shards.condition(shard, number), kept[shard]).tolist() == free.tolist()
+            assert one.free(table, shards.shard_condition(shard, number), kept[shard]).tolist() == free.tolist()
             added = one.rows(free)
-            tables.add(path, added.sort_by("key") if step % 2 else added)
+            tables.append_rows(path, added.sort_by("key") if step % 2 else added)
     assert sum(one._rows_in_memory() for one in kept) > 60
     assert all(one._partitions for one in kept)  # no shard had to read the whole table
 
@@ -428,7 +428,7 @@ def test_every_report_is_in_exactly_one_shard(seed, number, words):
     keys = np.array([-(2**63), -1, 0, 2**63 - 1])
     for shard in range(number):
         inside = shards.shard_of(keys, number) == shard
-        condition = shards.condition(shard, number).replace("AND", "and") or "True"
+        condition = shards.shard_condition(shard, number).replace("AND", "and") or "True"
         assert [eval(condition, {"key": key}) for key in keys.tolist()] == inside.tolist()  # noqa: S307  # this program wrote the condition
 
 
@@ -482,7 +482,7 @@ def counted(tmp_path, kind, devices=150):
     strangers = [("0" * 32, 0, key, 0, 0, 1, None) for key in ids.tolist()[:20]]
     for some in (found[::2], found[1::2] + strangers):
         columns = [list(column) for column in zip(*some, strict=True)]
-        tables.add(made.path / REPORTS, pa.table(columns, schema=SCHEMAS[REPORTS]))
+        tables.append_rows(made.path / REPORTS, pa.table(columns, schema=SCHEMAS[REPORTS]))
     return made, signed
 
 

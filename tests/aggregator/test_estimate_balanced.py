@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from aggregator.estimate import interval
 from aggregator.estimate.distribution import project, project_unequal
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.linear import solve
+from aggregator.estimate.linear import unbiased_estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import idue
 from aggregator.families.bits import recipe as unary
@@ -124,9 +124,9 @@ def covered(channel, p, n, surveys, seed):
     hits = np.zeros(len(p))
     for _ in range(surveys):
         tally = Tally(drawn(channel, p, n, generator), n)
-        low, high = solve(decoder, tally).intervals(0.05)
+        low, high = unbiased_estimate(decoder, tally).intervals(0.05)
         hits += (low <= p) & (p <= high)
-    plain_low, plain_high = solve(decoder.uncorrected, tally).intervals(0.05)
+    plain_low, plain_high = unbiased_estimate(decoder.uncorrected, tally).intervals(0.05)
     return hits / surveys, (high - low) / (plain_high - plain_low)
 
 
@@ -173,7 +173,7 @@ def test_few_reports_have_exact_intervals():
     """For 100 reports of OUE at 8 nats the intervals are exact, for small counts and for large ones."""
     decoder = decoder_of(unary.oue(6, 8 * NANONATS))
     for counts in ([5, 0, 0, 2, 0, 1], [50, 3, 0, 2, 99, 1]):
-        few = solve(decoder, Tally(np.array(counts), 100))
+        few = unbiased_estimate(decoder, Tally(np.array(counts), 100))
         exact = interval.intervals(few.steps, few.raw, few.se, 0.05)  # computed from a single step
         np.testing.assert_allclose(few.intervals(0.05), exact)
 

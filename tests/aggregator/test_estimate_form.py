@@ -18,7 +18,7 @@ from aggregator.estimate.form import NotAsked, answered_indicator, pooled_questi
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_table import centred, cross, fitted, shrunk
 from aggregator.estimate.form_view import FormView, covariances
-from aggregator.estimate.interval import quantile
+from aggregator.estimate.interval import critical_value
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats
 from aggregator.families.hadamard.recipe import hadamard
@@ -182,7 +182,7 @@ def test_the_interval_of_a_ratio_inverts_the_fieller_test(bottom: float) -> None
     t = np.linspace(-3, 3, 600_001)
     for x in range(2):
         num, variance = ratio.top[x] - t * bottom, ratio.top_variances[x] - 2 * t * ratio.covariances[x] + t**2 * 3e-4
-        kept = t[num**2 <= quantile(0.05) ** 2 * variance]
+        kept = t[num**2 <= critical_value(0.05) ** 2 * variance]
         assert low[x] == pytest.approx(kept.min(), abs=2e-5)
         assert high[x] == pytest.approx(kept.max(), abs=2e-5)
 

@@ -16,7 +16,7 @@ from aggregator.estimate.change import NotComparable, Side, difference
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups, Spread, spread, spread_of
 from aggregator.estimate.interval import clopper_pearson
-from aggregator.estimate.linear import design_effect, solve
+from aggregator.estimate.linear import design_effect, unbiased_estimate
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
@@ -138,7 +138,9 @@ def test_intervals_of_a_dozen_devices_have_nominal_coverage():
 def test_fewer_groups_make_wider_intervals(name):
     """If an error is estimated from few groups, intervals use the quantiles of Student's distribution: 1.31 times as
     wide for five."""
-    linear = solve(decoder_of(CHANNELS[name]), survey(CHANNELS[name], np.random.default_rng(19), devices=5000))
+    linear = unbiased_estimate(
+        decoder_of(CHANNELS[name]), survey(CHANNELS[name], np.random.default_rng(19), devices=5000)
+    )
     few, many = (replace(linear, between=Spread(linear.between.variance, freedom)) for freedom in (5, 10**7))
     widths = [high - low for low, high in (one.intervals(0.05) for one in (few, many))]
     np.testing.assert_allclose(widths[0] / widths[1], 2.5706 / 1.96, rtol=0.02)
@@ -160,7 +162,7 @@ def test_the_interval_of_a_weighted_mean_covers_if_devices_send_several_reports(
     for _ in range(200):
         tally = survey(CHANNELS["hadamard"], rng)
         for found, kept in ((right, tally), (wrong, Tally(tally.counts, tally.reports))):
-            answer = query.weighted(campaign, kept, weights)
+            answer = query.weighted_mean(campaign, kept, weights)
             found.append(answer.low <= P @ weights <= answer.high)
     assert 0.9 < np.mean(right) < 0.99
     assert np.mean(wrong) < 0.6
@@ -213,7 +215,7 @@ def test_reports_of_one_device_have_no_error():
     assert np.isnan([found.se, found.low, found.high, found.simultaneous_low, found.simultaneous_high]).all()
     assert any("one device" in warning for warning in found.warnings)
     assert found.as_json()["values"][0]["se"] is None
-    assert np.isnan(query.weighted(campaign, tally, [1, 2, 3, 4]).low)
+    assert np.isnan(query.weighted_mean(campaign, tally, [1, 2, 3, 4]).low)
 
 
 def test_honest_devices_that_repeat_themselves_raise_no_alarm():
@@ -417,7 +419,7 @@ def test_a_solution_is_the_estimate_without_clipping():
     """A solution has the estimate's raw shares and errors, with intervals that are not clipped to 0 .. 1."""
     rng, channel = np.random.default_rng(25), CHANNELS["response"]
     tally = survey(channel, rng)
-    linear, found = solve(decoder_of(channel), tally), estimate(unsigned_campaign(channel), tally)
+    linear, found = unbiased_estimate(decoder_of(channel), tally), estimate(unsigned_campaign(channel), tally)
     np.testing.assert_array_equal(linear.raw, found.raw)
     np.testing.assert_array_equal(linear.se, found.se)
     low, _ = linear.intervals(0.05)

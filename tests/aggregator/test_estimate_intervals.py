@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from aggregator.estimate.interval import clopper_pearson, intervals, quantile, standard_errors
+from aggregator.estimate.interval import clopper_pearson, critical_value, intervals, standard_errors
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.decoder import BinomialSteps
@@ -348,7 +348,7 @@ def test_exact_intervals_of_a_value_without_people_have_nominal_coverage():
     counts = np.random.default_rng(5).binomial(n, cover, 20_000)
     raw = (counts / n - cover) / truth
     se = np.sqrt(counts / n * (1 - counts / n) / n) / truth
-    z = quantile(ALPHA)
+    z = critical_value(ALPHA)
     normal = (np.abs(raw) > z * se).mean()
     steps = BinomialSteps(np.full(20_000, -cover / truth), np.full((1, 20_000), 1 / truth), counts[np.newaxis], n)
     low, high = intervals(steps, raw, se, ALPHA)

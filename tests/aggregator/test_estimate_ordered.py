@@ -13,7 +13,7 @@ from aggregator.estimate import query
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.linear import solve
+from aggregator.estimate.linear import unbiased_estimate
 from aggregator.estimate.result import ROUNDED
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
@@ -62,7 +62,7 @@ def test_the_default_of_numbers_has_the_smaller_distance_on_ordered_shapes():
     decoder = decoder_of(channel)
     for p in ordered_shapes(k):
         tallies = [tally_of(decoder, p, 5000, generator) for _ in range(15)]
-        found = [solve(decoder, tally) for tally in tallies]
+        found = [unbiased_estimate(decoder, tally) for tally in tallies]
         ours = np.mean([wasserstein(project(one.raw), p) for one in found])
         ratios.append(ours / np.mean([wasserstein(empirical_bayes(one.raw, one.se), p) for one in found]))
     assert np.exp(np.mean(np.log(ratios))) < 0.85

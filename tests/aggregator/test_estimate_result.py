@@ -167,7 +167,7 @@ def test_a_signed_campaign_is_named_by_its_id(rng):
 def test_an_estimate_below_the_minimum_is_refused():
     """An estimate and a query are refused for one report fewer than the campaign's minimum, and not for the minimum."""
     few, enough = (Tally.of(np.array([n, 0, 0, 0])) for n in (99, 100))
-    for ask in (estimate, lambda *given: query.weighted(*given, [1, 2, 3, 4])):
+    for ask in (estimate, lambda *given: query.weighted_mean(*given, [1, 2, 3, 4])):
         with pytest.raises(NotEnough, match="needs reports of 100 devices and has reports of 99"):
             ask(LDP, few)
         ask(LDP, enough)
@@ -303,7 +303,7 @@ def test_a_singular_lip_channel_is_estimated_without_intervals(rng):
         assert document["influence"]["people_per_report"] is None
     with pytest.raises(NotInvertible):
         estimate(SINGULAR, counted, method="projection")
-    answer = query.weighted(SINGULAR, counted, [0, 1, 2])
+    answer = query.weighted_mean(SINGULAR, counted, [0, 1, 2])
     assert answer.as_json()["estimate"] is None
     assert 0 < answer.mmse < 2
 
@@ -375,7 +375,7 @@ def test_a_query_equals_the_product_with_the_raw_shares(rng):
     """If the left inverse is unique, the estimate of a query is a . raw plus the offset."""
     counted = tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 3000)
     a = np.array([3.0, -1.0, 0.5, 2.0])
-    answer = query.weighted(LDP, counted, a, offset=10)
+    answer = query.weighted_mean(LDP, counted, a, offset=10)
     raw = decoder_of(LDP.channel).invert(counted.counts / 3000)
     assert answer.estimate == pytest.approx(float(a @ raw) + 10)
     assert answer.mmse is None
@@ -385,7 +385,7 @@ def test_the_mean_of_a_constant_has_no_error(rng):
     """If all people have the same number, the mean is that number without error, for three mechanisms."""
     for asked in (LDP, AGES, LIP):
         counted = tally(rng, asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000)
-        answer = query.weighted(asked, counted, [5.0] * asked.domain.size, offset=1)
+        answer = query.weighted_mean(asked, counted, [5.0] * asked.domain.size, offset=1)
         assert answer.estimate == pytest.approx(6)
         assert answer.se == pytest.approx(0, abs=1e-6)
 
@@ -397,7 +397,7 @@ def test_a_constant_of_the_weights_may_move_to_the_offset(rng):
     """
     counted = tally(rng, AGES.channel, AGE_SHARES, 3000)
     a = np.array([0, 20, 30, 40.5, 60, 80, 100])
-    plain, moved = query.weighted(AGES, counted, a), query.weighted(AGES, counted, a + 1000, offset=-1000)
+    plain, moved = query.weighted_mean(AGES, counted, a), query.weighted_mean(AGES, counted, a + 1000, offset=-1000)
     assert moved.estimate == pytest.approx(plain.estimate)
     assert moved.se == pytest.approx(plain.se)
     decoder = decoder_of(AGES.channel)
@@ -417,7 +417,7 @@ def test_sums_scale_the_mean(rng):
         assert (total.low, total.high) == pytest.approx((mean.low * factor, mean.high * factor))
     weights = [1.0, 0, 0, 0, 0, 0, 2.0]
     whole = query.weighted_sum(AGES, counted, weights, offset=0.5, population=10)
-    assert whole.estimate == pytest.approx(10 * query.weighted(AGES, counted, weights, offset=0.5).estimate)
+    assert whole.estimate == pytest.approx(10 * query.weighted_mean(AGES, counted, weights, offset=0.5).estimate)
 
 
 def test_negative_factors_keep_intervals_in_order(rng):
@@ -449,7 +449,7 @@ def test_a_mean_needs_numbers(rng):
 def test_weights_are_one_for_each_value(rng):
     """A number of weights other than the number of values is a ValueError."""
     with pytest.raises(ValueError, match="4 values"):
-        query.weighted(LDP, tally(rng, LDP.channel, [0.25] * 4, 500), [1, 2])
+        query.weighted_mean(LDP, tally(rng, LDP.channel, [0.25] * 4, 500), [1, 2])
 
 
 def test_no_interval_shrinks_to_a_point_at_the_border():

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from aggregator.estimate.distribution import project, projection
+from aggregator.estimate.distribution import project, projected_shares
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.forgeries import find_forgeries
 from aggregator.estimate.robust import robust
@@ -95,7 +95,7 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
     apart = off = 0.0
     for _ in range(5):
         share = honest(channel, p / p.sum(), N, rng) / N
-        projected = projection(decoder, decoder.invert(share), N, None)
+        projected = projected_shares(decoder, decoder.invert(share), N, None)
         apart += np.abs(robust(decoder, share, N) - projected).sum()
         off += np.abs(projected - p / p.sum()).sum()
     assert apart < off / 20

@@ -78,12 +78,12 @@ def test_three_reports_have_an_estimate(reports: int) -> None:
 def test_the_split_is_a_function_of_the_counts() -> None:
     """Equal counts are split equally, different counts differently, and the halves add up to the counts."""
     counts = np.random.default_rng(4).poisson(30, 100)
-    half, other = smoothed.halves(counts)
+    half, other = smoothed.random_halves(counts)
     assert (half + other == counts).all()
     assert half.min() >= 0
     assert other.min() >= 0
-    assert (smoothed.halves(counts.copy())[0] == half).all()
-    assert (smoothed.halves(counts + 1)[0] != half).any()
+    assert (smoothed.random_halves(counts.copy())[0] == half).all()
+    assert (smoothed.random_halves(counts + 1)[0] != half).any()
     assert abs(half.sum() - counts.sum() / 2) < 5 * np.sqrt(counts.sum()) / 2
 
 

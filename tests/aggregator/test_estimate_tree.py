@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aggregator.estimate import tree as trees
 from aggregator.estimate.distribution import project
-from aggregator.estimate.interval import quantile
+from aggregator.estimate.interval import critical_value
 from aggregator.estimate.tree import (
     NotNested,
     Tree,
@@ -189,7 +189,7 @@ def coverage(samples, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weig
         counts = rng.multinomial(n, weights)
         for level, found in enumerate(combine(tree, surveys_of(districts, decoders, people, counts, rng))):
             off = np.abs(found.raw - truths[level])
-            held[level] += (off <= quantile(0.05) * found.se).mean() / samples
+            held[level] += (off <= critical_value(0.05) * found.se).mean() / samples
             ratio[level] += (off**2).sum() / found.variances.sum() / samples
     return held, ratio
 

@@ -18,7 +18,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
-from aggregator.estimate.query import value_share, weighted
+from aggregator.estimate.query import value_share, weighted_mean
 from aggregator.estimate.resolutions import Region, TreeShares, Views
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
@@ -214,19 +214,19 @@ def test_the_share_of_a_range_uses_all_views():
     people = np.random.default_rng(6).dirichlet(np.full(size, 0.5))
     of_range = ((np.arange(size) >= 10) & (np.arange(size) < 37)).astype(float)
     truth = float(of_range @ people)
-    expected = weighted(campaign, counted(campaign, people, [10**12] * 3), of_range)
+    expected = weighted_mean(campaign, counted(campaign, people, [10**12] * 3), of_range)
     assert expected.raw == pytest.approx(truth, abs=1e-6)
     alone = unsigned_campaign(NUMBERS, Identity())
     rng, held = np.random.default_rng(12), 0
     for _ in range(40):
         tally = counted(campaign, people, [1000, 1000, 1000], rng)
-        found = weighted(campaign, tally, of_range)
+        found = weighted_mean(campaign, tally, of_range)
         held += found.low <= truth <= found.high
-        assert found.se < weighted(alone, tally.parts[2], of_range).se
+        assert found.se < weighted_mean(alone, tally.parts[2], of_range).se
     assert held >= 34
     one = np.zeros(size)
     one[7] = 1
-    cell, whole = weighted(campaign, tally, one), estimate(campaign, tally)
+    cell, whole = weighted_mean(campaign, tally, one), estimate(campaign, tally)
     assert cell.raw == pytest.approx(whole.raw[7])
     assert cell.se == pytest.approx(whole.se[7], rel=0.03)
 
@@ -236,9 +236,9 @@ def test_a_sum_finer_than_every_view_is_refused():
     campaign = unsigned_campaign(GRID, Coarse(4), Coarse(2))
     tally = counted(campaign, PEOPLE, [1000, 1000], np.random.default_rng(1))
     squares = district(campaign, campaign.views[0])
-    assert weighted(campaign, tally, (squares == 2).astype(float)).se > 0
+    assert weighted_mean(campaign, tally, (squares == 2).astype(float)).se > 0
     with pytest.raises(NotInvertible, match="within a district"):
-        weighted(campaign, tally, np.arange(77))
+        weighted_mean(campaign, tally, np.arange(77))
 
 
 def covered(campaign, people, numbers, surveys, seed):

@@ -14,7 +14,7 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import half_width, wave
-from aggregator.planner.choice import AUTO, Unsuited, chosen
+from aggregator.planner.choice import AUTO, Unsuited, chosen_channel
 from protocol.channels import Wave
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
@@ -91,7 +91,7 @@ def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
     p = x * (1 - x) ** 4 / (x * (1 - x) ** 4).sum()
     question, distances = PlannedQuestion(Buckets.of(range(k)), Ldp(NANONATS)), []
     for name in ("wave", AUTO):
-        _, channel = chosen(name, question)
+        _, channel = chosen_channel(name, question)
         distribution = np.maximum(decoder_of(channel).forward(p), 0)
         distribution /= distribution.sum()
         campaign = unsigned_campaign(question.domain, channel)
@@ -129,9 +129,9 @@ def test_without_a_goal_a_wave_of_edges_is_chosen_by_its_name_only() -> None:
     Labels, and values with a prior, are refused with the reason.
     """
     numbers = PlannedQuestion(Buckets.of(range(30)), Ldp(NANONATS))
-    assert isinstance(chosen("wave", numbers)[1], Wave)
-    assert not isinstance(chosen(AUTO, numbers)[1], Wave)
+    assert isinstance(chosen_channel("wave", numbers)[1], Wave)
+    assert not isinstance(chosen_channel(AUTO, numbers)[1], Wave)
     with pytest.raises(Unsuited, match="ordered values"):
-        chosen("wave", PlannedQuestion(Values(("a", "b", "c")), Ldp(NANONATS)))
+        chosen_channel("wave", PlannedQuestion(Values(("a", "b", "c")), Ldp(NANONATS)))
     with pytest.raises(Unsuited, match="a notion without a prior"):
-        chosen("wave", PlannedQuestion(Buckets.of(range(3)), Lip(NANONATS, (1, 2, 3))))
+        chosen_channel("wave", PlannedQuestion(Buckets.of(range(3)), Lip(NANONATS, (1, 2, 3))))

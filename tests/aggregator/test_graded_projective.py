@@ -15,7 +15,7 @@ from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
-from aggregator.planner.choice import AUTO, candidates, chosen
+from aggregator.planner.choice import AUTO, candidates, chosen_channel
 from aggregator.reproduce.simulated_people import values
 from aggregator.study import Study
 from aggregator.truth_file import Truth
@@ -143,7 +143,7 @@ def test_the_error_is_near_that_of_idue_with_few_bits(nats, sizes, function, mos
     assert one.raw_mse <= most * expected_mse(idue(notion))
     assert one.channel.output_bits <= (notion.input_count - 1).bit_length() + 2
     assert one.raw_mse < expected_mse(projective(notion.input_count, min(notion.budgets)))
-    assert chosen(AUTO, PlannedQuestion(values(notion.input_count), notion))[0] == "graded"
+    assert chosen_channel(AUTO, PlannedQuestion(values(notion.input_count), notion))[0] == "graded"
 
 
 def test_no_other_weights_have_less_error():

@@ -582,7 +582,7 @@ def test_reports_are_counted_once_if_the_refusals_are_not_written(study, monkeyp
 
     data = report(0, PLAIN) + report(1, PLAIN) + b"noise"
     with monkeypatch.context() as patch:
-        patch.setattr(intake, "add", failing)
+        patch.setattr(intake, "append_rows", failing)
         with pytest.raises(StudyError, match="no room"):
             take(study, data)
     again = take(study, data)

@@ -140,7 +140,7 @@ def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, 
 
     with monkeypatch.context() as patch:
         patch.setattr(validate, "append", crashing)
-        patch.setattr(intake, "add", crashing_add)
+        patch.setattr(intake, "append_rows", crashing_add)
         with pytest.raises(KeyboardInterrupt):
             ingest(study, [file], now=NOW)
     verified_now[0] = 0
@@ -210,7 +210,7 @@ def test_kept_slots_are_those_of_the_table(study, most):
         table = tables.snapshot(path)
         free = one.free(table)
         assert one.free(table, slots=slots).tolist() == free.tolist()
-        tables.add(path, one.rows(free))
+        tables.append_rows(path, one.rows(free))
         if step == 5:
             compact(study, now=NOW, alone=True)
     rows = tables.query(tables.snapshot(path), "SELECT DISTINCT period, key, slot FROM rows")
@@ -247,7 +247,7 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
     for _ in range(2):
         made = offer(rng, devices, 100)
         added = made.rows(made.free(tables.snapshot(path)))
-        tables.add(path, added.sort_by("key") if ordered else added)
+        tables.append_rows(path, added.sort_by("key") if ordered else added)
     table, asked = tables.snapshot(path), offer(rng, devices, 100)
     most = sum(file.rows for file in tables.data_files(path, table)) // 2
     looked = []

@@ -96,7 +96,7 @@ def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechani
     assert [row["value"] for row in found.as_json()["values"]] == list(ITEMS)
 
     worth = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    answer = query.weighted(campaign, tally, worth, confidence=0.999)
+    answer = query.weighted_mean(campaign, tally, worth, confidence=0.999)
     assert answer.low <= worth @ holders <= answer.high
     assert answer.estimate == pytest.approx(worth @ found.raw, abs=4 * answer.se)
 

@@ -108,7 +108,7 @@ def test_a_campaign_of_a_later_version_stops_no_other(study):
     with pytest.raises(BadData, match="a notion must be one of"):
         Study.open(study).import_campaign(data, [AUTHOR.public], "later")
     row = [[campaign_id(data).hex()], ["later"], [AUTHOR.public], [data]]
-    tables.add(study / "campaigns", pa.table(row, schema=SCHEMAS["campaigns"]))
+    tables.append_rows(study / "campaigns", pa.table(row, schema=SCHEMAS["campaigns"]))
     opened = Study.open(study)
     assert take(study, report(2, PLAIN, 3)) == 1
     assert opened.tally(opened.campaign("education")).reports == 3

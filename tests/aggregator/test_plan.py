@@ -20,8 +20,8 @@ from aggregator.planner.choice import (
     Unsuited,
     best_candidate,
     candidates,
-    chosen,
     chosen_candidate,
+    chosen_channel,
     max_bits_of,
 )
 from aggregator.planner.plan import at_level, curve, plan
@@ -85,7 +85,7 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
     With a prior, its gain over no report is at least ``EQUAL_GAIN`` times the largest gain. Every row has a reason.
     """
     rows = plan(question, 1000)
-    name, channel = chosen("auto", question)
+    name, channel = chosen_channel("auto", question)
     assert rows[0].chosen
     assert rows[0].mechanism == name
     assert rows[0].candidate.channel == channel
@@ -159,11 +159,11 @@ def test_an_unsuited_mechanism_is_refused_with_a_reason():
     with pytest.raises(Unsuited, match="no mechanism can be used"):
         best_candidate(PlannedQuestion(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table, gaussian or one of"):
-        chosen("oracle", PlannedQuestion(values(3), Ldp(NAT)))
+        chosen_channel("oracle", PlannedQuestion(values(3), Ldp(NAT)))
     with pytest.raises(Unsuited, match='"lip" needs notion "lip" with a prior, and the notion is "ldp": use "auto"'):
-        chosen("lip", PlannedQuestion(values(3), Ldp(NAT)))
+        chosen_channel("lip", PlannedQuestion(values(3), Ldp(NAT)))
     with pytest.raises(Unsuited, match=r"to 4,096 values\. Use one of: auto, rand"):
-        chosen("geometric", PlannedQuestion(NumberRange(0, 5000, 1, 0), Ldp(NAT)))
+        chosen_channel("geometric", PlannedQuestion(NumberRange(0, 5000, 1, 0), Ldp(NAT)))
 
 
 def test_the_error_falls_with_the_level():
@@ -205,7 +205,7 @@ def inner(channel):
 @pytest.mark.parametrize("eps", [0.5, 1.0, 3.0])
 def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, share, eps):
     """The closed form and the error of the integer channel differ only by rounding."""
-    _, channel = chosen("projective", PlannedQuestion(values(size), high_low(size, sensitive, eps)))
+    _, channel = chosen_channel("projective", PlannedQuestion(values(size), high_low(size, sensitive, eps)))
     made = inner(channel)
     found = projective_high_low_error(size, sensitive, share, made.order, made.dimension, exact.level_from(eps))
     assert found == pytest.approx(expected_mse(channel, even_within(size, sensitive, share)), rel=1e-6)
@@ -218,7 +218,7 @@ def test_no_other_order_is_better_for_a_given_share(size, sensitive, eps, share)
     """The order for a given share of sensitive values has at most ``NO_WORSE`` times the error of the best of
     ``orders``, by brute force."""
     question = PlannedQuestion(values(size), high_low(size, sensitive, eps), share)
-    name, channel = chosen("projective", question)
+    name, channel = chosen_channel("projective", question)
     assert name == "projective"
     least = min(
         projective_high_low_error(size, sensitive, share, *each, question.notion.level) for each in orders(sensitive)
@@ -239,7 +239,7 @@ def test_the_worst_loss_is_least_without_a_given_share(size, sensitive, eps):
     for share in (sensitive / size, 0.1, 0.5):
         errors = {each: projective_high_low_error(size, sensitive, share, *each, level) for each in worst}
         worst = {each: max(loss, errors[each] / min(errors.values())) for each, loss in worst.items()}
-    made = inner(chosen("projective", PlannedQuestion(values(size), high_low(size, sensitive, eps)))[1])
+    made = inner(chosen_channel("projective", PlannedQuestion(values(size), high_low(size, sensitive, eps)))[1])
     assert worst[made.order, made.dimension] <= NO_WORSE * min(worst.values())
 
 
@@ -249,7 +249,7 @@ def test_the_order_depends_on_the_share_of_sensitive_values():
     For a tenth of the people the order chosen for that share has less error than the one chosen for nine tenths.
     """
     questions = {share: PlannedQuestion(values(100), high_low(100, 10, 2), share) for share in (0.1, 0.9)}
-    made = {share: chosen("projective", question)[1] for share, question in questions.items()}
+    made = {share: chosen_channel("projective", question)[1] for share, question in questions.items()}
     assert inner(made[0.1]).order < inner(made[0.9]).order
     shares = questions[0.1].shares
     assert expected_mse(made[0.1], shares) < 0.9 * expected_mse(made[0.9], shares)

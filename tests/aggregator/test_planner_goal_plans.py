@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from aggregator.families.mechanism import PlannedQuestion
-from aggregator.planner.choice import AUTO, chosen
+from aggregator.planner.choice import AUTO, chosen_channel
 from aggregator.planner.goals import MAX_PLANNED_PEOPLE, default_target_error, goal_plans, goals_of, people_for
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.ordered_error import simulated_error
@@ -35,7 +35,7 @@ def test_each_goal_has_the_choice_of_auto(plans):
     assert list(plans) == ["distribution", "mean", "ranges"]
     for goal, one in plans.items():
         asked = rounded_for_mean(PlannedQuestion(SCORE, LEVEL, goal=goal, reports=2_000))
-        name, channel = chosen(AUTO, asked)
+        name, channel = chosen_channel(AUTO, asked)
         assert (one.choice.mechanism.name, one.choice.channel, one.question.domain) == (name, channel, asked.domain)
     assert plans["mean"].question.size < SCORE.size
     assert plans["mean"].errors.decile is plans["mean"].errors.in_range is None

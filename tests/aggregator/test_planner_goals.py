@@ -12,7 +12,7 @@ from aggregator.author.draft import DraftError, read_draft, read_question
 from aggregator.estimate.query import expected_variance
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
-from aggregator.planner.choice import AUTO, WAVE, chosen
+from aggregator.planner.choice import AUTO, WAVE, chosen_channel
 from aggregator.planner.mean_edges import EDGES, rounded_for_mean
 from aggregator.planner.ordered_error import NO_ESTIMATE, reference_shapes, simulated_error
 from aggregator.planner.plan import plan
@@ -74,7 +74,7 @@ def test_the_mean_has_nearly_the_error_of_the_best_published_mechanism(epsilon, 
     asked = rounded_for_mean(
         PlannedQuestion(NumberRange.of(-1, 1, "0.002"), Ldp(exact.level_from(epsilon)), goal="mean")
     )
-    _, channel = chosen(AUTO, asked)
+    _, channel = chosen_channel(AUTO, asked)
     points = np.array([float(point) for point in asked.domain.points])
     place = (t + 1) / 2 * (len(points) - 1)
     lower = np.minimum(np.floor(place).astype(int), len(points) - 2)
@@ -182,7 +182,7 @@ def test_simulated_errors_fall_with_the_reports_and_are_deterministic():
     level = Ldp(exact.NANONATS)
     domain = OrderedValues(tuple("abcdefgh"))
     for name in ("wave", "subset", "randomized-response"):
-        _, channel = chosen(name, PlannedQuestion(domain, level))
+        _, channel = chosen_channel(name, PlannedQuestion(domain, level))
         few, many = simulated_error(channel, 500), simulated_error(channel, 50_000)
         assert simulated_error(channel, 500) == few
         assert 0 < many.distance < few.distance < 1

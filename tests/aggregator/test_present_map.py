@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from aggregator.estimate.estimator import estimate
-from aggregator.present.coast import lines
+from aggregator.present.coast import coast_lines
 from aggregator.present.document import estimate_csv, estimates_arrow, estimates_geojson
 from aggregator.present.plot import draw_estimate, estimate_figure
 from aggregator.present.regions import regions
@@ -72,7 +72,7 @@ def test_without_views_each_cell_is_a_region():
 def test_the_coastline_is_that_of_the_app():
     """The aggregator's file of the coastline is the app's, byte for byte, and both read the same lines from it."""
     assert (ROOT / "aggregator/data/coast.bin").read_bytes() == (ROOT / "demo_app/data/coast.bin").read_bytes()
-    world, own = coast(), lines()
+    world, own = coast(), coast_lines()
     for places, read in ((world.outlines, own.coasts), (world.borders, own.borders)):
         assert len(places) == len(read)
         for line, points in zip(places, read, strict=True):

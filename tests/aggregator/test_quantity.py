@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.quantity import named, quantity, rounded, upper_bound
+from aggregator.quantity import names_text, quantity, rounded, upper_bound
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ def test_an_upper_bound_is_rounded_up():
 
 def test_a_long_list_has_five_names_and_the_number_of_the_others():
     """A list of up to five names has all of them; a longer list has five, and the number of the others."""
-    assert named("abcde") == "a, b, c, d, e"
-    assert named(range(1006)) == "0, 1, 2, 3, 4 and 1,001 more"
+    assert names_text("abcde") == "a, b, c, d, e"
+    assert names_text(range(1006)) == "0, 1, 2, 3, 4 and 1,001 more"

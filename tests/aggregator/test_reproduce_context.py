@@ -11,7 +11,7 @@ from scipy import stats
 
 from aggregator.estimate.distribution import total_variation
 from aggregator.estimate.error import expected_mse
-from aggregator.estimate.linear import solve
+from aggregator.estimate.linear import unbiased_estimate
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.sets.recipe import subset_error
 from aggregator.reproduce import simulated_people
@@ -100,7 +100,7 @@ def test_the_needed_people_give_the_requested_distance():
     away = []
     for _ in range(2000):
         tally = asked.drawn(distribution, people, generator)
-        away.append(total_variation(solve(asked.decoder, tally).raw, distribution))
+        away.append(total_variation(unbiased_estimate(asked.decoder, tally).raw, distribution))
     assert np.mean(away) == pytest.approx(0.02, rel=0.03)  # the mean's standard error is below 1%
 
 

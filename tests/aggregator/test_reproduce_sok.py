@@ -15,7 +15,7 @@ from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
 from aggregator.reproduce.sok import implications
 from aggregator.reproduce.sok.audits import ROWS, example_levels
-from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, halves
+from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, pufferfish_of_halves
 from aggregator.reproduce.sok.implications import RELATIONS, relations
 from aggregator.reproduce.sok.tradeoffs import joint, utility
 from protocol import levels
@@ -31,7 +31,10 @@ def setting(repeats=20):
 
 def audited(campaign):
     return audit(
-        campaign, levels_request(campaign, prior=PRIOR, epsilons=(simulated_people.level(0.5),), pufferfish=halves())
+        campaign,
+        levels_request(
+            campaign, prior=PRIOR, epsilons=(simulated_people.level(0.5),), pufferfish=pufferfish_of_halves()
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.families.registry import decoder_of
-from aggregator.planner.choice import candidates, chosen
+from aggregator.planner.choice import candidates, chosen_channel
 from aggregator.planner.plan import plan
 from protocol.campaign import Campaign
 from protocol.channels import Blocks
@@ -104,7 +104,7 @@ def test_plan_audit_lint_and_estimate_use_the_same_shares():
 
 def test_the_stated_error_of_classes_is_that_of_all_people():
     """The stated error of a campaign with classes is that of the estimated shares of all people."""
-    channels = (chosen("projective", QUESTION)[1],) * 2
+    channels = (chosen_channel("projective", QUESTION)[1],) * 2
     notion = Classes.of((QUESTION.notion,) * 2)
     asked = unsigned_campaign(Blocks(0, ((1, DOMAIN.size), (2, DOMAIN.size)), channels), notion, classes=("a", "b"))
     mse, _ = campaign_error(asked)
@@ -163,7 +163,7 @@ def test_the_error_of_a_person_is_computed_over_the_items():
         assert one.person_mse <= alone * (1 + 1e-9)
         weighed += 1
     assert weighed >= 5
-    found = audit(unsigned_campaign(chosen("lip", question)[1], question.notion, domain=domain))
+    found = audit(unsigned_campaign(chosen_channel("lip", question)[1], question.notion, domain=domain))
     assert found.mse_bound == bound <= found.mse
 
 

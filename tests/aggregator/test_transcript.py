@@ -17,7 +17,7 @@ from aggregator.author.toml_section import DraftError
 from aggregator.estimate import interval
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.method import MethodRefused
-from aggregator.estimate.query import weighted
+from aggregator.estimate.query import weighted_mean
 from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, transcripts
 from aggregator.intake.ingest import ingest
 from aggregator.present.table import estimate_table
@@ -313,7 +313,7 @@ def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path
     one = estimate(signed, made.tally(signed, period=2), method="linear")
     assert one.reports == sum(any(period == 2 for period, _ in chain) for _, chain in chains)
     assert found.se.mean() < 0.75 * one.se.mean()
-    answer = weighted(signed.campaign, tally, [1.0, 0.0, 2.0])
+    answer = weighted_mean(signed.campaign, tally, [1.0, 0.0, 2.0])
     assert answer.estimate == pytest.approx(found.raw[0] + 2 * found.raw[2])
     assert answer.mmse == pytest.approx(found.share[0] + 2 * found.share[2])
 

@@ -16,7 +16,7 @@ import pytest
 
 from aggregator.author.toml_section import DraftError
 from aggregator.estimate.class_weights import raked
-from aggregator.estimate.classes import pooled
+from aggregator.estimate.classes import pooled_decoder
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form import NotAsked, answered_indicator, pooled_question, shares_among
 from aggregator.estimate.form_result import estimate_form
@@ -211,7 +211,7 @@ def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     assert np.allclose(found.se, np.sqrt(variance))
     weighting = found.weighting
     assert weighting is not None
-    members = pooled(campaign, tally).members
+    members = pooled_decoder(campaign, tally).members
     assert (weighting.min_weight, weighting.max_weight) == pytest.approx(tuple(sorted(shares / members)))
     assert np.allclose(weighting.group_shares[0], members)
     plain = estimate(campaign, tally)

@@ -226,7 +226,7 @@ def projection_weights() -> str:
 
     from aggregator.estimate.distribution import project, project_unequal
     from aggregator.families.registry import decoder_of
-    from aggregator.planner.choice import chosen
+    from aggregator.planner.choice import chosen_channel
 
     size, few, people, surveys = 100, 3, 10_000, 200
     asked: dict[str, tuple[Notion, str]] = {
@@ -251,7 +251,7 @@ def projection_weights() -> str:
     }
     rows = []
     for name, (notion, mechanism) in asked.items():
-        decoder = decoder_of(chosen(mechanism, PlannedQuestion(values(size), notion))[1])
+        decoder = decoder_of(chosen_channel(mechanism, PlannedQuestion(values(size), notion))[1])
         even = decoder.variances(decoder.forward(shapes["equal shares"]))
         cells = []
         for truth in shapes.values():

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from edge_sdk import Device
 from edge_sdk.unit.agent import Unit
-from edge_sdk.unit.config import load
+from edge_sdk.unit.config import read_configuration
 from protocol import envelope
 from protocol.campaign import open_campaign
 from protocol.domain import Buckets
@@ -60,7 +60,7 @@ def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int)
     """Run the child: a unit whose clock jumps; the time of each completed step is written to ``pipe``."""
     dice = random.Random(seed)
     now = [begins]
-    reading = load(folder / "unit.toml"), lambda name, timeout: (str(dice.choice(EDGES)), "")
+    reading = read_configuration(folder / "unit.toml"), lambda name, timeout: (str(dice.choice(EDGES)), "")
     with contextlib.closing(Unit(*reading, silent, clock=lambda: now[0])) as unit:
         die_before(unit._device._store, dies_at)
         for _ in range(MAX_STEPS):

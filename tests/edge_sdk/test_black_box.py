@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from aggregator.families.mechanism import PlannedQuestion
 from aggregator.planner.catalogue import CATALOGUE
-from aggregator.planner.choice import chosen
+from aggregator.planner.choice import chosen_channel
 from edge_sdk import BudgetPolicy, Device
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -99,7 +99,7 @@ def emitted(campaign: Campaign, x: int, draws: int, view: int = 0) -> Counter[in
 
 def unsigned_campaign(name: str) -> Campaign:
     question = QUESTIONS[name]
-    name, channel = chosen(name, question)
+    name, channel = chosen_channel(name, question)
     return Campaign(
         "t", "q", "p", "o", question.domain, question.notion, name, plain_views(channel), OPENS, OPENS + 9, 9, 1, 1,
         "enrolled",

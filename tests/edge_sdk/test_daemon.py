@@ -31,7 +31,7 @@ from edge_sdk.errors import BudgetRefused, ConsentMissing
 from edge_sdk.timestamps import moment
 from edge_sdk.unit import sensor as sources
 from edge_sdk.unit.agent import CLOCK_SECONDS, MAX_PAUSE, Unit
-from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds, load
+from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds, read_configuration
 from edge_sdk.unit.questions import SETTLE_SECONDS
 from edge_sdk.unit.sensor import MAX_PRINTED_BYTES, NO_READING, Reader, Stopped, answer_of, field_of
 from protocol.campaign import campaign_id, open_campaign
@@ -89,7 +89,7 @@ class World:
     of its readings."""
 
     def __init__(self, file: Path, readings: object = "0.3", seed: int = 1) -> None:
-        self.configuration: Configuration = load(file)
+        self.configuration: Configuration = read_configuration(file)
         self.readings = readings
         self.now = float(OPENS)
         self.takes = 0.0
@@ -212,7 +212,7 @@ def test_an_invalid_configuration_is_refused_with_its_entry(tmp_path, old, new, 
     """For a missing, misspelt or wrongly typed entry, the text names the file, the entry and the expected value."""
     assert PLAIN.count(old) == 1
     with pytest.raises(ConfigurationRefused, match=says) as refused:
-        load(written(tmp_path / "unit", PLAIN.replace(old, new)))
+        read_configuration(written(tmp_path / "unit", PLAIN.replace(old, new)))
     assert "unit.toml" in str(refused.value)
 
 
@@ -220,8 +220,8 @@ def test_paths_are_relative_to_the_configuration(tmp_path, monkeypatch):
     """A unit that is started in another folder finds the same files."""
     file = written(tmp_path / "unit", PLAIN.replace('file = "reading"', 'command = ["./sensor", "-1"]'))
     monkeypatch.chdir(tmp_path)
-    found = load(Path("unit/unit.toml"))
-    assert dataclasses.replace(found, file=file) == load(file)
+    found = read_configuration(Path("unit/unit.toml"))
+    assert dataclasses.replace(found, file=file) == read_configuration(file)
     assert found.store == tmp_path / "unit" / "store"
     assert found.trust == (tmp_path / "unit" / "author.pub",)
     assert found.sources[""].command == (str(tmp_path / "unit" / "sensor"), "-1")
@@ -230,7 +230,7 @@ def test_paths_are_relative_to_the_configuration(tmp_path, monkeypatch):
 @pytest.mark.parametrize("example", sorted(path.name for path in UNITS.glob("*.toml")))
 def test_the_examples_are_valid(example):
     """Every packaged example is a valid configuration."""
-    assert load(UNITS / example).store == Path("/var/lib/halftruth")
+    assert read_configuration(UNITS / example).store == Path("/var/lib/halftruth")
 
 
 def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
@@ -935,7 +935,8 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
     file = written(tmp_path / "unit")
     program = (
         "import sys\nfrom edge_sdk.unit import daemon\ndaemon._spare_memory()\nfrom edge_sdk.unit.config import "
-        f"load\nunit = daemon.Unit(load({str(file)!r}), lambda name, timeout: ('0.3', ''), print, clock=lambda: "
+        f"read_configuration\nunit = daemon.Unit(read_configuration({str(file)!r}), "
+        "lambda name, timeout: ('0.3', ''), print, clock=lambda: "
         f"{OPENS})\nunit.step()\nheavy = 'argparse', 'csv', 'json', 'ssl', 'http', 'socket', 'subprocess', 'email', "
         "'_hashlib', 'asyncio'\nprint(*[name for name in heavy if sys.modules.get(name)])"
     )

@@ -11,7 +11,7 @@ from math import prod
 import pytest
 
 from edge_sdk.__main__ import main
-from edge_sdk.cli.output import lines, readable_terms
+from edge_sdk.cli.output import lines_for_people, readable_terms
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from edge_sdk.errors import ConsentMissing
 from edge_sdk.presentation import given_answers, questions
@@ -173,7 +173,8 @@ def test_people_see_each_list_of_labels_once(open_device):
     device = open_device()
     campaign_id = device.join(in_german()).campaign_id
     english, german = (
-        "\n".join(lines(readable_terms(device.terms(campaign_id, language).as_json()))) for language in ("en", "de")
+        "\n".join(lines_for_people(readable_terms(device.terms(campaign_id, language).as_json())))
+        for language in ("en", "de")
     )
     for text in (english, german):
         assert "values: none" not in text

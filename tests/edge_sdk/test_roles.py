@@ -13,7 +13,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.joined import Joined
 from edge_sdk.campaigns.terms import share_text
-from edge_sdk.cli.output import lines, readable_terms
+from edge_sdk.cli.output import lines_for_people, readable_terms
 from edge_sdk.errors import BudgetRefused, ConsentMissing
 from protocol import envelope, exact, keys, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -160,7 +160,7 @@ def test_people_see_the_name_of_each_class_once(open_device) -> None:
     """For people, the terms contain a class's translated name only if it differs from the name."""
     terms = open_device().join(of_classes())
     german = replace(terms, classes=(replace(terms.classes[0], shown="Arbeiter"), *terms.classes[1:]))
-    rows = [row for row in lines(readable_terms(german.as_json())) if row.startswith("  name ")]
+    rows = [row for row in lines_for_people(readable_terms(german.as_json())) if row.startswith("  name ")]
     assert [row.split("  ")[1:3] for row in rows] == [
         ["name workers", "translated Arbeiter"],
         ["name students", "level 2 nats"],

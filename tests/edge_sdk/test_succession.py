@@ -17,7 +17,7 @@ from edge_sdk.campaigns.succession import SAME, follow, followed
 from edge_sdk.errors import OutboxFull
 from edge_sdk.transport.address import Address
 from edge_sdk.transport.download import NoResponse
-from edge_sdk.unit.config import load
+from edge_sdk.unit.config import read_configuration
 from edge_sdk.unit.sensor import Child
 from protocol.campaign import Campaign, campaign_id, open_campaign, seal_campaign
 from protocol.channels import Channel
@@ -188,7 +188,7 @@ def test_a_unit_follows_its_study_by_itself(world, tmp_path):
         assert one.unit.campaign_id == campaign_id(second)
         one.again()
         assert (one.unit.campaign_id, one.unit.agreed_to) == (campaign_id(second), campaign_id(first))
-    assert not load(written(tmp_path / "other", PLAIN)).follow
+    assert not read_configuration(written(tmp_path / "other", PLAIN)).follow
 
 
 @pytest.mark.parametrize("seconds", [0, PATIENCE])

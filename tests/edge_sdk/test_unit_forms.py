@@ -14,7 +14,7 @@ import pytest
 from edge_sdk import Device
 from edge_sdk.__main__ import main
 from edge_sdk.presentation import given_answers
-from edge_sdk.unit.config import ConfigurationRefused, Source, load
+from edge_sdk.unit.config import ConfigurationRefused, Source, read_configuration
 from edge_sdk.unit.questions import SourcedQuestion, fit
 from edge_sdk.unit.sensor import NO_READING, Reader
 from protocol.campaign import open_campaign
@@ -102,13 +102,15 @@ def world(tmp_path):
 def test_an_invalid_table_is_refused_with_its_name(tmp_path, text, says):
     """An error in the table of a question names the table, in one line."""
     with pytest.raises(ConfigurationRefused, match=says) as refused:
-        load(written(tmp_path / "unit", text))
+        read_configuration(written(tmp_path / "unit", text))
     assert "\n" not in str(refused.value)
 
 
 def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
     """A table with any name belongs to a question; only keys that are not tables configure a single source."""
-    found = load(written(tmp_path / "unit", tables(file='file = "a"', field='file = "b"\nfield = 1'))).sources
+    found = read_configuration(
+        written(tmp_path / "unit", tables(file='file = "a"', field='file = "b"\nfield = 1'))
+    ).sources
     folder = tmp_path / "unit"
     assert found == {"file": Source(file=folder / "a"), "field": Source(file=folder / "b", field=1)}
 
@@ -168,12 +170,12 @@ def test_two_sources_share_the_timeout_of_one(tmp_path):
     independently of its view; files take no time."""
     command = 'command = ["a"]'
     campaign = open_campaign(form(), [AUTHOR.public]).campaign
-    single = fit(load(written(tmp_path / "a")), open_campaign(load_average(), [AUTHOR.public]).campaign)
-    several = fit(load(written(tmp_path / "b", tables(**dict.fromkeys(FILES, command)))), campaign)
+    single = fit(read_configuration(written(tmp_path / "a")), open_campaign(load_average(), [AUTHOR.public]).campaign)
+    several = fit(read_configuration(written(tmp_path / "b", tables(**dict.fromkeys(FILES, command)))), campaign)
     assert [one.timeout for one in several.questions] == [5, 5, 5]
     assert (several.timeout, several.every, single.timeout) == (10, single.every, 0)
     mixed = {"vote": command + "\ntimeout = 3", "age": FILES["age"], "home": command + "\ntimeout = 7"}
-    assert fit(load(written(tmp_path / "c", tables(**mixed))), campaign).timeout == 7
+    assert fit(read_configuration(written(tmp_path / "c", tables(**mixed))), campaign).timeout == 7
 
 
 # The check before a start

@@ -74,7 +74,7 @@ def report_target(payload: bytes) -> None:
     at = int(found.packed[0])
     fields = (found.period[0], found.slot[0], found.count[0], payload[at : at + int(found.packed_length[0])])
     assert fields == (report.period, report.slot, report.count, report.packed)
-    assert tuple(found.campaign[0]) == columns.halves(report.campaign_id)
+    assert tuple(found.campaign[0]) == columns.id_integers(report.campaign_id)
 
 
 def enrolment_target(payload: bytes) -> None:
@@ -91,7 +91,7 @@ def enrolment_target(payload: bytes) -> None:
         return
     assert found.valid[0]
     assert one.encode() == payload
-    assert tuple(found.campaign[0]) == columns.halves(one.campaign_id)
+    assert tuple(found.campaign[0]) == columns.id_integers(one.campaign_id)
     assert found.public[0].tobytes() == one.public
     assert (found.prior[0] is None) == (one.prior is None)
 

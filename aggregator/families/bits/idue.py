@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from aggregator.families.barrier import Problem, minimum
+from aggregator.families.barrier import Problem, minimising_point
 from aggregator.families.bits.recipe import rounded_probabilities
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import BITS, Mechanism, PlannedQuestion, Recipe
@@ -116,7 +116,7 @@ def optimum(sizes: Sequence[int], levels: Floats, variant: str = "opt0") -> tupl
         raise ValueError("no pair of classes has a finite bound; at least one is needed")
     a, b = np.ones(len(sizes)), np.zeros(len(sizes))
     problem = problems[variant](np.asarray(sizes, dtype=np.float64)[bounded], levels[np.ix_(bounded, bounded)])
-    a[bounded], b[bounded] = problem.probabilities(minimum(problem))
+    a[bounded], b[bounded] = problem.probabilities(minimising_point(problem))
     return a, b
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.families.barrier import Problem, minimum
+from aggregator.families.barrier import Problem, minimising_point
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.mechanism import BITS, Mechanism, for_ldp, for_prior, for_sensitive
 from aggregator.families.rounding import LEVEL_RESERVE, D, ceil
@@ -110,7 +110,7 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     group = _prior_classes(distribution)
     problem = _UnderPrior(group, distribution, exact.nats(level) * (1 - LEVEL_RESERVE))
-    a, b = problem.probabilities(minimum(problem))
+    a, b = problem.probabilities(minimising_point(problem))
     probabilities = [rounded_probabilities(a, b) for a, b in zip(a.tolist(), b.tolist(), strict=True)]
     return Bits.over([probabilities[number] for number in group.tolist()])
 

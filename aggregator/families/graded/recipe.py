@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.families.barrier import PRECISION, Problem, minimum
+from aggregator.families.barrier import PRECISION, Problem, minimising_point
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import TRANSFORM, Mechanism, PlannedQuestion, Recipe
 from aggregator.families.projective.recipe import NO_WORSE, geometries, sizes
@@ -104,7 +104,7 @@ def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: f
     class."""
     _, support, points = sizes(*shape)
     problem = _OutsideWeights(support / points, counts, bounds)
-    w = minimum(problem, precision)
+    w = minimising_point(problem, precision)
     return problem.objective(w), w
 
 

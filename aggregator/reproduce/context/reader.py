@@ -17,7 +17,7 @@ import numpy as np
 from aggregator.estimate import likelihood
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project, total_variation
-from aggregator.estimate.linear import solve
+from aggregator.estimate.linear import unbiased_estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
@@ -91,7 +91,7 @@ class CampaignReader:
             even = np.full(self.decoder.input_count, 1 / self.decoder.input_count)
             share = tally.counts / tally.reports
             return likelihood.posterior_mode(self.decoder, share, tally.reports, even, steps=steps).share
-        linear = solve(self.decoder, tally)
+        linear = unbiased_estimate(self.decoder, tally)
         if method == "clip":
             clipped: Floats = np.maximum(linear.raw, 0)
             clipped /= clipped.sum()

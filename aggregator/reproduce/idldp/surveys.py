@@ -22,7 +22,7 @@ from scipy.special import erf
 
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project, total_variation
-from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.linear import Linear, unbiased_estimate
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.families.bits.idue import item_budgets
 from aggregator.families.decoder import Floats, Integers
@@ -257,7 +257,7 @@ def simulated_survey(
     if length:
         inputs = np.append(inputs, reported[people.size :])
     tally = simulated_people.tally(campaign.channel, inputs, generator)
-    return ItemSurvey(campaign, solve(decoder_of(campaign.channel).uncorrected, tally), order, len(people))
+    return ItemSurvey(campaign, unbiased_estimate(decoder_of(campaign.channel).uncorrected, tally), order, len(people))
 
 
 def frequent(counts: Integers | Floats, k: int) -> Integers:

@@ -13,7 +13,7 @@ from aggregator.author.audit import MAX_STEPS, Audit, audit, levels_request
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason, series
 from aggregator.reproduce.simulated_people import level
-from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, halves
+from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, pufferfish_of_halves
 from protocol import levels
 from protocol.campaign import Campaign
 from protocol.notions import Ldp, Lip
@@ -114,7 +114,9 @@ def example_levels(setting: Setting) -> ExperimentResult:
     """Audit the example campaigns under every notion of the paper."""
     campaigns = examples()
     audits = {
-        name: audit(campaign, levels_request(campaign, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
+        name: audit(
+            campaign, levels_request(campaign, prior=PRIOR, epsilons=(level(0.5),), pufferfish=pufferfish_of_halves())
+        )
         for name, campaign in setting.track(campaigns.items())
     }
     minimum, maximum, total = min(PRIOR), max(PRIOR), sum(PRIOR)

@@ -23,7 +23,7 @@ RARELY = Fraction(1, 100)
 """Probability with which the last example reports the true value."""
 
 
-def halves() -> Pufferfish:
+def pufferfish_of_halves() -> Pufferfish:
     """Return Pufferfish privacy for two secrets (the answer is below 3, or not) in two scenarios: the prior, and a
     uniform distribution."""
     distributions = {"prior": PRIOR, "even": (1,) * len(PRIOR)}
