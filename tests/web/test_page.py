@@ -335,6 +335,29 @@ def test_the_page_does_not_deny_an_upload_after_a_failure(visitor: Visitor) -> N
     assert visitor.faults.pop().startswith("Failed to load resource")
 
 
+def test_the_page_says_what_another_tab_did(visitor: Visitor) -> None:
+    """If the person has answered in another tab, or has forgotten the survey there, the page says so, with a button to
+    try again."""
+    answering(visitor)
+    other = Visitor(visitor.browser, visitor.page.context.new_page()).open(document(campaigns.EDUCATION))
+    for words in ("master", "Review before sending", "Send it now"):
+        other.touch(words)
+    other.heading("Your report has arrived.")
+    visitor.touch("Send it now")
+    visitor.heading("You have answered already.")
+    assert "Nothing was spent and nothing was sent." in visitor.text
+    visitor.touch("Try again")
+    visitor.heading("Highest education")
+    other.touch("History and budget")
+    other.touch("Forget “Highest education”?")
+    other.touch("Forget")
+    other.heading("This survey was forgotten")
+    visitor.touch("Terms")
+    visitor.heading("This survey was forgotten")
+    visitor.touch("Try again")
+    visitor.heading("Town library asks")
+
+
 def test_only_the_messages_that_are_left_are_called_waiting(visitor: Visitor) -> None:
     """If the server accepts a part of an upload, the page counts the other messages only."""
     visitor.browser.study.faults = ["partly"]

@@ -1,6 +1,19 @@
 /** The screen of an error: the reason and the remedy, with a text for each class of errors. */
 
-import { BudgetRefused, ClosedEarly, OutboxFull, OutsideSchedule, SignatureRefused, StoreError, Uncertified, Unsupported, BadData } from "../errors.js";
+import {
+  AddressRefused,
+  BadData,
+  BudgetRefused,
+  ClosedEarly,
+  NotJoined,
+  OutboxFull,
+  OutsideSchedule,
+  QuotaReached,
+  SignatureRefused,
+  StoreError,
+  Uncertified,
+  Unsupported,
+} from "../errors.js";
 import { button, detail, el, p } from "./dom.js";
 import { say } from "./say.js";
 
@@ -22,6 +35,10 @@ const KNOWN = [
   [SignatureRefused, "notice.signature.title", "fault.data", false],
   [Uncertified, "notice.certificate.title", "fault.data", false],
   [BadData, "notice.data.title", "fault.data", false],
+  [AddressRefused, "notice.data.title", "fault.data", false],
+  // Another tab has answered, or has forgotten the survey.
+  [QuotaReached, "notice.quota.title", UNSPENT, true],
+  [NotJoined, "page.forgotten", UNSPENT, true],
   [ClosedEarly, "fault.early", UNSPENT, false],
   [OutsideSchedule, "notice.schedule.title", "notice.schedule.body", false],
   [BudgetRefused, "notice.budget.title", "notice.budget.body", false],
