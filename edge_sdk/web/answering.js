@@ -7,6 +7,7 @@
  */
 
 import { requireKept } from "./caps.js";
+import { utcText } from "./campaign.js";
 import { ConsentMissing, OutsideSchedule, QuotaReached } from "./errors.js";
 import { enter } from "./ledger.js";
 import { fill, filledWith, nextSlot, remember } from "./memo.js";
@@ -101,7 +102,6 @@ function quotaReached({ campaign }, period, place, free) {
   if (free < most)
     return new QuotaReached(`slot ${place} of this period was already filled or skipped: use slot ${free} or a later one, or name no slot`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
-  const moment = `${new Date(next * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-  const when = next < campaign.closes ? `the next period begins at ${moment}` : "it is the last period";
+  const when = next < campaign.closes ? `the next period begins at ${utcText(next)}` : "it is the last period";
   return new QuotaReached(`"${campaign.title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period, and this period is full: ${when}`);
 }

@@ -51,33 +51,14 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  */
 
 /** The names of a campaign's fields in SPEC 7, in their order on the wire. */
-const NAMES = [
-  "title",
-  "question",
-  "purpose",
-  "organisation",
-  "domain",
-  "notion",
-  "mechanism",
-  "channel",
-  "opens",
-  "closes",
-  "period_seconds",
-  "answers_per_period",
-  "minimum_reports",
-  "enrolment",
-  "classes",
-  "addresses",
-  "contact",
-  "retention",
-  "notice",
-  "language",
-  "translations",
-  "goal",
-];
+const NAMES =
+  "title question purpose organisation domain notion mechanism channel opens closes period_seconds answers_per_period minimum_reports enrolment classes addresses contact retention notice language translations goal".split(" ");
 
 /** Require text. @param {any} value @param {string} what the name of the field */
 const textFrom = (value, what) => text(value, `the ${what}`, CampaignError);
+
+/** A time as text. @param {number} time UTC seconds */
+export const utcText = (time) => `${new Date(time * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
 /** A campaign with a verified author and a valid certificate. */
 export class Campaign {
@@ -121,7 +102,7 @@ export class Campaign {
       labels: [...this.domain.named, ...this.views.flatMap(({ map }) => map.named ?? [])],
       classes: this.classes,
     });
-    if (!this.ownTexts.organisation) throw new CampaignError("the campaign names no organisation, which the person must see before consent");
+    if (!this.ownTexts.organisation) throw new CampaignError("the campaign names no organisation, which the person must see before consent: name it");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
     // Skip a translation without labels: its names are those of the original, which are checked already, and checking a
     // long list for up to 32 languages would take long. A form is checked, because its translation has other questions.
@@ -214,8 +195,8 @@ export class Campaign {
    * @throws {NotOpen | OutsideSchedule} before the opening, or from the closing on
    */
   periodAt(now) {
-    if (now < this.opens) throw new NotOpen(`"${this.title}" has not opened yet`);
-    if (now >= this.closes) throw new OutsideSchedule(`"${this.title}" has closed`);
+    if (now < this.opens) throw new NotOpen(`"${this.title}" opens at ${utcText(this.opens)}: wait until then`);
+    if (now >= this.closes) throw new OutsideSchedule(`"${this.title}" closed at ${utcText(this.closes)}: it accepts no more answers`);
     return Math.floor((now - this.opens) / this.periodSeconds);
   }
 

@@ -164,7 +164,7 @@ export class Reader {
 
   /** Refuse a length beyond the remaining bytes. @param {number} length */
   require(length) {
-    if (length > this.data.length - this.at) throw new CodecError("a length reaches past the end of the bytes");
+    if (length > this.data.length - this.at) throw new CodecError("the bytes end inside a value");
   }
 
   /** Read a big-endian number; refuse one that has a shorter form. @param {[number, number]} form @returns {number} */

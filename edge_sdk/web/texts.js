@@ -28,7 +28,7 @@ export const TEXTS = ["language", "title", "question", "purpose", "organisation"
  */
 export function requireText(value, what, most) {
   if ([...value].length > most) throw new CampaignError(`the ${what} must have at most ${most} characters, not ${[...value].length}`);
-  if (!readable(value)) throw new CampaignError(`the ${what} has a character that is not allowed: leave out control codes, invisible characters, changes of direction and line breaks`);
+  if (!readable(value)) throw new CampaignError(`the ${what} has a character that is not allowed: leave out control codes, invisible characters and changes of direction`);
 }
 
 /** Require labels, units or names of classes. @param {any} value @param {string} what @returns {string[]} */
@@ -47,7 +47,7 @@ export function checked(texts) {
   if (texts.language && !/^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/.test(texts.language))
     throw new CampaignError("a language must be a tag in lower case, such as de, pt-br or zh-hant");
   for (const name of /** @type {const} */ (["title", "question"]))
-    if (!trimmed(texts[name])) throw new CampaignError(`the ${name} is empty, and the person must see it before consent`);
+    if (!trimmed(texts[name])) throw new CampaignError(`the ${name} is empty, and the person must see it before consent: write one`);
   if (texts.organisation && !trimmed(texts.organisation)) throw new CampaignError("the organisation's name is only blanks: write the name; a translation may leave it empty");
   for (const name of /** @type {const} */ (["title", "organisation", "contact"])) requireText(texts[name], name, 200);
   for (const name of /** @type {const} */ (["question", "purpose", "retention"]))

@@ -188,7 +188,7 @@ export function viewsFrom(wire) {
   if (whole > 2n ** 32n) throw new ViewError(`the weights of the views must sum to at most ${2 ** 32}, not ${whole}`);
   if (weights.reduce(gcd) !== 1n) throw new ViewError("the weights of the views have a common factor: divide them by it");
   if (new Set(rows.map((row) => keyOf([row[1], row[2]]))).size < rows.length)
-    throw new ViewError("two views have the same map and channel: write one, with the sum of their weights");
+    throw new ViewError("two views have the same map and channel: write them as one");
   return views;
 }
 
@@ -197,11 +197,10 @@ export function viewsFrom(wire) {
  * @param {View[]} views @param {Domain} domain @param {number} classes
  */
 export function requireFit(views, domain, classes) {
-  for (const { map, channel } of views)
-    if (channel.inputCount !== Math.max(1, classes) * map.inputCount(domain))
-      throw new CampaignError(
-        `the channel of a view has ${channel.inputCount} inputs, but the view has ${map.inputCount(domain)} values`,
-      );
+  for (const { map, channel } of views) {
+    const inputs = Math.max(1, classes) * map.inputCount(domain);
+    if (channel.inputCount !== inputs) throw new CampaignError(`the channel of a view must have ${inputs} inputs, not ${channel.inputCount}`);
+  }
   const asked = new Set(views.flatMap(({ map }) => map.questions));
   const missing = domain instanceof Form && domain.questions.find((_, place) => !asked.has(place));
   if (missing) throw new CampaignError(`no view asks question "${missing.name}": add a view that asks it`);

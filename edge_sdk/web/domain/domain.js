@@ -51,7 +51,7 @@ export function labelsFrom(value) {
  */
 export function numberOf(answer) {
   const found = ["string", "number", "bigint"].includes(typeof answer) ? rational(trimmed(String(answer))) : null;
-  if (!found) throw new NotInDomain("the answer is not a finite decimal number, such as 12.5");
+  if (!found) throw new NotInDomain("the answer must be a finite decimal number, such as 12.5");
   return found;
 }
 

@@ -32,7 +32,7 @@ const KINDS = {
  */
 function from(wire, kinds) {
   const [kind] = array(wire, "a domain", DomainError);
-  if (!Object.hasOwn(kinds, String(kind))) throw new DomainError(`a domain's kind must be one of ${Object.keys(kinds).join(", ")}`);
+  if (!Object.hasOwn(kinds, String(kind))) throw new DomainError(`a domain's kind must be one of ${Object.keys(kinds).join(", ")}; not ${String(kind).slice(0, 40)}`);
   return kinds[kind](wire);
 }
 

@@ -22,7 +22,7 @@ function axisFrom(value) {
   const found = [0n];
   for (let i = 0; i < flat.length; i += 2) {
     const count = Number(flat[i + 1] ?? MAX_POINTS);
-    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring entries have the same gap: write them as one entry with the sum of their counts");
+    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring entries have the same gap: write them as one");
     if (found.length + count > MAX_POINTS + 1) throw new NotionError(`an axis must have at most ${MAX_POINTS} gaps`);
     for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
   }
