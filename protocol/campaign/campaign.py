@@ -372,9 +372,9 @@ class Campaign:
             OutsideSchedule: the campaign is closed.
         """
         if now < self.opens:
-            raise NotOpen(f"{self.title!r} opens in {_span(self.opens - now)}")
+            raise NotOpen(f"{self.title!r} opens in {_span(self.opens - now)}: wait until then")
         if now >= self.closes:
-            raise OutsideSchedule(f"{self.title!r} closed {_span(now - self.closes)} ago")
+            raise OutsideSchedule(f"{self.title!r} closed {_span(now - self.closes)} ago: it accepts no more answers")
         return (now - self.opens) // self.period_seconds
 
 
