@@ -58,7 +58,12 @@ def weights_of(path: Path, domain: Domain) -> Floats:
     import numpy as np
 
     rows = read_value_table(path, domain, "weight")
-    weights = {_value(domain, answer, path.name): float(weight) for answer, weight, _ in rows}
+    weights: dict[int, float] = {}
+    for answer, weight, location in rows:
+        x = _value(domain, answer, path.name)
+        if x in weights:
+            raise Failure(f"{location}: {domain.label(x)!r} has a weight already: leave out one of its rows", BAD_DATA)
+        weights[x] = float(weight)
     size = domain.item_count if isinstance(domain, Items) else domain.size
     missing = next((x for x in range(size) if x not in weights), None)
     if missing is not None:

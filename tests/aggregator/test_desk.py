@@ -527,6 +527,18 @@ def test_classes_are_estimated_separately_and_compared(survey_folder):
     assert "class village" in text
 
 
+def test_each_value_has_one_weight(survey_folder, tmp_path):
+    """A file that gives a value no weight or two weights is refused, and the error names the value."""
+    file = tmp_path / "values.csv"
+    domain = Study.open(survey_folder / "lib").campaign("education").campaign.domain
+    rows = [f"{domain.label(x)},1\n" for x in range(domain.size)]
+    for changed, fault in ((rows[1:], "has no weight for"), ([*rows, rows[0]], f"line {domain.size + 2}: ")):
+        file.write_text("value,weight\n" + "".join(changed))
+        refused = in_study(survey_folder, "estimate", "education", "--weights", file, code=65).stderr
+        assert fault in refused
+        assert repr(domain.label(0)) in refused
+
+
 def test_sums_are_weighted_by_class(survey_folder, tmp_path):
     """--coefficients gives the weighted sum over people, with a weight and an offset for each class.
 
