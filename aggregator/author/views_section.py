@@ -244,7 +244,8 @@ def channel_of(mechanism: str, question: PlannedQuestion, map_: Map) -> tuple[st
         return chosen_channel(mechanism, of_view)
     except Unsuited as error:
         size = map_.input_count(question.domain)
-        raise DraftError(f"[mechanism] for the view of {size:,} values: {error}") from None
+        unordered = "" if isinstance(map_, Identity) else ", whose order is not used"
+        raise DraftError(f"[mechanism] for the view of {size:,} values{unordered}: {error}") from None
 
 
 def _require_nested(maps: Sequence[Map], domain: Domain) -> None:

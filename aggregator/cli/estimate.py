@@ -99,7 +99,9 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option("--quantiles", metavar="P,...", help="Quantiles of ordered values, for example .1,.5,.9.")
 @click.option("--cdf", is_flag=True, help="Cumulative distribution function with a confidence band.")
 @click.option(
-    "--bins", metavar="V,...", help="The shares of people between these values; an edge belongs to the upper bin."
+    "--bins",
+    metavar="V,...",
+    help="The shares of people between these values, in any order; an edge belongs to the upper bin.",
 )
 @click.option("--above", metavar="V", help="The share of people above this value.")
 @click.option("--between", metavar="A,B", help="The share of people whose value is from A to B, both included.")

@@ -27,9 +27,9 @@ from protocol.errors import OutsideSchedule
     "--truth",
     "truth_file",
     type=arguments.existing,
-    help="CSV with the header value,count; in a campaign with classes also value,count,class. For a form: a column for "
-    "each question, with classes optionally a column class, and optionally a last column count. Each row is one "
-    "person, or as many people as its count.",
+    help="CSV with the header value,count; in a campaign with classes also value,count,class. The counts of equal "
+    "values are added. For a form: a column for each question, with classes optionally a column class, and "
+    "optionally a last column count. Each row is one person, or as many people as its count.",
 )
 @click.option(
     "--priors",

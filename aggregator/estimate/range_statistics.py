@@ -143,7 +143,7 @@ class RangeStatistics:
         """Return the shares of the bins that begin at the first input and at each of ``starts``; empty without
         ``starts``."""
         ends = zip([0, *starts], [*starts, self._domain.size], strict=True) if starts else ()
-        return tuple(self.share_of(*end, "one of the bins", "leave a boundary out") for end in ends)
+        return tuple(self.share_of(*end, "one of the bins", "leave an edge out") for end in ends)
 
     def above(self, answer: Answer) -> RangeShare:
         """Return the share of the inputs above ``answer``; see ``share_of``."""

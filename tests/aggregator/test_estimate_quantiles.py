@@ -282,7 +282,7 @@ def test_invalid_orders_fractions_and_ranges_are_refused() -> None:
         estimated(ages, between=(40, 30))
     with pytest.raises(NotOrdered, match=r"above 90 contains no value .* 17 to 90: give a lower value"):
         estimated(ages, above=90)
-    with pytest.raises(NotOrdered, match=r"one of the bins contains no value .* 17 to 90: leave a boundary out"):
+    with pytest.raises(NotOrdered, match=r"one of the bins contains no value .* 17 to 90: leave an edge out"):
         estimated(ages, bins=(30, 30))
 
 

@@ -61,8 +61,8 @@ class WaveDecoder(Decoder):
         slope = float(v[-1] - v[0]) / (self.input_count - 1)
         if np.abs(v - (v[0] + slope * np.arange(self.input_count))).max() > EQUAL_STEPS * np.abs(v).max():
             raise NotInvertible(
-                "with the wave mechanism, the mean has an unbiased estimate only if the numbers are evenly spaced: use "
-                "--quantiles, --bins or --cdf, or the smoothed shares of method 'smooth'"
+                "with the wave mechanism, a mean or sum has an unbiased estimate only if the numbers, or their "
+                "weights, are evenly spaced: estimate quantiles or the shares of ranges"
             )
         step = slope / (self._gap * self._span)
         start = self._outside * self.features * (self.features - 1) / 2 + self._gap * self._span * self._half
@@ -72,8 +72,8 @@ class WaveDecoder(Decoder):
     @property
     def _refused(self) -> NotInvertible:
         return NotInvertible(
-            "the wave mechanism estimates ranges and quantiles, not shares of single numbers: use --quantiles, --bins "
-            "or --cdf, or the smoothed shares of method 'smooth'"
+            "the wave mechanism estimates quantiles and the shares of ranges, not of single numbers. Estimate these, "
+            "or use method 'smooth', which smooths the shares"
         )
 
     def invert(self, mean_features: Floats) -> Floats:
