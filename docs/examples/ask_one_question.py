@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.errors import BudgetRefused, QuotaReached
-from protocol import NotInDomain, OutsideSchedule, public_from_line
+from protocol import HalftruthError, public_from_line
 
 if len(sys.argv) not in (4, 5):
     sys.exit("usage: python ask_one_question.py CAMPAIGN AUTHOR.pub STORE [ANSWER]")
@@ -18,15 +17,15 @@ campaign, author, store, *said = sys.argv[1:]
 trusted = public_from_line(Path(author).read_text())
 
 with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=4.0)) as device:
-    terms = device.join(Path(campaign).read_bytes())  # verified and audited
-    print(f"{terms.organisation} asks: {terms.question}\n{terms.promise.text()}")
-    if not device.consented(terms.campaign_id):
-        print(f"consent reserves, in nats: {terms.worst_case:g} of {device.budget.remaining:g}")
-    value = said[0] if said else input(f"{', '.join(terms.values)}? ")
     try:
+        terms = device.join(Path(campaign).read_bytes())  # verified and audited
+        print(f"{terms.organisation} asks: {terms.question}\n{terms.promise.text()}")
+        if not device.consented(terms.campaign_id):
+            print(f"consent reserves, in nats: {terms.worst_case:g} of {device.budget.remaining:g}")
+        value = said[0] if said else input(f"{', '.join(terms.values)}? ")
         device.consent(terms.campaign_id)
         receipt = device.answer(terms.campaign_id, value)
-    except (BudgetRefused, NotInDomain, OutsideSchedule, QuotaReached) as error:
+    except HalftruthError as error:
         sys.exit(f"not answered: {error}")  # the text never repeats the value
     print(f"cost of this answer, in nats: {receipt.cost:g}; left: {device.budget.remaining:g}")
     if len(device.outbox):

@@ -14,6 +14,8 @@ from protocol import SigningKey, open_campaign, public_line, seal_campaign
 if len(sys.argv) != 3:
     sys.exit("usage: python run_a_survey.py DRAFT.toml NEW_FOLDER")
 draft, folder = map(Path, sys.argv[1:])
+if folder.exists():
+    sys.exit(f"{folder} exists: name a new folder")
 folder.mkdir()
 
 # The plan compares all mechanisms by the exact error of their channels, for 2,000 reports.
