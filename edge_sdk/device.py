@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 class Device(Membership, Disclosures):
     """A device with an open store. Use it in a ``with`` statement, or ``close`` it.
 
+    Methods that use the store raise ``StoreError`` if that is not possible, and ``StoreClosed`` after ``close``.
+
     Attributes:
         outbox: the envelopes that wait to leave.
         records: the tables of the store; for this package only, not for apps.

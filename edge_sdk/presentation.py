@@ -1,7 +1,7 @@
 """Data for the screens of an app: the parts of the questions, and the answers that were given.
 
 A graphical app needs data, for example to draw a map; the command line needs sentences. This module only reads and
-makes no decisions.
+makes no decisions. A function of a campaign raises ``NotJoined`` if this device has not joined it.
 
 campaigns/terms contains the terms, transport/waiting lists waiting envelopes, and disclosure/envelopes explains their
 bytes.
@@ -122,8 +122,6 @@ def questions(device: Device, campaign_id: bytes, language: str | None = None) -
 
     Args:
         language: the person's language, as for ``Device.terms``.
-    Raises:
-        NotJoined
     """
     campaign = device.campaign(campaign_id)
     domain, translated = campaign.domain, campaign.domain_in(language)
@@ -142,8 +140,6 @@ def unit_of(device: Device, campaign_id: bytes, language: str | None = None) -> 
 
     Args:
         language: the person's language, as for ``Device.terms``.
-    Raises:
-        NotJoined
     """
     domain = device.campaign(campaign_id).domain_in(language)
     return domain.unit if isinstance(domain, NumberRange) else ""
@@ -266,7 +262,6 @@ def named_author(device: Device, campaign_id: bytes, name: str) -> AuthorKey:
     """Return the author of a joined campaign, with a name chosen by the person.
 
     Raises:
-        NotJoined
         KeyRefused: the name is too long, or not readable on one line.
     """
     return AuthorKey(device.terms(campaign_id).author, name.strip())

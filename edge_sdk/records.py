@@ -47,7 +47,7 @@ class Records:
         declared before the campaign was forgotten, if there is one.
 
         Raises:
-            NotJoined, StoreError
+            NotJoined, StoreError: as for ``Campaigns.find``.
         """
         joined, number = self.campaigns.find(campaign_id), self.campaigns.number(campaign_id)
         consent = self.consents.find(number)

@@ -134,7 +134,7 @@ def latest_recorded_time(records: Records, campaign_id: bytes) -> int:
     """Return the latest time that is known to be past: that of the consent, or the start of the latest answer's period.
 
     Raises:
-        NotJoined
+        NotJoined: this device has not joined the campaign.
         ConsentMissing: the person has not agreed, or the campaign was forgotten.
     """
     joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)

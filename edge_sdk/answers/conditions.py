@@ -46,7 +46,7 @@ def require_answerable(records: Records, joined: Joined, now: int) -> Conditions
     Raises:
         NotJoined: another process has forgotten the campaign.
         ClosedEarly: its author has closed it.
-        ConsentMissing
+        ConsentMissing: the person has not agreed.
         OutsideSchedule: the clock shows a time before the consent.
         BudgetRefused: a cap was lowered below the sum of the amounts spent and reserved.
     """
@@ -68,7 +68,7 @@ def _read(records: Records, joined: Joined, now: int) -> Conditions:
     """Return the conditions of an answer, without a check of the caps.
 
     Raises:
-        NotJoined, ClosedEarly, ConsentMissing
+        NotJoined, ClosedEarly, ConsentMissing: as for ``require_answerable``.
     """
     number, closes = records.campaigns.number_and_closing(joined)
     # In a closed campaign, a missing consent does not matter, so the closing is checked first.

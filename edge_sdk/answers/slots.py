@@ -117,10 +117,10 @@ class FilledSlots:
         return int(count)
 
     def require_room(self) -> None:
-        """Refuse another waiting output if the limit is reached; waiting outputs are never dropped.
+        """Refuse another waiting output if there is no room; waiting outputs are never dropped.
 
         Raises:
-            OutboxFull
+            OutboxFull: ``MAX_WAITING`` outputs wait.
         """
         if self.waiting_count() >= MAX_WAITING:
             raise OutboxFull(

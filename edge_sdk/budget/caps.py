@@ -62,7 +62,7 @@ class Caps:
         return Budget(self.in_force(), spent, self._ledger.committed() - spent)
 
     def require_room(self, number: int, worst_cases: Iterable[Commitment], now: int, choice: int = 0) -> None:
-        """Refuse a campaign if one of its worst cases, added to all existing commitments, exceeds a cap.
+        """Refuse a campaign that the caps leave no room for.
 
         Args:
             number: the campaign with these worst cases.
@@ -70,7 +70,7 @@ class Caps:
             now: UTC seconds.
             choice: nanonats charged for the random choice of a class or prior; 0 without a choice.
         Raises:
-            BudgetRefused
+            BudgetRefused: one of its worst cases, added to all existing commitments, exceeds a cap.
         """
         existing = Commitments(*self._ledger.committed_by(number), self._consents.commitments())
         if choice:
@@ -91,16 +91,16 @@ class Caps:
             now: UTC seconds.
             later_cost: nanonats that answers with dates after ``now`` may have cost.
         Raises:
-            BudgetRefused
+            BudgetRefused: the sum exceeds the cap.
         """
         existing = Commitments(0, 0, self._consents.commitments())
         require_windows(self.in_force(), existing, self._ledger.carried(), later_cost, now)
 
     def require_kept(self, number: int) -> None:
-        """Refuse an answer if a cap was lowered below the sum of the amounts spent and reserved.
+        """Refuse an answer if a cap was lowered too far.
 
         Raises:
-            BudgetRefused
+            BudgetRefused: a cap is below the sum of the amounts spent and reserved.
         """
         caps, consented = self.in_force(), []
         for cap in caps:

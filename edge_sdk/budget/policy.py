@@ -162,7 +162,7 @@ class Commitments:
 def require_room(
     caps: Iterable[Cap], existing: Commitments, carried: Sequence[tuple[int, int]], commitment: Commitment, now: int
 ) -> None:
-    """Refuse a campaign if its ``commitment``, added to the ``existing`` commitments, exceeds a cap.
+    """Refuse a campaign that the caps leave no room for.
 
     A draw is never made before its consent (see ``Device.answer``). So spending that lies a window's length or more
     before the consent shares no window with a draw. Answers dated after ``now``, given while the clock was ahead, are
@@ -171,7 +171,7 @@ def require_room(
     Args:
         carried: (time, nanonats) of the carry entries.
     Raises:
-        BudgetRefused
+        BudgetRefused: its ``commitment``, added to the ``existing`` commitments, exceeds a cap.
     """
     for cap in caps:
         worst_cost = commitment.worst_within(cap.seconds) if cap.kind == WINDOW else commitment.worst_case
@@ -190,13 +190,13 @@ def require_room(
 def require_windows(
     caps: Iterable[Cap], existing: Commitments, carried: Sequence[tuple[int, int]], later_cost: int, now: int
 ) -> None:
-    """Refuse the current time if the cap of a window may be exceeded from ``now`` on.
+    """Refuse the current time if the caps of windows may be exceeded from then on.
 
     Args:
         carried: (time, nanonats) of the carry entries.
         later_cost: nanonats that answers with dates after ``now`` may have cost.
     Raises:
-        BudgetRefused
+        BudgetRefused: the cap of a window may be exceeded.
     """
     for cap in caps:
         left = cap.nanonats - _counted(cap, existing, carried, now)
@@ -224,12 +224,12 @@ def _left_of(cap: Cap, left: int) -> str:
 
 
 def require_kept(caps: Iterable[Cap], existing: Commitments) -> None:
-    """Refuse an answer if a cap is below the existing commitments, because the owner lowered it later.
+    """Refuse an answer if the owner lowered a cap too far.
 
     The check uses consents and never answers, so it stops a device at the same moment for all answers.
 
     Raises:
-        BudgetRefused
+        BudgetRefused: a cap is below the existing commitments.
     """
     for cap in caps:
         committed = _counted(cap, existing, (), 0)

@@ -24,6 +24,9 @@ class Invitation:
         link: the link that the person received.
         data: the campaign's signed bytes.
         author: the author's public key, 32 bytes, which has the link's fingerprint.
+    Raises:
+        InvitationRefused: the link names another key or another campaign.
+        KeyRefused: the key must not be used.
     """
 
     link: Link
@@ -40,10 +43,10 @@ class Invitation:
 
 
 def require_author(link: Link, author: bytes) -> None:
-    """Refuse a key other than the key that a link names.
+    """Refuse a key that a link does not name.
 
     Raises:
-        InvitationRefused
+        InvitationRefused: the link names another key.
         KeyRefused: the key must not be used.
     """
     require_public(author)

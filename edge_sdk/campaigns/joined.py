@@ -109,7 +109,7 @@ class Joined:
         """Return the input of this device's view for an answer. The device stores this input and draws outputs for it.
 
         Raises:
-            NotInDomain
+            NotInDomain: the question does not allow the answer.
         """
         domain = self.campaign.domain
         return self.map.input(domain, self.map.index(domain, value, dither))

@@ -36,7 +36,7 @@ class Campaigns:
         """Return the number of a campaign that is or was joined.
 
         Raises:
-            NotJoined
+            NotJoined: this device never joined it.
         """
         row = self.store.row("SELECT number FROM known WHERE id = ?", require_id(campaign_id))
         if row is None:
@@ -48,10 +48,10 @@ class Campaigns:
         return self.store.row("SELECT 1 FROM joined WHERE campaign = ?", number) is not None
 
     def require_joined(self, campaign_id: bytes) -> int:
-        """Return the number of a campaign that is joined now; refuse a campaign that another process has forgotten.
+        """Return the number of a campaign that is joined now.
 
         Raises:
-            NotJoined
+            NotJoined: this device never joined it, or another process has forgotten it.
         """
         number = self.number(campaign_id)
         if not self.is_joined(number):
@@ -79,7 +79,7 @@ class Campaigns:
         """Return a joined campaign, which is verified and audited once in each process.
 
         Raises:
-            NotJoined
+            NotJoined: this device has not joined it.
             StoreError: the store's copy of the campaign is damaged.
         """
         joined = self._verified.get(require_id(campaign_id))
@@ -149,10 +149,11 @@ class Campaigns:
         self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", number, closes)
 
     def require_not_over(self, joined: Joined, now: int) -> None:
-        """Refuse a campaign that is over, either by its schedule or by its author's early closing.
+        """Refuse a campaign that is over.
 
         Raises:
-            OutsideSchedule, ClosedEarly
+            OutsideSchedule: its schedule has ended.
+            ClosedEarly: its author has closed it.
         """
         if now >= joined.campaign.closes:
             # This call raises the error that states how long ago the campaign closed.
@@ -170,10 +171,10 @@ class Campaigns:
 
 
 def require_id(campaign_id: object) -> bytes:
-    """Return ``campaign_id``; refuse a value that is not bytes.
+    """Return ``campaign_id`` unchanged.
 
     Raises:
-        TypeError
+        TypeError: not bytes.
     """
     if not isinstance(campaign_id, bytes):
         raise TypeError(f"a campaign's id must be bytes, such as Terms.campaign_id, not {type(campaign_id).__name__}")
@@ -187,7 +188,7 @@ def require_not_closed(joined: Joined, closes: int | None, now: int) -> None:
         closes: this time, UTC seconds; None if its author has not closed it.
         now: UTC seconds.
     Raises:
-        ClosedEarly
+        ClosedEarly: ``now`` is not before this time.
     """
     if closes is not None:
         from protocol.closing import require_open

@@ -43,7 +43,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
     """Return the count of each input of the campaign, from counts by label.
 
     Raises:
-        NotInDomain
+        NotInDomain: a label is not a value of the campaign.
         ReportError: a count is not a whole number, or is negative. The text does not repeat it.
     """
     from protocol.domain import DITHER_BYTES
@@ -62,7 +62,8 @@ def declared_prior(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, .
 
     Raises:
         CampaignError: the campaign asks for no prior.
-        NotInDomain, ReportError
+        NotInDomain: a label is not a value of the campaign.
+        ReportError: the prior cannot be declared.
     """
     from protocol import personal
 

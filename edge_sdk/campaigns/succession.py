@@ -88,11 +88,13 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
         opener: makes the connection; None for ``exchange.connect``, which verifies the certificate.
     Returns:
         The id of the next campaign; None if the study has no campaign that the permission covers, or if the
-            campaign has no address.
+        campaign has no address.
     Raises:
         NoResponse: no address offers a suitable campaign, and one of them gave no valid response.
         CampaignError: the study sent other bytes than the campaign in its list.
-        BudgetRefused, ConsentMissing, OutboxFull: the device cannot agree to the next campaign.
+        NotJoined: this device has not joined the campaign.
+        AddressRefused, BudgetRefused, ConsentMissing, OutboxFull, OutsideSchedule: the device cannot join the next
+            campaign or agree to it.
     """
     from edge_sdk.transport.download import NoResponse
 

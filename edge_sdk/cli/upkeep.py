@@ -120,10 +120,10 @@ def run(options: argparse.Namespace) -> Printed:
 
 
 def store(options: argparse.Namespace) -> str:
-    """Return the store's folder from the options.
+    """Return the name of the store's folder.
 
     Raises:
-        Usage
+        Usage: the options name no store.
     """
     if options.store is None:
         option = "--key-store" if options.key_store else "--checkpoint"

@@ -99,7 +99,7 @@ class AndroidKeyStore(FileKeyStore):
 
         Raises:
             StoreError: the Keystore refuses.
-            OSError
+            OSError: the file cannot be written.
         """
         stem, number = sha256(b"halftruth/1/wrapping-key" + secret).digest()[:8], self._number()
         java, store = _jnius(), _keystore()

@@ -60,7 +60,7 @@ class CheckpointWriter:
         """Write the checkpoint with the transaction's changes of ledger and caps, as part of the transaction.
 
         Raises:
-            StoreDamaged
+            StoreDamaged: the rows do not form a valid ledger, or the checkpoint is missing.
             ValueError: there would be more caps than a device can store.
         """
         if not (self._new_rows or self._rewritten_campaigns or self._changed_caps):
@@ -94,7 +94,7 @@ class CheckpointWriter:
         """Update the key store's checkpoint if the transaction changed the checkpoint in the store.
 
         Raises:
-            StoreRestored
+            StoreRestored: as for ``write``.
         """
         changed = self._changed
         self.after_rollback()
@@ -105,7 +105,7 @@ class CheckpointWriter:
         """Erase all earlier checkpoints.
 
         Raises:
-            StoreRestored
+            StoreRestored: as for ``write``.
             StoreError: an earlier checkpoint may still exist.
         """
         self.write(erase_earlier=True)
@@ -171,7 +171,7 @@ def stored_checkpoint(store: Store, latest: Checkpoint | None = None) -> Checkpo
     Args:
         latest: the checkpoint that this process committed last; it is not decoded again if the store still has it.
     Raises:
-        StoreDamaged
+        StoreDamaged: it is missing or unreadable.
     """
     record = store.setting(CHECKPOINT)
     if latest is not None and record == latest.record:

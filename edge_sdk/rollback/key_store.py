@@ -88,7 +88,7 @@ def require_later(checkpoint: Checkpoint, previous: Checkpoint | None, place: st
     Args:
         erase_earlier: accept that ``previous`` is the checkpoint of another store.
     Raises:
-        StoreRestored
+        StoreRestored: ``previous`` is later, diverged, or another store's.
     """
     if previous is None:
         return

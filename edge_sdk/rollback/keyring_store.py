@@ -35,8 +35,8 @@ class KeyringKeyStore(KeyStore):
     name = "keyring"
 
     def __init__(self, entry: str) -> None:
-        """Use the entry ``entry``. The name must be unique among the login's stores, for example the path of the
-        store's folder."""
+        """Use the entry ``entry``. The name must not be empty, and must be unique among the login's stores, for example
+        the path of the store's folder."""
         if not entry:
             raise ValueError("the keyring entry has no name: give one, for example the path of the store's folder")
         self.entry = entry
@@ -106,10 +106,10 @@ class KeyringKeyStore(KeyStore):
 
 
 def _backend() -> KeyringBackend:
-    """Return the keyring in use; refuse one that does not encrypt.
+    """Return the keyring in use.
 
     Raises:
-        StoreError
+        StoreError: the package is not installed, or the keyring does not encrypt.
     """
     try:
         import keyring

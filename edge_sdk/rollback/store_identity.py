@@ -34,7 +34,7 @@ def open_store(folder: Path, urandom: Callable[[int], bytes], key_store: KeyStor
             with, or the default one for a new store.
     Raises:
         StoreRestored: the store is behind its checkpoint, it was moved or copied, or a part of it is missing.
-        StoreDamaged, StoreError
+        StoreDamaged, StoreError: as for ``Device.open``.
     """
     store = Store.connect(folder)
     try:
@@ -55,7 +55,7 @@ def _identify(
         is_new: whether the store's tables were created just now.
         named_key_store: as ``key_store`` of ``open_store``.
     Raises:
-        StoreRestored, StoreDamaged, StoreError
+        StoreRestored, StoreDamaged, StoreError: as for ``open_store``.
     """
     key_store = key_store_to_use(store, folder, named_key_store)
     checkpoints, old_secret = key_store.checkpoints(), key_store.secret()
@@ -137,7 +137,7 @@ def checked_checkpoint(store: Store, identifier: bytes, is_new: bool) -> Checkpo
         identifier: the store's id.
         is_new: whether its tables were created just now.
     Raises:
-        StoreDamaged
+        StoreDamaged: the checkpoint is missing, or differs from the one computed from the rows.
     """
     if is_new:
         return computed_checkpoint(store, identifier, 0)
@@ -175,12 +175,12 @@ def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret
 def _require_current(
     folder: Path, checkpoint: Checkpoint, checkpoints: dict[str, Checkpoint | None], expected: set[str]
 ) -> None:
-    """Refuse a store whose ``checkpoint`` is older than the key store's, or belongs to another store.
+    """Refuse a store that the key store's checkpoints do not show to be current.
 
     Args:
         expected: the places that must have a checkpoint of the store.
     Raises:
-        StoreRestored
+        StoreRestored: a checkpoint is missing or later than ``checkpoint``, or belongs to another store.
     """
     for place, previous in checkpoints.items():
         require_later(checkpoint, previous, place)
@@ -192,10 +192,10 @@ def _require_current(
 
 
 def _require_same_host(store: Store, folder: Path, secret: bytes, key_store: KeyStore) -> HostIdentity:
-    """Refuse a store that was moved to another machine or copied; return its host identity.
+    """Return the store's host identity.
 
     Raises:
-        StoreRestored
+        StoreRestored: the store was restored, copied, or moved to another machine.
     """
     now, record = host_identity_of(folder, secret, key_store), store.setting("host_identity")
     if record is None or HostIdentity.decode(record).moved_to(now):

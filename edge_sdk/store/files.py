@@ -12,7 +12,7 @@ def write_durably(path: Path, data: bytes) -> None:
     """Write a file atomically, readable by its owner only.
 
     Raises:
-        OSError
+        OSError: the file cannot be written.
     """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)

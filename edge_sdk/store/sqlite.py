@@ -83,6 +83,8 @@ class _Transaction:
 class Store:
     """An open store, which must be closed. ``in_memory`` or ``rollback.store_identity.open_store`` makes it.
 
+    Queries and transactions raise ``StoreError`` if the database fails, and ``StoreClosed`` after ``close``.
+
     Attributes:
         folder: the store's folder; None in memory.
         secret: the device's secret, 32 bytes.
@@ -104,11 +106,7 @@ class Store:
 
     @classmethod
     def in_memory(cls, urandom: Callable[[int], bytes]) -> Store:
-        """Return a store in memory, for this process only.
-
-        Raises:
-            StoreError
-        """
+        """Return a store in memory, for this process only."""
         store = cls.connect(None)
         with store.transaction():
             store.make_tables()
@@ -130,7 +128,7 @@ class Store:
                 answer. Every other transaction begins with an empty cache.
         Raises:
             StoreRestored: this store is an old copy; the transaction is on the disk nevertheless.
-            StoreError
+            StoreError: all statements are undone.
         """
         return _Transaction(self, answering)
 
@@ -267,7 +265,7 @@ class Store:
         """Erase the bytes of deleted rows from the database.
 
         Raises:
-            StoreError
+            StoreError: the bytes cannot be erased now.
         """
         with self._lock, explained(self.folder):
             self._require_open()
@@ -312,7 +310,7 @@ class Store:
         """Open or create the database; tables and identity are not checked yet.
 
         Raises:
-            StoreError
+            StoreError: the folder or the database cannot be used.
         """
         with explained(folder):
             if folder is not None:
@@ -372,7 +370,7 @@ class Store:
         """Create missing tables; return whether they were created now.
 
         Raises:
-            StoreDamaged
+            StoreDamaged: the pages of a small database are not consistent.
         """
         [[version]] = self.rows("PRAGMA user_version")
         [[pages]] = self.rows("PRAGMA page_count")
@@ -386,12 +384,12 @@ class Store:
         return not version
 
     def require_whole(self, check: str) -> None:
-        """Refuse a database whose pages are not consistent.
+        """Refuse a damaged database.
 
         Args:
             check: a pragma of SQLite: "quick_check(1)" or "integrity_check".
         Raises:
-            StoreDamaged
+            StoreDamaged: the pages are not consistent.
         """
         if self.rows(f"PRAGMA {check}") != [("ok",)]:
             raise damaged(self.folder)

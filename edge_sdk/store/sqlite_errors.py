@@ -28,7 +28,7 @@ def explained(folder: Path | None) -> Iterator[None]:
     """Context manager: raise errors of SQLite and the file system as ``StoreError`` with advice for the owner.
 
     Raises:
-        StoreDamaged, StoreError
+        StoreDamaged, StoreError: as ``explanation`` returns them.
     """
     try:
         yield

@@ -215,7 +215,7 @@ def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[b
     """Return a study's response to one request: whether it has counted each report.
 
     Raises:
-        NoResponse
+        NoResponse: the response is not valid.
     """
     verdicts = json_object(_exchange(to, b"".join(reports), MAX_COUNTED_BYTES, opener)).get("counted")
     if not isinstance(verdicts, list) or len(verdicts) != len(reports):
@@ -236,7 +236,7 @@ def _exchange(to: Address, body: bytes | None, limit: int, opener: Opener | None
 
     Raises:
         NoCampaign: the status is 404.
-        NoResponse
+        NoResponse: another status, no response, or too long a response.
     """
     try:
         response, content = ask(to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, limit + 1)

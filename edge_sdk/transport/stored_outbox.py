@@ -125,7 +125,7 @@ class StoredOutbox:
         Args:
             size: an upper bound of the next envelope's length in bytes.
         Raises:
-            OutboxFull
+            OutboxFull: too many envelopes or bytes would wait.
         """
         count, total = self._size_now()
         if count + 1 > MAX_ENVELOPES or total + size > MAX_WAITING_BYTES:

@@ -88,7 +88,7 @@ class Unit:
             past: a time that is known to be past, seconds since 1970.
         Raises:
             BadData: the campaign or a key is malformed.
-            StoreError
+            StoreError: the store cannot be used.
             OSError: a file cannot be read.
         """
         from protocol.campaign import campaign_id

@@ -132,7 +132,7 @@ def read_configuration(path: str | os.PathLike[str], checking: bool = False) -> 
     Args:
         checking: accept a configuration whose owner has not agreed yet, to show the terms.
     Raises:
-        ConfigurationRefused
+        ConfigurationRefused: the file is not TOML, an entry is not valid, or the owner has not agreed.
         OSError: the file cannot be read.
     """
     # Imported here, because most commands do not need it.

@@ -51,16 +51,16 @@ def trusted(configuration: Configuration) -> list[AuthorKey]:
     """Return the public keys of the authors that the owner trusts, with their names.
 
     Raises:
-        KeyRefused, OSError
+        KeyRefused, OSError: as for ``key_file``.
     """
     return [key_file(path) for path in configuration.trust]
 
 
 def require_signed_address(configuration: Configuration, addresses: Sequence[str]) -> None:
-    """Refuse a configured address that differs from the campaign's signed addresses.
+    """Refuse a configured address that the campaign does not allow.
 
     Raises:
-        ConfigurationRefused
+        ConfigurationRefused: the campaign has signed addresses, and this is none of them.
     """
     if configuration.url is not None and addresses and address(configuration.url).text not in addresses:
         raise ConfigurationRefused(
@@ -72,7 +72,9 @@ def plan(configuration: Configuration) -> dict[str, object]:
     """Return the plan of a unit; its store is not opened and no source is read.
 
     Raises:
-        ConfigurationRefused, BadData, OSError
+        ConfigurationRefused: the configuration does not fit the campaign.
+        BadData: the campaign or a key is not valid.
+        OSError: a file cannot be read.
         BudgetRefused: the store does not exist yet, and the configured caps leave no room for the campaign.
     """
     from edge_sdk.budget.policy import MAX_NATS, BudgetPolicy
@@ -111,7 +113,7 @@ def tried(configuration: Configuration) -> dict[str, object]:
         ``source``, a sentence without the reading; for a form, ``sources``: the source, the reading and the answer for
         each question.
     Raises:
-        ConfigurationRefused, BadData, OSError
+        ConfigurationRefused, BadData, OSError: as for ``plan``.
     """
     from protocol.campaign import open_campaign
 

@@ -173,10 +173,10 @@ def _table(name: str) -> str:
 
 
 def _require_same(sources: Mapping[str, Source], domain: Domain) -> None:
-    """Refuse the sources if a question has no source, or a source belongs to no question.
+    """Refuse sources that do not match the questions.
 
     Raises:
-        ConfigurationRefused
+        ConfigurationRefused: a question has no source, or a source belongs to no question.
     """
     names = [name for name, _, _ in _parts(domain)]
     if names == [""] and "" not in sources:

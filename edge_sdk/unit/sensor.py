@@ -128,7 +128,7 @@ class Reader:
         """Return (reading, reason of failure) within ``timeout`` seconds; one of them is empty.
 
         Raises:
-            Stopped
+            Stopped: the unit is to stop.
         """
         try:
             if self._source.command:
