@@ -38,6 +38,8 @@ if TYPE_CHECKING:  # imported at run time only when they are first shown
 class Model:
     """The device of one person. Call ``open`` in the thread that uses it.
 
+    A method also raises the errors of the SDK's functions that it calls; most have the name of a method of ``Device``.
+
     Args:
         folder: the device's folder.
         bundled: key lines of authors that are delivered with the app.
@@ -67,17 +69,12 @@ class Model:
 
         Raises:
             StoreRestored, StoreDamaged: ``adopt`` continues with the store, if the amount spent is known.
-            StoreError, KeyRefused
         """
         self.close()
         self._opened = Device.open(self._folder, self._keys(), clock=self._clock, urandom=self._urandom)
 
     def adopt(self) -> None:
-        """Continue with a store that was restored, copied or damaged; all reserved budget then counts as spent.
-
-        Raises:
-            StoreError
-        """
+        """Continue with a store that was restored, copied or damaged; all reserved budget then counts as spent."""
         self.close()
         self._opened = Device.adopt(self._folder, self._keys(), clock=self._clock, urandom=self._urandom)
 
@@ -116,11 +113,7 @@ class Model:
         return Author.all_of(self._device, self._keys())
 
     def trust(self, line: str) -> tuple[Author, ...]:
-        """Trust the key in ``line``, and return all trusted authors.
-
-        Raises:
-            KeyRefused: the line contains no key.
-        """
+        """Trust the key in ``line``, and return all trusted authors."""
         from edge_sdk.presentation import author_key
 
         self._device.trust_author(author_key(line))
@@ -131,8 +124,6 @@ class Model:
 
         Args:
             name: the name that the person chose for the author.
-        Raises:
-            NotJoined, KeyRefused
         """
         from edge_sdk.presentation import named_author
 
@@ -154,9 +145,6 @@ class Model:
         """Return the campaigns that the study at an address offers, except those that are over or already joined.
 
         The list is not signed and does not affect the destination of reports.
-
-        Raises:
-            AddressRefused, NoResponse
         """
         from edge_sdk.transport import download
 
@@ -167,12 +155,7 @@ class Model:
         )
 
     def fetch(self, url: str, campaign_id: bytes) -> bytes:
-        """Return the signed bytes of a campaign that the study at an address offers. This method uses only the network.
-
-        Raises:
-            AddressRefused, NoResponse
-            CampaignError: the study sent other bytes than this campaign.
-        """
+        """Return the signed bytes of a campaign that the study at an address offers; only the network is used."""
         from edge_sdk.transport import download
 
         return download.fetch_campaign(url, campaign_id, self._opener)
@@ -181,8 +164,8 @@ class Model:
         """Join the campaign in a file, and return its terms.
 
         Raises:
-            NotAFile, NotTrusted, BudgetRefused, OutsideSchedule
-            BadData: a check failed; the class names the check's stage (SPEC 0).
+            NotAFile: the file cannot be read.
+            NotTrusted: as for ``join``.
         """
         try:
             with _file(path).open("rb") as file:
@@ -200,9 +183,6 @@ class Model:
             url: the address from which the campaign was fetched; its reports go there if the campaign names no address.
         Raises:
             NotTrusted: the person does not trust the author who signed it.
-            AddressRefused: its reports go to another address.
-            BudgetRefused, OutsideSchedule
-            BadData: a check failed; the class names the check's stage (SPEC 0).
         """
         from edge_sdk.presentation import signer
 
@@ -212,40 +192,22 @@ class Model:
         return self.terms(self._device.join(data, url).campaign_id)
 
     def link(self, text: str) -> LinkContent:
-        """Return the content of a link that the person pasted or opened; nothing is sent.
-
-        Raises:
-            LinkRefused
-        """
+        """Return the content of a link that the person pasted or opened; nothing is sent."""
         return LinkContent.of(self._device, text)
 
     def follow(self, text: str) -> Invitation:
-        """Fetch a link's campaign from the study, and return the response. Call this method after the person agreed.
-
-        Raises:
-            LinkRefused, NoResponse
-            KeyRefused, InvitationRefused: the study did not send the campaign that the link names.
-        """
+        """Fetch a link's campaign from the study, and return the response. Call this method after the person agreed."""
         from edge_sdk.presentation import read_link
         from edge_sdk.transport import download
 
         return download.fetch_invited(read_link(text), self._opener)
 
     def accept(self, invitation: Invitation) -> TermsContent:
-        """Join the campaign of a link, trust its author for this campaign only, and return its terms.
-
-        Raises:
-            InvitationRefused, AddressRefused, BudgetRefused, OutsideSchedule, OutboxFull
-            BadData: a check failed; the class names the check's stage (SPEC 0).
-        """
+        """Join the campaign of a link, trust its author for this campaign only, and return its terms."""
         return self.terms(self._device.accept(invitation).campaign_id)
 
     def set_address(self, campaign_id: bytes, url: str) -> OutboxContent:
-        """Set the address for the reports of a campaign that names none, and return the outbox.
-
-        Raises:
-            AddressRefused, NotJoined
-        """
+        """Set the address for the reports of a campaign that names none, and return the outbox."""
         self._device.set_address(campaign_id, url)
         return self.outbox()
 
@@ -254,12 +216,7 @@ class Model:
         return TermsContent.of(self._device, campaign_id, self._now())
 
     def statement(self, campaign_id: bytes, prior: Mapping[str, int], level: float | None = None) -> Statement:
-        """Return the statement that these weights and a personal level would declare, with its posteriors and cost.
-
-        Raises:
-            NotJoined
-            BadData: the statement or the level is not allowed.
-        """
+        """Return the statement that these weights and a personal level would declare, with its posteriors and cost."""
         return Statement.of(self._device, campaign_id, prior, level)
 
     def consent(
@@ -276,9 +233,6 @@ class Model:
             prior: the person's statement on how likely each answer is, if the campaign asks for it; None if it was
                 declared before.
             level: a personal level in nats, declared with the prior; None for the campaign's level.
-        Raises:
-            NotJoined, ConsentMissing, BudgetRefused, OutboxFull, OutsideSchedule
-            BadData: the class, the statement or the level is not allowed.
         """
         self._device.consent(campaign_id, as_class=as_class, prior=prior, level=level)
         return self.question(campaign_id)
@@ -289,9 +243,6 @@ class Model:
 
         Args:
             level: nats that the choice may reveal.
-        Raises:
-            NotJoined, BudgetRefused, OutboxFull, OutsideSchedule
-            BadData: the level is not allowed, or nothing can be chosen in this campaign.
         """
         if self._device.terms(campaign_id).declares_prior:
             self._device.choose_prior(campaign_id, level)
@@ -302,9 +253,6 @@ class Model:
     def forget(self, campaign_id: bytes | None = None) -> Overview:
         """Delete the answers, history, outbox and consent of one campaign or of all. The cost of drawn answers stays
         spent.
-
-        Raises:
-            NotJoined, StoreError
         """
         self._device.forget(campaign_id)
         return self.overview()
@@ -321,8 +269,6 @@ class Model:
         Args:
             value: the text of the answer: a label, a number, a day (YYYY-MM-DD), "latitude,longitude", items separated
                 by semicolons, or the answers to a form (name=answer; name=answer).
-        Raises:
-            NotInDomain
         """
         from demo_app.content.answer import Review
 
@@ -330,11 +276,7 @@ class Model:
         return Review.of(self._device, campaign_id, self._now(), value, preview)
 
     def answer(self, campaign_id: bytes, value: str) -> Review:
-        """Draw, charge, sign and queue a report of the answer; return the envelopes.
-
-        Raises:
-            NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached, BudgetRefused, OutboxFull, StoreError
-        """
+        """Draw, charge, sign and queue a report of the answer; return the envelopes."""
         from demo_app.content.answer import Review
 
         answer = self._device.parse(campaign_id, value)
@@ -354,11 +296,7 @@ class Model:
         per_campaign: float | None = None,
         window: tuple[int, float] | None = None,
     ) -> BudgetContent:
-        """Lower the caps, as ``Device.lower_caps`` does.
-
-        Raises:
-            ValueError: a cap is not valid, or there would be more caps than a device can store.
-        """
+        """Lower the caps, as ``Device.lower_caps`` does."""
         self._device.lower_caps(BudgetPolicy(lifetime, per_campaign, window))
         return self.budget()
 
@@ -371,11 +309,7 @@ class Model:
         return History.of(self._device, self._now())
 
     def exposure(self, campaign_id: bytes) -> ExposureSummary:
-        """Return the joint exposure by all reports about the values of a joined campaign. It may take some seconds.
-
-        Raises:
-            NotJoined
-        """
+        """Return the joint exposure by all reports about the values of a joined campaign. It may take some seconds."""
         from demo_app.content.exposure import ExposureSummary
 
         return ExposureSummary.of(self._device, campaign_id)
@@ -388,7 +322,7 @@ class Model:
         method uses only the network, and no store.
 
         Raises:
-            NoResponse
+            NoResponse: no address gave a valid response.
         """
         from edge_sdk.transport import download
 
@@ -414,9 +348,6 @@ class Model:
     def send(self) -> Delivery:
         """Send all due envelopes to their studies; then ask for closing notices for the campaigns whose envelopes were
         sent.
-
-        Raises:
-            StoreError
         """
         from demo_app.content.post import Delivery
         from edge_sdk.transport import download
@@ -428,20 +359,11 @@ class Model:
         return Delivery.of(sent, len(self._device.outbox))
 
     def export(self, path: str | os.PathLike[str], campaign_id: bytes) -> int:
-        """Write a campaign's waiting envelopes to a new file and remove them from the outbox; return their number.
-
-        Raises:
-            NothingWaiting, StoreError
-        """
+        """Write a campaign's waiting envelopes to a new file and remove them from the outbox; return their number."""
         return self._device.outbox.export(_file(path), campaign_id)
 
     def save_enrolment(self, path: str | os.PathLike[str], campaign_id: bytes) -> None:
-        """Write this device's enrolment in a campaign to a new file.
-
-        Raises:
-            NotJoined, ConsentMissing
-            StoreError: the file exists or cannot be written.
-        """
+        """Write this device's enrolment in a campaign to a new file."""
         from edge_sdk.store.files import write_new
 
         write_new(_file(path), self._device.enrolment(campaign_id))

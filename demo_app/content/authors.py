@@ -62,7 +62,7 @@ class LinkContent:
         """Return the content of a link; nothing is sent.
 
         Raises:
-            LinkRefused
+            LinkRefused: the text is not a valid link.
         """
         from edge_sdk.presentation import read_link
 

@@ -47,7 +47,7 @@ class DayField(TypedAnswer):
         """Return the day, and a note with the rounded day.
 
         Raises:
-            NotAnAnswer
+            NotAnAnswer: not a day, or outside the range.
         """
         try:
             date_of(typed)

@@ -196,7 +196,7 @@ class NumberSlider(TypedAnswer):
         """Return the number as a decimal fraction with a point, and a note with the rounded number.
 
         Raises:
-            NotAnAnswer
+            NotAnAnswer: not a number, or outside the range.
         """
         try:
             number = Decimal(typed.replace(",", ".").replace("\N{MINUS SIGN}", "-"))
