@@ -31,7 +31,7 @@ from demo_app.system.dark_mode import is_dark
 from demo_app.system.insets import insets
 from demo_app.system.lock import has_lock, unlock
 from demo_app.system.opened_link import watch
-from demo_app.texts import say, spaced, use_language
+from demo_app.texts import say, spaced_fingerprint, use_language
 from demo_app.widgets.dialogs import ask, close_dialogs, show_notice
 from demo_app.widgets.palette import palette
 from demo_app.worker import Worker
@@ -306,7 +306,7 @@ class HalftruthApp(App):
         def shown(link: LinkContent) -> None:
             whose = "known" if link.trusted else "stranger"
             body = say(f"link.{whose}", host=link.host, name=link.name or say("link.unnamed"))
-            key = say("link.key", key=spaced(link.fingerprint))
+            key = say("link.key", key=spaced_fingerprint(link.fingerprint))
             ask(say("link.ask"), f"{body}\n\n{key}", say("link.follow"), lambda: fetch(link))
 
         def fetch(link: LinkContent) -> None:

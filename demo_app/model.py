@@ -21,7 +21,7 @@ from demo_app.content.budget import BudgetContent
 from demo_app.content.campaign import Overview, QuestionContent, TermsContent
 from demo_app.content.declaration import Statement
 from demo_app.error_messages import NotAFile, NotTrusted
-from demo_app.texts import spaced
+from demo_app.texts import spaced_fingerprint
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.campaigns.files import MAX_CAMPAIGN_BYTES
 
@@ -184,11 +184,11 @@ class Model:
         Raises:
             NotTrusted: the person does not trust the author who signed it.
         """
-        from edge_sdk.presentation import signer
+        from edge_sdk.presentation import claimed_signer
 
-        signed_by = signer(data)
+        signed_by = claimed_signer(data)
         if not any(author.fingerprint_text.startswith(signed_by) for author in self._device.trusted):
-            raise NotTrusted(spaced(signed_by))
+            raise NotTrusted(spaced_fingerprint(signed_by))
         return self.terms(self._device.join(data, url).campaign_id)
 
     def link(self, text: str) -> LinkContent:
@@ -330,7 +330,7 @@ class Model:
         silent: download.NoResponse | None = None
         for url in answers.addresses:
             try:
-                verdicts = iter(download.counted(url, reports, self._opener))
+                verdicts = iter(download.fetch_counted(url, reports, self._opener))
             except download.NoResponse as error:
                 silent = silent or error
             else:

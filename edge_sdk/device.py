@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from edge_sdk.answers.answering import bundle, give, set_clock
+from edge_sdk.answers.answering import bundle, give_answer, set_clock
 from edge_sdk.answers.results import Collected, Receipt
 from edge_sdk.budget.ledger import LedgerEntry
 from edge_sdk.budget.policy import Budget, BudgetPolicy
@@ -198,7 +198,7 @@ class Device(Membership, Disclosures):
             StoreError: the store failed otherwise; nothing was charged or queued.
             ValueError: no period has this slot.
         """
-        return give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=False)
+        return give_answer(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=False)
 
     def collect(self, campaign_id: bytes, value: Answer, slot: int | None = None) -> Collected:
         """Draw, charge and store one answer, in one transaction; ``bundle`` seals it later, together with others.
@@ -215,7 +215,7 @@ class Device(Membership, Disclosures):
             CampaignError: the campaign has transcripts, so each report has exactly one output.
             OutboxFull: 4,096 answers wait to be bundled; this does not depend on the value.
         """
-        receipt = give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=True)
+        receipt = give_answer(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=True)
         return Collected(receipt.campaign_id, receipt.period, receipt.slot, receipt.cost_nanonats, receipt.repeated)
 
     def collected(self, campaign_id: bytes) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.answering import latest_recorded_time
-from edge_sdk.timestamps import moment
+from edge_sdk.timestamps import utc_text
 from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol import exact
 
@@ -51,7 +51,7 @@ def _clock_behind(records: Records, now: int) -> dict[str, str]:
         consent = records.consents.find(records.campaigns.number(campaign_id))
         if consent is not None and now < (until := latest_recorded_time(records, campaign_id)):
             delays[f"clock in {_title(records, campaign_id)}"] = (
-                f"behind the latest recorded time: a unit answers again at {moment(until)}; if the clock is correct "
+                f"behind the latest recorded time: a unit answers again at {utc_text(until)}; if the clock is correct "
                 "now and was ahead before, run clock --set"
             )
     return delays

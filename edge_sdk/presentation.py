@@ -281,7 +281,7 @@ def fingerprint_of(public: bytes) -> str:
     return keys.fingerprint_text(keys.fingerprint(public))
 
 
-def signer(data: bytes) -> str:
+def claimed_signer(data: bytes) -> str:
     """Return the first ten characters of the fingerprint of the key that a campaign claims to be signed with.
 
     Nothing is verified. A campaign's bytes contain only this part of the fingerprint.

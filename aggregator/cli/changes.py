@@ -11,7 +11,7 @@ from aggregator.cli.estimate_options import EstimateOptions
 from aggregator.cli.ranges import Ranges, estimate_ranges, print_comparison
 from aggregator.cli.shares import true_shares
 from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
-from aggregator.cli.value_names import region_of
+from aggregator.cli.value_names import value_or_district
 from aggregator.engines import Engine
 from aggregator.estimate.ordered_campaign import has_summary
 from aggregator.estimate.ordered_comparison import OrderedComparison, by_class, by_period
@@ -78,7 +78,7 @@ def _print_trend(chosen: EstimateOptions, study: Study, engine: Engine, signed: 
     """Print the estimates of the requested spans of periods (default: each period) and the changes, and return them."""
     campaign, name = signed.campaign, chosen.class_name
     truths = [true_shares(file, campaign.domain, campaign.classes, name) for file in chosen.truth_files]
-    region = None if chosen.value is None else region_of(campaign, chosen.value)
+    target = None if chosen.value is None else value_or_district(campaign, chosen.value)
     spans = spans_of(study, signed, chosen.periods)
     ends = ends_of(chosen.ends, spans)
     if len(truths) not in (0, 1, len(spans)):
@@ -89,7 +89,7 @@ def _print_trend(chosen: EstimateOptions, study: Study, engine: Engine, signed: 
     with printing.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         shown = trend(
             signed, spans, tallies, confidence=chosen.confidence, method=chosen.method, class_name=name,
-            ends=ends, steps=chosen.steps, only=region, truths=truths,
+            ends=ends, steps=chosen.steps, only=target, truths=truths,
         )  # fmt: skip
     if chosen.output_format == "json":
         printing.print_json(shown.as_json())

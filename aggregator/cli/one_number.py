@@ -9,7 +9,7 @@ import numpy as np
 from aggregator.cli import printing
 from aggregator.cli.estimate_options import EstimateOptions
 from aggregator.cli.failure import BAD_DATA, Failure
-from aggregator.cli.value_names import region_of, weights_of
+from aggregator.cli.value_names import read_weights, value_or_district
 from aggregator.coefficients_file import read_coefficients
 from aggregator.estimate import query
 from aggregator.estimate.coefficients import sum_by_class
@@ -42,9 +42,9 @@ def one_number(
         coefficients = read_coefficients(chosen.coefficients, campaign)
         return sum_by_class(campaign, tally, _numbers(chosen, campaign), coefficients, confidence=chosen.confidence)
     if chosen.value is not None:
-        region = region_of(campaign, chosen.value)
+        target = value_or_district(campaign, chosen.value)
         result = query.value_share(
-            campaign, tally, region.number, resolution=region.resolution, confidence=chosen.confidence
+            campaign, tally, target.number, resolution=target.resolution, confidence=chosen.confidence
         )
         if np.isnan(result.estimate) and result.mmse is None:
             others = "use --bins V,..., or " if campaign.domain.ordered else ""
@@ -59,7 +59,7 @@ def one_number(
     if chosen.weights is None:
         _require_sum(campaign)
         return query.total(campaign, tally, population=chosen.population, confidence=chosen.confidence)
-    numbers = weights_of(chosen.weights, campaign.domain)
+    numbers = read_weights(chosen.weights, campaign.domain)
     return query.weighted_sum(
         campaign, tally, numbers, offset=chosen.offset, population=chosen.population, confidence=chosen.confidence
     )
@@ -68,12 +68,12 @@ def one_number(
 def _numbers(chosen: EstimateOptions, campaign: Campaign) -> Floats:
     """Return for each value of the domain the number that is summed over people."""
     if chosen.weights is not None:
-        return weights_of(chosen.weights, campaign.domain)
+        return read_weights(chosen.weights, campaign.domain)
     if chosen.value is None:
         _require_sum(campaign)
         return np.array(query.points_of(campaign))
     size = campaign.domain.item_count if isinstance(campaign.domain, Items) else campaign.domain.size
-    indicator: Floats = np.eye(size)[region_of(campaign, chosen.value).number]
+    indicator: Floats = np.eye(size)[value_or_district(campaign, chosen.value).number]
     return indicator
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.author.value_table import not_a_value, read_value_table
 from aggregator.cli.failure import BAD_DATA, Failure
-from aggregator.estimate.resolutions import FINEST, Region, name_of
+from aggregator.estimate.resolutions import FINEST, ValueOrDistrict, name_of
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
 from protocol.errors import NotInDomain
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aggregator.families.decoder import Floats
 
 
-def region_of(campaign: Campaign, text: str) -> Region:
+def value_or_district(campaign: Campaign, text: str) -> ValueOrDistrict:
     """Return the value that ``text`` names, or the district of a coarser resolution with this label.
 
     Raises:
@@ -24,12 +24,12 @@ def region_of(campaign: Campaign, text: str) -> Region:
     """
     domain = campaign.domain
     try:
-        return Region(FINEST, _value(domain, domain.parse(text), "--value"))
+        return ValueOrDistrict(FINEST, _value(domain, domain.parse(text), "--value"))
     except NotInDomain as error:
         for view in campaign.views:
             for z in range(view.map.input_count(domain)):
                 if view.map.label(domain, z) == text:
-                    return Region(name_of(view.map), z)
+                    return ValueOrDistrict(name_of(view.map), z)
         also = ", and no district has this name" if len(campaign.views) > 1 else ""
         raise Failure(f"--value: {not_a_value(domain, text, error)}{also}", BAD_DATA) from None
 
@@ -53,7 +53,7 @@ def _value(domain: Domain, answer: Answer, source: str) -> int:
     return x
 
 
-def weights_of(path: Path, domain: Domain) -> Floats:
+def read_weights(path: Path, domain: Domain) -> Floats:
     """Return the weight of each value from a CSV file, (k,)."""
     import numpy as np
 

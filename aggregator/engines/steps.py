@@ -100,7 +100,7 @@ class PinnedStudy(Study):
 
 
 @lru_cache(maxsize=2)
-def pinned(study_version: StudyVersion) -> PinnedStudy:
+def pinned_study(study_version: StudyVersion) -> PinnedStudy:
     """Return the study at a version. A process caches two versions, because there may be two drivers."""
     return PinnedStudy(study_version)
 
@@ -170,7 +170,7 @@ def verify_enrolments(piece: Sequence[Range], study_version: StudyVersion) -> Ve
     chunk, _ = ranges.gather(piece)
     collector = stored_digests(study_version.path, study_version.digest_bytes).collector()
     with verifier(1, collector) as verifying:
-        enrolled, keys = introduced(pinned(study_version), chunk, verifying, uploaded=True)
+        enrolled, keys = introduced(pinned_study(study_version), chunk, verifying, uploaded=True)
     without_key = len(chunk.of(Kind.ENROLMENT)) - sum(len(introduction.ids) for introduction in keys)
     return VerifiedEnrolments(enrolled, without_key, tuple(keys), tuple(collector.collected))
 
@@ -201,7 +201,9 @@ def validate_piece(
     chunk, reasons = ranges.gather(piece)
     collector = stored_digests(study_version.path, study_version.digest_bytes).collector()
     with verifier(1, collector) as verifying:
-        outcome, candidates = validate.validate_chunk(pinned(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS)
+        outcome, candidates = validate.validate_chunk(
+            pinned_study(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS
+        )
     parts = shards.split(candidates, shard_count)
     pa.default_memory_pool().release_unused()
     outputs = sum(len(batch.report) for batch in candidates)
@@ -242,7 +244,7 @@ def deduplicate(
         table_version: the version of the table of reports.
         parts: the parts of this shard, in the order in which the reports were read.
     """
-    campaigns = pinned(study_version).ids()
+    campaigns = pinned_study(study_version).ids()
     candidates = shards.joined(campaigns, parts)
     outcome = ValidationOutcome()
     if not candidates.reports:

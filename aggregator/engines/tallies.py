@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from deltalake import DeltaTable
 
-from aggregator.engines.steps import PinnedStudy, StudyVersion, pinned
+from aggregator.engines.steps import PinnedStudy, StudyVersion, pinned_study
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.tally import Tally, ViewsTally
@@ -74,7 +74,8 @@ def part_tally(
         StudyError: the study cannot be read, or as in ``Study.spans``.
     """
     study = _StudyShard(
-        pinned(study_version), Slice(study_version.path / REPORTS, table_version, shard_condition(shard, shard_count))
+        pinned_study(study_version),
+        Slice(study_version.path / REPORTS, table_version, shard_condition(shard, shard_count)),
     )
     signed = study.cached_campaign(campaign).signed
     tally = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)

@@ -27,7 +27,7 @@ from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.interval_estimates import DifferenceEstimates
 from aggregator.estimate.linear import Linear, unbiased_estimate
-from aggregator.estimate.resolutions import FINEST, Region, TreeShares, name_of
+from aggregator.estimate.resolutions import FINEST, TreeShares, ValueOrDistrict, name_of
 from aggregator.estimate.result import Estimate, unsigned_and_id
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
@@ -96,7 +96,7 @@ class DistrictDifference(DifferenceEstimates):
         """The districts that differ significantly, the largest difference first."""
         return sorted(super().significant, key=lambda z: -abs(self.raw[z]))
 
-    def as_json(self, only: Region | None = None) -> dict[str, Any]:
+    def as_json(self, only: ValueOrDistrict | None = None) -> dict[str, Any]:
         """Return the JSON object; scripts depend on the names of its keys. For ``only`` see
         ``Difference.as_json``."""
         return {"resolution": self.resolution} | _rows(self, self.labels, (self.before, self.after), only)
@@ -146,7 +146,7 @@ class Difference(DifferenceEstimates):
                 return difference
         raise NotComparable(f"a side has no view of the resolution {resolution}: compare another resolution")
 
-    def as_json(self, only: Region | None = None) -> dict[str, Any]:
+    def as_json(self, only: ValueOrDistrict | None = None) -> dict[str, Any]:
         """Return the JSON object; scripts depend on the names of its keys.
 
         Args:
@@ -163,11 +163,11 @@ class Difference(DifferenceEstimates):
 
 
 def _rows(
-    differences: DifferenceEstimates, labels: Sequence[str], sides: tuple[Floats, Floats], only: Region | None
+    differences: DifferenceEstimates, labels: Sequence[str], sides: tuple[Floats, Floats], only: ValueOrDistrict | None
 ) -> dict[str, Any]:
     """Return a row for each value or district, and the labels of the values or districts that differ significantly."""
     resolution = differences.resolution if isinstance(differences, DistrictDifference) else FINEST
-    shown = [x for x in range(len(labels)) if only in (None, Region(resolution, x))]
+    shown = [x for x in range(len(labels)) if only in (None, ValueOrDistrict(resolution, x))]
     rows = differences.numbers(*sides)
     return {
         "values": [{"value": labels[x]} | rows[x] for x in shown],

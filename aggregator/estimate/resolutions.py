@@ -38,7 +38,7 @@ FINEST = "1"
 """The name of the finest resolution, that of the single values."""
 
 
-class Region(NamedTuple):
+class ValueOrDistrict(NamedTuple):
     """A value, or a district of a coarser resolution.
 
     Attributes:

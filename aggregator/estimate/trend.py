@@ -17,7 +17,7 @@ from aggregator.estimate import estimator
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import NotEnough, devices_of, error_for_side, is_enough
-from aggregator.estimate.resolutions import FINEST, Region
+from aggregator.estimate.resolutions import FINEST, ValueOrDistrict
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
@@ -59,7 +59,7 @@ class Trend:
     points: tuple[TrendPoint, ...]
     change: Difference | None
     steps: tuple[Difference, ...] = ()
-    only: Region | None = None
+    only: ValueOrDistrict | None = None
 
     @property
     def known(self) -> list[tuple[Span, Estimate]]:
@@ -109,7 +109,7 @@ class Trend:
         }
 
 
-def _estimated(point: TrendPoint, estimate: Estimate, only: Region | None) -> dict[str, Any]:
+def _estimated(point: TrendPoint, estimate: Estimate, only: ValueOrDistrict | None) -> dict[str, Any]:
     """Return the JSON object of a span's estimate."""
     document = estimate.as_json()
     sections = [{"resolution": FINEST, "values": document["values"]}, *document["resolutions"]]
@@ -118,7 +118,7 @@ def _estimated(point: TrendPoint, estimate: Estimate, only: Region | None) -> di
         if point.truth is not None:
             truth = true_shares(estimate, name, point.truth).tolist()
             rows = [row | {"truth": share} for row, share in zip(rows, truth, strict=True)]
-        section["values"] = [row for z, row in enumerate(rows) if only in (None, Region(name, z))]
+        section["values"] = [row for z, row in enumerate(rows) if only in (None, ValueOrDistrict(name, z))]
     values, *coarser = sections
     rest = {name: document[name] for name in ("devices", "method", "influence", "warnings")}
     return {"values": values["values"], "resolutions": coarser, **rest}
@@ -148,7 +148,7 @@ def trend(
     class_name: str | None = None,
     ends: tuple[Span, Span] | None = None,
     steps: bool = False,
-    only: Region | None = None,
+    only: ValueOrDistrict | None = None,
     truths: Sequence[Floats] = (),
 ) -> Trend:
     """Return the estimate of each span, and the changes between spans.

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aggregator.storage.paths import StoragePath, below, touch
+from aggregator.storage.paths import StoragePath, files_below, touch
 from aggregator.storage.tables import (
     REPORTS,
     SCHEMAS,
@@ -210,7 +210,7 @@ def _sweep(path: StoragePath, cutoff: float) -> tuple[FileTotals, FileTotals]:
     """
     log = path / "_delta_log"
     # Files are listed first: a file written later may be in no snapshot yet.
-    files = [file.path for file in below(path) if _written_by_storage(file.path, log)]
+    files = [file.path for file in files_below(path) if _written_by_storage(file.path, log)]
     live = {file.path for file in data_files(path, require_whole(path))}
     removed, retained = [], []
     synced = False

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import repeat
 
-from aggregator.storage.paths import StoragePath, below, prefetched, size_of, storage_path
+from aggregator.storage.paths import StoragePath, files_below, prefetched, size_of, storage_path
 from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
@@ -44,7 +44,7 @@ def batch_files(paths: Iterable[str | StoragePath]) -> list[StoragePath]:
         if path.is_file():
             files.append(path)
         elif path.is_dir():
-            files += sorted((file.path for file in below(path) if _is_batch(path, file.path)), key=_in_order)
+            files += sorted((file.path for file in files_below(path) if _is_batch(path, file.path)), key=_in_order)
         else:
             missing.append(str(path))
     if missing:

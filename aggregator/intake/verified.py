@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from aggregator.storage.paths import StoragePath, below
+from aggregator.storage.paths import StoragePath, files_below
 from aggregator.storage.remote import Remote
 
 NAME = "verified"
@@ -106,14 +106,14 @@ def verified_bytes(study_path: StoragePath) -> int:
     """Return the size of a study's stored digests in bytes."""
     path = study_path / NAME
     with suppress(OSError):
-        return sum(file.size for file in below(path)) if isinstance(path, Remote) else path.stat().st_size
+        return sum(file.size for file in files_below(path)) if isinstance(path, Remote) else path.stat().st_size
     return 0
 
 
 def _read(path: StoragePath, size: int) -> bytes:
     with suppress(OSError):
         if isinstance(path, Remote):
-            return b"\n".join(file.path.read_bytes() for file in below(path))
+            return b"\n".join(file.path.read_bytes() for file in files_below(path))
         with path.open("rb") as file:
             return file.read(size)
     return b""

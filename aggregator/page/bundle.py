@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aggregator.page.names import ModuleNames, fresh
+from aggregator.page.names import ModuleNames, unused_names
 from aggregator.page.tokens import BundleError, Token, script_text, tokens
 
 _ENDS_SCRIPT = re.compile(r"<!--|</?script|^-->", re.IGNORECASE | re.MULTILINE)
@@ -107,7 +107,7 @@ def _joined(modules: Mapping[Path, _Module]) -> Iterator[str]:
         names[path] = names[path].without(once)
     stay = {(path, name) for path in modules for name in names[path].classes}
     order = sorted(uses.keys() - stay, key=lambda origin: (-uses[origin], places[origin[0]], origin[1]))
-    news = dict(zip(order, fresh(string.ascii_uppercase, reserved), strict=False))
+    news = dict(zip(order, unused_names(string.ascii_uppercase, reserved), strict=False))
     for path, module in modules.items():
         new = {name: news[path, name] for name in names[path].top_level}
         new |= {local: news.get(declared(origin), declared(origin)[1]) for origin, local in module.imported()}

@@ -87,7 +87,11 @@ class ModuleNames:
         """
         news = {
             part: dict(
-                zip((name for name in names if name not in new), fresh(string.ascii_lowercase, reserved), strict=False)
+                zip(
+                    (name for name in names if name not in new),
+                    unused_names(string.ascii_lowercase, reserved),
+                    strict=False,
+                )
             )
             for part, names in self._local.items()
         }
@@ -101,7 +105,7 @@ class ModuleNames:
         return tokens
 
 
-def fresh(first: str, reserved: Collection[str]) -> Iterator[str]:
+def unused_names(first: str, reserved: Collection[str]) -> Iterator[str]:
     """Yield names that begin with a letter of ``first``: first all names of one letter, then of two letters, and so
     on."""
     for length in count():

@@ -20,7 +20,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.present.form_page_classes import classes_section
 from aggregator.present.forms import PLACES
-from aggregator.present.markup import Html, label, tag
+from aggregator.present.markup import Html, label_markup, tag
 from aggregator.present.page import html_page, source_section
 from aggregator.present.page_method import introduction, weights_tables
 from aggregator.present.page_parts import scrolled, warning_boxes
@@ -123,7 +123,7 @@ def _question(estimate: FormEstimate, form: Form) -> list[Html]:
     rows = [
         tag(
             "tr",
-            tag("th", label(value), scope="row", dir="auto"),
+            tag("th", label_markup(value), scope="row", dir="auto"),
             tag("td", percent(float(shares.share[x]), PLACES)),
             tag("td", interval_text(shares.low[x], shares.high[x], PLACES)),
             tag("td", interval_text(shares.simultaneous_low[x], shares.simultaneous_high[x], PLACES)),
@@ -172,7 +172,7 @@ def _table(estimate: FormEstimate, form: Form) -> list[Html]:
             share, low, high = (float(numbers[x]) for numbers in (shares.share, shares.low, shares.high))
             interval = tag("small", interval_text(low, high, PLACES))
             cells.append(tag("td", percent(share, PLACES), interval, class_=shade(share, low, top)))
-        lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
+        lines.append(tag("tr", tag("th", label_markup(row), scope="row", dir="auto"), *cells))
     first, second = (_with_unit(form, name) for name in estimate.questions)
     caption = f"{first} (rows) and {second} (columns): {estimate.counted}"
     if estimate.skipping:

@@ -14,7 +14,7 @@ from aggregator.estimate.form_sides import FormClasses, form_classes
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally
 from aggregator.present.forms import PLACES
-from aggregator.present.markup import Html, label, tag
+from aggregator.present.markup import Html, label_markup, tag
 from aggregator.present.page_parts import scrolled
 from aggregator.present.shown_changes import interval_in_points, percentage_points
 from aggregator.present.shown_shares import interval_text, percent
@@ -82,7 +82,7 @@ def _question(name: str, comparison: FormClasses, confidence: float) -> Html:
             text = percentage_points(difference.raw[x], PLACES)
             interval = tag("small", interval_in_points(difference.low[x], difference.high[x], PLACES))
             cells.append(tag("td", tag("strong", text) if x in difference.significant else text, interval))
-        rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
+        rows.append(tag("tr", tag("th", label_markup(value), scope="row", dir="auto"), *cells))
     reports = ", ".join(f"{estimate.counted} of {side}" for side, estimate in comparison.sides)
     caption = f"{name}: {reports}; {100 * confidence:.4g}% intervals, differences in percentage points"
     heads = ["value", *(side for side, _ in comparison.sides), *differences]

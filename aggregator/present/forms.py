@@ -18,7 +18,7 @@ from aggregator.estimate.interval_estimates import DIFFERENCE_COLUMNS, SHARE_COL
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.shown_changes import basis, interval_in_points, percentage_points
+from aggregator.present.shown_changes import comparison_basis, interval_in_points, percentage_points
 from aggregator.present.shown_shares import HALF_THE_SUM, interval_text, percent
 from aggregator.present.table import new_table
 
@@ -97,7 +97,7 @@ def form_difference_table(difference: FormDifference, questions: Sequence[str]) 
     difference."""
     confidence = f"{100 * difference.confidence:.4g}%"
     notes = [
-        basis(difference),
+        comparison_basis(difference),
         f"significant differences: {len(difference.significant)} of {len(difference.labels)}, by the simultaneous "
         f"{confidence} intervals",
     ]

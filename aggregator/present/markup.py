@@ -33,7 +33,7 @@ def tag(name: str, /, *children: str, **attributes: str) -> Html:
     return Html(f"<{name}{words}>" if name in _EMPTY else f"<{name}{words}>{inner}</{name}>")
 
 
-def label(text: str) -> Html:
+def label_markup(text: str) -> Html:
     """Return the name of a value as markup that breaks lines at blanks and after commas, if possible, in a narrow
     column."""
     first, *rest = text.replace(" .. ", "\N{NO-BREAK SPACE}.. ").split(",")

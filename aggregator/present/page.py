@@ -34,7 +34,7 @@ from aggregator.present.markup import Html, html_document, source_hash, tag
 from aggregator.present.page_comparison import ordered_comparison_section, trend_section
 from aggregator.present.page_method import method_section
 from aggregator.present.page_numbers import coverage_sentence, numbers_section, results_section, values_section
-from aggregator.present.page_parts import pairs, warning_boxes
+from aggregator.present.page_parts import definition_list, warning_boxes
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, forged_section, refused_section
 from aggregator.present.shown_shares import subtitle
@@ -240,7 +240,7 @@ def source_section(
         ("inputs, SHA-256", tag("code", digest(tally, campaign_id, period, class_name))),
     ]
     return [
-        pairs(rows),
+        definition_list(rows),
         tag("p", "Made by halftruth from verified reports. As long as the study and the version of halftruth do not "
         "change, the same command gives the same page, byte for byte. The digest is that of a JSON text with sorted "
         "keys and no blanks: campaign (its id), counts (of each output or bit, or of each transcript, the sequence of "

@@ -19,7 +19,7 @@ from aggregator.present.page_numbers import MAX_PAGE_ROWS
 from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.shown_changes import (
     dates,
-    foremost,
+    foremost_values,
     interval_in_points,
     percentage_points,
     places_of,
@@ -49,7 +49,7 @@ def trend_section(trend: Trend) -> list[Html]:
     if change is not None:
         count = len(change.significant)
         words = f"Significant changes: {count:,} of {len(change.raw):,} values" if count else "No significant change"
-        shown = foremost(change, MAX_PAGE_ROWS)
+        shown = foremost_values(change, MAX_PAGE_ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), shown_intervals(change, len(shown))
         parts[1:1] = [
             *(_changed_districts(trend, districts) for districts in change.coarser),

@@ -15,7 +15,7 @@ from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
-from aggregator.present.markup import Html, label, tag
+from aggregator.present.markup import Html, label_markup, tag
 from aggregator.present.ordered import TrueOrdered, statistic_name, value_text
 from aggregator.present.page_parts import image_of, page_table, picture_of, scrolled
 from aggregator.present.shown_shares import (
@@ -24,7 +24,7 @@ from aggregator.present.shown_shares import (
     distance_text,
     district_words,
     interval_text,
-    listed,
+    listed_values,
     may_be_zero,
     percent,
     query_texts,
@@ -61,7 +61,7 @@ def results_section(estimate: Estimate, truth: Floats | None, statistics: Ordere
 
     grid = estimate.campaign.domain
     top = int(np.argmax(estimate.share))
-    share = percent(estimate.share[top], min(decimals(estimate, listed(estimate, MAX_PAGE_ROWS)), 2))
+    share = percent(estimate.share[top], min(decimals(estimate, listed_values(estimate, MAX_PAGE_ROWS)), 2))
     kind = "Map" if isinstance(grid, Grid) else "Bar chart"
     alt = f"{kind} of the shares. The largest is {estimate.label(top)} with {share}."
     draw = partial(estimate_figure, estimate, truth)
@@ -139,7 +139,7 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
 
 def values_section(estimate: Estimate, truth: Floats | None) -> list[Html]:
     """Return the section with tables of the values and of coarser districts."""
-    shown = listed(estimate, MAX_PAGE_ROWS, MAX_PAGE_ROWS)
+    shown = listed_values(estimate, MAX_PAGE_ROWS, MAX_PAGE_ROWS)
     places = decimals(estimate, shown)
     interval = f"{100 * estimate.confidence:.4g}% interval"
     known = [("prior", estimate.prior), ("truth", truth), ("unbiased", estimate.raw), ("standard error", estimate.se)]
@@ -149,7 +149,7 @@ def values_section(estimate: Estimate, truth: Floats | None) -> list[Html]:
     rows = [
         tag(
             "tr",
-            tag("th", label(estimate.label(x)), *_doubtful(estimate, x, len(shown)), scope="row", dir="auto"),
+            tag("th", label_markup(estimate.label(x)), *_doubtful(estimate, x, len(shown)), scope="row", dir="auto"),
             tag("td", percent(estimate.share[x], places)),
             tag("td", interval_text(estimate.low[x], estimate.high[x], places)),
             *(tag("td", percent(column[x], places)) for column in columns.values()),

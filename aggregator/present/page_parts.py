@@ -9,7 +9,7 @@ import base64
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from aggregator.present.markup import Html, label, tag
+from aggregator.present.markup import Html, label_markup, tag
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ PHONE = "(max-width: 36rem)"
 """The media query of a phone, as in page.css."""
 
 
-def pairs(rows: Iterable[tuple[str, str]]) -> Html:
+def definition_list(rows: Iterable[tuple[str, str]]) -> Html:
     """Return a list of pairs of a name and a text."""
     return tag("dl", *(part for name, text in rows for part in (tag("dt", name), tag("dd", text, dir="auto"))))
 
@@ -26,7 +26,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> Html:
 def page_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
     """Return a table of texts; the first cell of each row is its heading."""
     lines = [
-        tag("tr", tag("th", label(first), scope="row", dir="auto"), *(tag("td", cell) for cell in rest))
+        tag("tr", tag("th", label_markup(first), scope="row", dir="auto"), *(tag("td", cell) for cell in rest))
         for first, *rest in rows
     ]
     return scrolled(caption, names, lines)

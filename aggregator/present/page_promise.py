@@ -13,7 +13,7 @@ from aggregator.author.trade_off import NoTradeOff, trade_offs
 from aggregator.campaign_facts import counted_noun
 from aggregator.present.listing import levels_of
 from aggregator.present.markup import Html, tag
-from aggregator.present.page_parts import page_table, pairs
+from aggregator.present.page_parts import definition_list, page_table
 from aggregator.present.trade_off_chart import trade_off_chart
 from aggregator.quantity import quantity
 from protocol import exact
@@ -100,7 +100,7 @@ def promise_section(audit: Audit) -> list[Html]:
         parts.append(
             tag("p", "The distance between two priors is half the sum of the absolute differences of their shares.")
         )
-    parts.append(pairs(_level_rows(audit)))
+    parts.append(definition_list(_level_rows(audit)))
     return [*parts, *_tests(campaign)]
 
 

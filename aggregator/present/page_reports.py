@@ -13,7 +13,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE
 from aggregator.present.markup import Html, tag
-from aggregator.present.page_parts import page_table, pairs
+from aggregator.present.page_parts import definition_list, page_table
 from aggregator.quantity import quantity, upper_bound
 from aggregator.utc import day_text, minute_text
 from protocol.campaign import Campaign
@@ -107,7 +107,7 @@ def campaign_section(
         "devices whose keys were registered" if campaign.enrolment == "enrolled" else "any device (open enrolment)"
     )
     return [
-        pairs([
+        definition_list([
             ("asked by", campaign.organisation),
             ("opens", time_text(campaign.opens)),
             ("closes", closes),

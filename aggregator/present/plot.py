@@ -32,7 +32,7 @@ from aggregator.present.shown_shares import (
     decimals,
     district_name,
     interval_name,
-    listed,
+    listed_values,
     may_be_zero,
     percent,
     selection_of_shares,
@@ -76,7 +76,7 @@ def estimate_figure(estimate: Estimate, truth: Floats | None = None, *, narrow: 
 
 
 def _bars(estimate: Estimate, truth: Floats | None, narrow: bool) -> Figure:
-    shown = listed(estimate, MAX_BARS)
+    shown = listed_values(estimate, MAX_BARS)
     pale = [may_be_zero(estimate, x, len(shown)) for x in shown]
     note = ""
     if len(shown) < estimate.size:

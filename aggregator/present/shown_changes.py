@@ -12,7 +12,7 @@ import numpy as np
 
 from aggregator.estimate.change import Difference, DistrictDifference
 from aggregator.estimate.form_change import FormDifference
-from aggregator.estimate.resolutions import FINEST, Region
+from aggregator.estimate.resolutions import FINEST, ValueOrDistrict
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
 from aggregator.present.shown_shares import MIN_SELECTED, MINUS
@@ -37,7 +37,7 @@ def comparison_title(difference: Difference) -> str:
     )
 
 
-def foremost(difference: Difference, rows: int) -> list[int]:
+def foremost_values(difference: Difference, rows: int) -> list[int]:
     """Return the values to show: all in domain order, or at most ``rows``, the most significant first.
 
     A selection has the values that differ significantly; if these are fewer than ``MIN_SELECTED``, it also has the next
@@ -49,34 +49,37 @@ def foremost(difference: Difference, rows: int) -> list[int]:
     return [int(x) for x in order[: min(rows, max(MIN_SELECTED, len(difference.significant)))]]
 
 
-def significant_regions(difference: Difference) -> list[Region]:
+def significant_values_and_districts(difference: Difference) -> list[ValueOrDistrict]:
     """Return the districts and values that differ significantly at their resolution, the coarsest first."""
-    return [Region(districts.resolution, z) for districts in difference.resolutions for z in districts.significant]
+    return [
+        ValueOrDistrict(districts.resolution, z) for districts in difference.resolutions for z in districts.significant
+    ]
 
 
-def foremost_regions(difference: Difference, rows: int) -> list[Region]:
+def foremost_values_and_districts(difference: Difference, rows: int) -> list[ValueOrDistrict]:
     """Return the values to draw; with views, the districts and values that differ significantly.
 
     At most ``rows`` are returned: the most significant ones, in order from the coarsest resolution. If none differs
-    significantly, the most significant ones of the coarsest resolution are returned. Without views, see ``foremost``.
+    significantly, the most significant ones of the coarsest resolution are returned. Without views, see
+    ``foremost_values``.
     """
     if not difference.coarser:
-        return [Region(FINEST, x) for x in foremost(difference, rows)]
-    significant = significant_regions(difference)
+        return [ValueOrDistrict(FINEST, x) for x in foremost_values(difference, rows)]
+    significant = significant_values_and_districts(difference)
     if not significant:
         coarsest = difference.coarser[0]
         order = np.argsort(-coarsest.evidence, kind="stable")[: min(MIN_SELECTED, rows)]
-        return [Region(coarsest.resolution, int(z)) for z in order]
-    strength = np.array([difference.at(region.resolution).evidence[region.number] for region in significant])
+        return [ValueOrDistrict(coarsest.resolution, int(z)) for z in order]
+    strength = np.array([difference.at(target.resolution).evidence[target.number] for target in significant])
     strongest = np.argsort(-strength, kind="stable")[:rows]
     return [significant[index] for index in sorted(strongest.tolist())]
 
 
-def selection_of_regions(difference: Difference, shown: int) -> str:
-    """Return a description of the selection of ``foremost_regions``."""
+def selection_of_values_and_districts(difference: Difference, shown: int) -> str:
+    """Return a description of the selection of ``foremost_values_and_districts``."""
     if not difference.coarser:
-        return selection_of_changes(difference, shown) if shown < len(difference.raw) else ""
-    count, noun = len(significant_regions(difference)), "changes" if difference.paired else "differences"
+        return selection_of_values(difference, shown) if shown < len(difference.raw) else ""
+    count, noun = len(significant_values_and_districts(difference)), "changes" if difference.paired else "differences"
     if not count:
         return (
             f"no {noun[:-1]} is significant at any resolution; the picture shows the {shown} districts of the coarsest "
@@ -86,8 +89,8 @@ def selection_of_regions(difference: Difference, shown: int) -> str:
     return f"{words} significant {noun}; {BY_RESOLUTION}"
 
 
-def selection_of_changes(difference: Difference, shown: int) -> str:
-    """Return a description of the selection of ``foremost``."""
+def selection_of_values(difference: Difference, shown: int) -> str:
+    """Return a description of the selection of ``foremost_values``."""
     count, noun = len(difference.significant), "changes" if difference.paired else "differences"
     words = f"the {shown} most significant {noun} of {len(difference.raw):,} values"
     return words if count >= shown else f"{words}; {shown - count} of these {noun} may be zero"
@@ -129,7 +132,7 @@ def moment(seconds: int, period: int) -> str:
     return minute_text(seconds) if seconds % 86_400 or period % 86_400 else day_text(seconds)
 
 
-def basis(difference: Difference | FormDifference) -> str:
+def comparison_basis(difference: Difference | FormDifference) -> str:
     """Return a phrase that explains how the two sides were compared."""
     if difference.paired:
         return "devices that answered on both sides were compared with themselves"

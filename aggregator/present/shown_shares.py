@@ -92,7 +92,7 @@ def in_result_units(result: QueryResult, numbers: Sequence[float]) -> list[str]:
     return [text if text == "-" else f"{text}%".replace("-", MINUS) for text in texts]
 
 
-def away(estimate: Estimate, truth: Floats) -> float:
+def distance_from_truth(estimate: Estimate, truth: Floats) -> float:
     """Return the distance between the shares and the truth of a rehearsal, in the measure of ``distance_name``."""
     # These shares are not a distribution, because people have several items or none.
     if isinstance(estimate.campaign.domain, Items):
@@ -101,19 +101,19 @@ def away(estimate: Estimate, truth: Floats) -> float:
 
 
 def distance_name(domain: Domain) -> str:
-    """Return the name of the distance that ``away`` computes."""
+    """Return the name of the distance that ``distance_from_truth`` computes."""
     return "mean absolute difference" if isinstance(domain, Items) else "total variation distance"
 
 
 def distance_text(estimate: Estimate, truth: Floats) -> str:
     """Return a phrase that states the distance of an estimate from the true shares."""
-    far = percent(away(estimate, truth), 2)
+    far = percent(distance_from_truth(estimate, truth), 2)
     if isinstance(estimate.campaign.domain, Items):
         return f"{distance_name(estimate.campaign.domain)} of an item's share from the truth: {far}"
     return f"distance from the truth{HALF_THE_SUM}: {far}"
 
 
-def listed(estimate: Estimate, rows: int, fewest: int = MIN_SELECTED) -> list[int]:
+def listed_values(estimate: Estimate, rows: int, fewest: int = MIN_SELECTED) -> list[int]:
     """Return the values to show: all in domain order, or a selection.
 
     A selection has at most ``rows`` values whose shares are significantly above zero, in order of share. If these are
@@ -130,7 +130,7 @@ def listed(estimate: Estimate, rows: int, fewest: int = MIN_SELECTED) -> list[in
 
 
 def selection_of_shares(estimate: Estimate, shown: int) -> str:
-    """Return a description of the values that ``listed`` selects."""
+    """Return a description of the values that ``listed_values`` selects."""
     if np.isnan(estimate.simultaneous_low).all():
         return f"the {shown:,} of {estimate.size:,} values with the largest shares"
     count = int(estimate.above_zero.sum())

@@ -31,7 +31,7 @@ from aggregator.present.shown_shares import (
     in_result_units,
     interval_name,
     interval_text,
-    listed,
+    listed_values,
     may_be_zero,
     percent,
     prior_comparison,
@@ -70,7 +70,7 @@ def estimate_table(estimate: Estimate, truth: Floats | None = None) -> Table:
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
-    shown = listed(estimate, MAX_TABLE_ROWS)
+    shown = listed_values(estimate, MAX_TABLE_ROWS)
     table = new_table(estimate.campaign.title, _shares_caption(estimate, len(shown), truth))
     table.add_column("value" if estimate.note is None else "rounded to", max_width=40)
     table.add_column("share", justify="right")

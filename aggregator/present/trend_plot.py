@@ -15,20 +15,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aggregator.estimate.change import Difference
-from aggregator.estimate.resolutions import FINEST, Region
+from aggregator.estimate.resolutions import FINEST, ValueOrDistrict
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import INK, narrow_title, new_figure, plot_text, save
 from aggregator.present.plot import FAINT, MAX_BARS, MAX_LABEL, SHARE, TRUTH
 from aggregator.present.shown_changes import (
     comparison_title,
-    foremost_regions,
+    foremost_values_and_districts,
     interval_in_points,
     percentage_points,
     places_of,
-    selection_of_regions,
+    selection_of_values_and_districts,
     title_with_class,
 )
-from aggregator.present.shown_shares import level_text, listed, significant_districts
+from aggregator.present.shown_shares import level_text, listed_values, significant_districts
 
 MAX_PLOTS = 12
 """Maximum number of values drawn."""
@@ -52,22 +52,22 @@ def trend_figure(trend: Trend, *, narrow: bool = False) -> Figure:
     if trend.only is not None:
         shown = [trend.only]
     elif trend.change is not None:
-        shown = foremost_regions(trend.change, MAX_PLOTS)
+        shown = foremost_values_and_districts(trend.change, MAX_PLOTS)
     else:
         districts = [
-            Region(resolution.name, z)
+            ValueOrDistrict(resolution.name, z)
             for resolution in latest.resolutions[:-1]
             for z in significant_districts(resolution)
         ]
-        shown = districts[:MAX_PLOTS] or [Region(FINEST, x) for x in listed(latest, MAX_PLOTS)]
+        shown = districts[:MAX_PLOTS] or [ValueOrDistrict(FINEST, x) for x in listed_values(latest, MAX_PLOTS)]
     across = 1 if narrow else min(ACROSS, len(shown))
     down = -(-len(shown) // across)
     height = 1.8 + 1.6 * down if narrow else 1.3 + 2.0 * down
     figure = new_figure(max(3.1 * across, 6.5), height, narrow=narrow)
     plots = figure.subplots(down, across, squeeze=False).ravel()
     pointwise = trend.only is not None or (not latest.resolutions and len(shown) == latest.size)
-    for axes, region in zip(plots, shown, strict=False):
-        _draw_shares(axes, trend, region, pointwise)
+    for axes, target in zip(plots, shown, strict=False):
+        _draw_shares(axes, trend, target, pointwise)
     for axes in plots[len(shown) :]:
         axes.set_visible(False)
     parts = [f"unbiased shares, {100 * latest.confidence:.4g}% intervals of each period"]
@@ -79,28 +79,28 @@ def trend_figure(trend: Trend, *, narrow: bool = False) -> Figure:
             f"{'' if pointwise else 'simultaneous '}{100 * latest.confidence:.4g}% intervals"
         )
     if trend.only is None and trend.change is not None:
-        parts.append(selection_of_regions(trend.change, len(shown)))
+        parts.append(selection_of_values_and_districts(trend.change, len(shown)))
     figure.supxlabel("period", size=9, color=INK)
     _entitle(figure, title_with_class(latest), level_text(latest), *parts, narrow=narrow)
     return figure
 
 
-def _draw_shares(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> None:
+def _draw_shares(axes: Axes, trend: Trend, target: ValueOrDistrict, pointwise: bool) -> None:
     """Draw the shares of one value or district over the periods in a plot, with their change.
 
     Args:
         pointwise: whether the change is drawn with its pointwise interval; if not, with its simultaneous interval.
     """
-    known, x = trend.known, region.number
+    known, x = trend.known, target.number
     middles = np.array([(span.first + span.last) / 2 for span, _ in known])
-    sides = [estimate.at(region.resolution) for _, estimate in known]
+    sides = [estimate.at(target.resolution) for _, estimate in known]
     share = np.array([resolution.unbiased()[x] for resolution in sides])
     raw, low, high = (
         np.array([getattr(resolution, name)[x] for resolution in sides]) for name in ("raw", "low", "high")
     )
     axes.plot(middles, share, color=SHARE, lw=2, label="share")
     true = np.array([
-        np.nan if point.truth is None else true_shares(point.estimate, region.resolution, point.truth)[x]
+        np.nan if point.truth is None else true_shares(point.estimate, target.resolution, point.truth)[x]
         for point in trend.points
         if point.estimate is not None
     ])  # fmt: skip
@@ -115,10 +115,10 @@ def _draw_shares(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> N
     for number, (span, _) in enumerate(known):
         axes.hlines(share[number], span.first, span.last, color=SHARE, lw=2)
     axes.set_title(
-        plot_text(trend.latest.at(region.resolution).label(x), MAX_LABEL), size=9.5, loc="left", color=INK, pad=16
+        plot_text(trend.latest.at(target.resolution).label(x), MAX_LABEL), size=9.5, loc="left", color=INK, pad=16
     )
     if trend.change is not None:
-        change = trend.change.at(region.resolution)
+        change = trend.change.at(target.resolution)
         places = places_of(change, [x] if trend.change.coarser else range(len(change.raw)))
         near, far = (change.low, change.high) if pointwise else (change.simultaneous_low, change.simultaneous_high)
         words = f"{percentage_points(change.raw[x], places)}  ({interval_in_points(near[x], far[x], places)})"
@@ -141,9 +141,9 @@ def _draw_shares(axes: Axes, trend: Trend, region: Region, pointwise: bool) -> N
 
 def draw_difference(difference: Difference, path: Path) -> None:
     """Draw the shares of two sides, and their differences, to a PNG file."""
-    shown = foremost_regions(difference, MAX_BARS)
+    shown = foremost_values_and_districts(difference, MAX_BARS)
     pointwise = not difference.coarser and len(shown) == len(difference.raw)
-    cells = [(difference.at(region.resolution), region.number) for region in shown]
+    cells = [(difference.at(target.resolution), target.number) for target in shown]
     places = np.arange(len(shown))
     figure = new_figure(10.0, 2.1 + 0.34 * len(shown))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.05))
@@ -152,7 +152,7 @@ def draw_difference(difference: Difference, path: Path) -> None:
         (-0.2, difference.before, difference.names[0], SHARE),
         (0.2, difference.after, difference.names[1], LATER),
     ):
-        of_side = [(side.at(region.resolution), region.number) for region in shown]
+        of_side = [(side.at(target.resolution), target.number) for target in shown]
         lengths = [float(resolution.unbiased()[x]) for resolution, x in of_side]
         left.barh(places + shift, lengths, height=0.36, color=colour, label=plot_text(name, MAX_LABEL))
         low, high = (np.array([getattr(resolution, end)[x] for resolution, x in of_side]) for end in names)
@@ -199,7 +199,7 @@ def draw_difference(difference: Difference, path: Path) -> None:
     parts = [
         f"{'' if pointwise else 'simultaneous '}{100 * difference.confidence:.4g}% intervals; orange: significant "
         "differences",
-        selection_of_regions(difference, len(shown)),
+        selection_of_values_and_districts(difference, len(shown)),
     ]
     _entitle(
         figure, comparison_title(difference), f"{difference.before.reports:,} and {difference.after.counted}", *parts

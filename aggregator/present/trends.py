@@ -19,28 +19,28 @@ from rich.text import Text
 
 from aggregator.campaign_facts import counted_noun, estimated_noun
 from aggregator.estimate.change import Difference, DistrictDifference
-from aggregator.estimate.resolutions import FINEST, Region
+from aggregator.estimate.resolutions import FINEST, ValueOrDistrict
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.document import COLUMNS, csv_text
 from aggregator.present.shown_changes import (
     BY_RESOLUTION,
-    basis,
+    comparison_basis,
     comparison_title,
     dates,
-    foremost,
+    foremost_values,
     interval_in_points,
     percentage_points,
     places_of,
-    selection_of_changes,
-    significant_regions,
+    selection_of_values,
+    significant_values_and_districts,
     title_with_class,
 )
 from aggregator.present.shown_shares import (
     MAX_DISTRICTS,
     MAX_TABLE_ROWS,
-    away,
     decimals,
+    distance_from_truth,
     distance_name,
     district_name,
     interval_name,
@@ -74,7 +74,7 @@ def spans_table(trend: Trend) -> Table:
         words = "too few devices" if known is None else "-" if known.devices is None else f"{known.devices:,}"
         cells = [point.span.name, *dates(campaign, point.span), *([f"{point.reports:,}"] if counted else []), words]
         if known is not None and point.truth is not None:
-            cells.append(percent(away(known, point.truth), 2))
+            cells.append(percent(distance_from_truth(known, point.truth), 2))
         table.add_row(*cells)
     if len(shown) < len(trend.points):
         table.caption = f"the first and last {half} of {len(trend.points):,} spans; --format csv has them all"
@@ -87,7 +87,7 @@ def change_table(difference: Difference, trend: Trend | None = None) -> Table:
     Args:
         trend: the trend to which the change belongs; the shares over time are drawn in a few characters.
     """
-    shown = foremost(difference, MAX_TABLE_ROWS)
+    shown = foremost_values(difference, MAX_TABLE_ROWS)
     title = title_with_class(difference.after) if trend is not None else comparison_title(difference)
     truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
     table = new_table(title, _changes_caption(difference, len(shown)))
@@ -141,20 +141,23 @@ def steps_table(trend: Trend) -> Table | Text:
     sentence if no change is significant."""
     confidence = f"{100 * trend.latest.confidence:.4g}%"
     changes = [
-        (step, region) for step in trend.steps for region in significant_regions(step) if trend.only in (None, region)
+        (step, target)
+        for step in trend.steps
+        for target in significant_values_and_districts(step)
+        if trend.only in (None, target)
     ]
     if not changes:
         return Text(f"No change from one span to the next is significant, by the simultaneous {confidence} intervals.")
     changes.sort(key=lambda change: -float(change[0].at(change[1].resolution).evidence[change[1].number]))
-    shown = {(id(step), region) for step, region in changes[:MAX_TABLE_ROWS]}
+    shown = {(id(step), target) for step, target in changes[:MAX_TABLE_ROWS]}
     table = new_table(title_with_class(trend.latest))
     for name in ("from", "to", "value", "before", "after", "change", f"simultaneous {confidence} interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
     for step in trend.steps:
-        for region in significant_regions(step):
-            if (id(step), region) not in shown:
+        for target in significant_values_and_districts(step):
+            if (id(step), target) not in shown:
                 continue
-            difference, z = step.at(region.resolution), region.number
+            difference, z = step.at(target.resolution), target.number
             places = places_of(difference, [z])
             cells = [
                 *step.names,
@@ -175,35 +178,35 @@ def steps_table(trend: Trend) -> Table | Text:
     return table
 
 
-def value_table(trend: Trend, region: Region) -> Table:
+def value_table(trend: Trend, target: ValueOrDistrict) -> Table:
     """Return a table with a row for each span: the share of one value or district, and its interval."""
-    latest, x = trend.latest, region.number
-    table = new_table(f"{title_with_class(latest)}: {latest.at(region.resolution).label(x)}")
+    latest, x = trend.latest, target.number
+    table = new_table(f"{title_with_class(latest)}: {latest.at(target.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
     counted = f"{estimated_noun(latest.campaign)}s"
     names = ["periods", "from", "to", counted, "share", f"{100 * latest.confidence:.4g}% interval"]
     for name in names + (["truth"] if rehearsal else []):
         table.add_column(name, justify="right" if name in (counted, "share", "truth") else "left")
-    places = max(decimals(known.at(region.resolution), [x]) for _, known in trend.known)
+    places = max(decimals(known.at(target.resolution), [x]) for _, known in trend.known)
     for point in trend.points:
         cells = [point.span.name, *dates(latest.campaign, point.span), f"{point.reports:,}"]
         if point.estimate is None:
             cells += ["too few devices", "-"]
         else:
-            known = point.estimate.at(region.resolution)
+            known = point.estimate.at(target.resolution)
             cells += [percent(known.unbiased()[x], places), interval_text(known.low[x], known.high[x], places)]
         if point.truth is not None:
-            cells.append(percent(float(true_shares(latest, region.resolution, point.truth)[x]), places))
+            cells.append(percent(float(true_shares(latest, target.resolution, point.truth)[x]), places))
         table.add_row(*cells)
     unbiased = "the unbiased share; each interval is valid by itself"
-    no_unbiased = math.isnan(latest.at(region.resolution).raw[x])
+    no_unbiased = math.isnan(latest.at(target.resolution).raw[x])
     lines = ["the consistent share, because no unbiased estimate exists" if no_unbiased else unbiased]
     if trend.change is not None:
-        change = trend.change.at(region.resolution)
+        change = trend.change.at(target.resolution)
         lines.append(
             f"change from {trend.change.names[0]} to {trend.change.names[1]}: "
             f"{percentage_points(change.raw[x], places)} percentage points "
-            f"({interval_in_points(change.low[x], change.high[x], places)}); {basis(trend.change)}"
+            f"({interval_in_points(change.low[x], change.high[x], places)}); {comparison_basis(trend.change)}"
         )
     table.caption = Text("\n".join(lines))
     return table
@@ -284,12 +287,12 @@ def _changes_caption(difference: Difference, shown: int) -> Text:
     lines = [
         f"{difference.before.reports:,} and {after.counted} · {levels} · {noun} in percentage points, "
         f"{interval_name(difference, shown)}s",
-        f"{basis(difference)}; shares and {noun} are the unbiased estimates",
+        f"{comparison_basis(difference)}; shares and {noun} are the unbiased estimates",
     ]
     if difference.coarser:
         lines.append(f"districts are shown if they differ significantly; {BY_RESOLUTION}")
     if shown < len(difference.raw):
-        lines.append(f"{selection_of_changes(difference, shown)}; --json has all")
+        lines.append(f"{selection_of_values(difference, shown)}; --json has all")
     count = len(difference.significant)
     count_text = f"* significant {noun}: {count:,} of {len(difference.raw):,}" if count else f"no significant {noun}"
     lines.append(f"{count_text}, by the simultaneous {100 * difference.confidence:.4g}% intervals of all values")

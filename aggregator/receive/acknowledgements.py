@@ -26,7 +26,7 @@ from aggregator.intake.columns import Bytes, Integers, Mask, Reports, campaign_n
 from aggregator.intake.framing import TRAILER_BYTES, frames
 from aggregator.intake.signatures import EnvelopeOffsets, Verifier
 from aggregator.intake.views import Unpacked, ViewChannels, assigned_views, unpack
-from aggregator.receive.output_hashes import numbers, output_hashes
+from aggregator.receive.output_hashes import number_bytes, output_hashes
 from aggregator.receive.snapshot import CampaignSnapshot
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 from protocol.channels import Channel
@@ -179,7 +179,7 @@ class CountedQuery:
 def _octets(unpacked: Unpacked, channel: Channel) -> Bytes:
     """Return the bytes of outputs for ``output_hashes``, (n, w); zeros for bad outputs."""
     if unpacked.words is None:
-        return numbers(unpacked.outputs.ravel())
+        return number_bytes(unpacked.outputs.ravel())
     length = packed_bytes(1, channel.output_bits)
     words = b"".join(bytes(length) if word is None else word for word in unpacked.words.ravel())
     return np.frombuffer(words, dtype=np.uint8).reshape(-1, length)

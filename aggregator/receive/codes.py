@@ -56,7 +56,7 @@ class CodeCounts:
     redeemed: int
 
 
-def normal(text: str) -> str:
+def normalised_code(text: str) -> str:
     """Return a code in the form that is hashed: capital letters, no dashes or blanks, and digits in place of letters
     that are easily misread.
 
@@ -119,7 +119,7 @@ class Codes:
             StudyError: the file cannot be read or written; nothing was redeemed.
             ValueError: ``public`` does not have 32 bytes.
         """
-        code = normal(text)
+        code = normalised_code(text)
         if not code or not self._path.exists():
             return False
         redeemed = _redeemed(campaign_id, code, public)

@@ -128,13 +128,13 @@ def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def _output(rows: pa.RecordBatch) -> Bytes:
     """Return the (n, w) bytes of the outputs of rows whose outputs have the same form."""
     if rows["word"].null_count == len(rows):
-        return numbers(rows["output"].to_numpy())
+        return number_bytes(rows["output"].to_numpy())
     length = len(rows["word"][0].as_py())
     word = rows["word"].cast(pa.binary(length))
     octets = np.frombuffer(word.buffers()[1], dtype=np.uint8).reshape(-1, length)
     return octets[word.offset : word.offset + len(word)]
 
 
-def numbers(output: Integers) -> Bytes:
+def number_bytes(output: Integers) -> Bytes:
     """Return numbers as (n, 8) bytes, for ``output_hashes``."""
     return np.ascontiguousarray(output, dtype="<i8").view(np.uint8).reshape(-1, 8)

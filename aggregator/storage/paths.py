@@ -81,7 +81,7 @@ def of_uri(uri: str) -> StoragePath:
     return Path(unquote(parts.path))
 
 
-def below(folder: StoragePath) -> Iterator[File]:
+def files_below(folder: StoragePath) -> Iterator[File]:
     """Yield all files below a folder, or all objects under a prefix.
 
     Raises:

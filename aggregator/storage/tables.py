@@ -38,7 +38,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from aggregator.storage import remote
-from aggregator.storage.paths import StoragePath, below, of_uri, sync, uri_of
+from aggregator.storage.paths import StoragePath, files_below, of_uri, sync, uri_of
 from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
@@ -208,7 +208,7 @@ def _is_table(path: StoragePath) -> bool:
 
 
 def _was_written_to(path: StoragePath) -> bool:
-    names = ((file.path.parent.name, file.path.name) for file in below(path))
+    names = ((file.path.parent.name, file.path.name) for file in files_below(path))
     return any(name.endswith(".parquet") or (in_ == "_delta_log" and _LATER_COMMIT.match(name)) for in_, name in names)
 
 
@@ -255,7 +255,7 @@ def require_whole(path: StoragePath) -> DeltaTable:
         unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
         if unknown:
             raise Newer.of(path, f"has unknown columns: {', '.join(sorted(unknown))}")
-        sizes = {file.path: file.size for file in below(path)}
+        sizes = {file.path: file.size for file in files_below(path)}
         # The engine reads a commit truncated to zero bytes as an empty commit.
         commits = (file for file in sizes if file.parent == path / "_delta_log" and file.name.endswith(".json"))
         if not all(sizes[file] for file in commits):
@@ -396,7 +396,7 @@ def sync_table(path: StoragePath) -> None:
     if isinstance(path, Remote):
         return
     with raising_study_errors(path):
-        _sync(path, [file.path for file in below(path)])
+        _sync(path, [file.path for file in files_below(path)])
 
 
 def write_table_checkpoint(path: StoragePath, table: DeltaTable) -> None:

@@ -11,7 +11,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.authors import Author
 from demo_app.screens.screen import PageScreen, action, card, words
-from demo_app.texts import say, spaced
+from demo_app.texts import say, spaced_fingerprint
 from demo_app.widgets.dialogs import ask
 from demo_app.widgets.field import Field
 from demo_app.widgets.words import Mono
@@ -44,7 +44,7 @@ class AuthorsScreen(PageScreen):
     def _card(self, author: Author) -> Widget:
         origin = say("authors.bundled") if author.bundled else say("authors.named")
         name = words(author.name, "title") if author.name else None
-        author_card = card(name, Mono(text=spaced(author.fingerprint)), words(origin, "small", "muted"))
+        author_card = card(name, Mono(text=spaced_fingerprint(author.fingerprint)), words(origin, "small", "muted"))
         if not author.bundled:
             remove = say("authors.remove")
             author_card.add_widget(

@@ -11,7 +11,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.campaign import ANSWERED, NEW, OPEN, OVER, CampaignSummary, Overview
 from demo_app.screens.screen import PageScreen, action, card, entry, words
-from demo_app.texts import below, day, say
+from demo_app.texts import day, nats_rounded_down, say
 
 
 class CampaignsScreen(PageScreen):
@@ -36,7 +36,9 @@ class CampaignsScreen(PageScreen):
             yield self._entry(campaign)
         kind = "outlined" if overview.campaigns else "filled"
         yield action("add", say("add.title"), lambda: self.app.go("add"), kind)
-        left = say("campaigns.budget_below", remaining=below(overview.budget.remaining), cap=overview.budget.cap)
+        left = say(
+            "campaigns.budget_below", remaining=nats_rounded_down(overview.budget.remaining), cap=overview.budget.cap
+        )
         yield entry("budget", say("budget.title"), left, lambda: self.app.visit("budget"))
 
     def _entry(self, campaign: CampaignSummary) -> Widget:

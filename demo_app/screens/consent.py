@@ -18,7 +18,7 @@ from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering
 from demo_app.screens.screen import Choice, PageScreen, action, card, words
 from demo_app.screens.terms import stated
-from demo_app.texts import above, below, day, say
+from demo_app.texts import day, nats_rounded_down, nats_rounded_up, say
 from demo_app.widgets.dialogs import show_notice
 
 if TYPE_CHECKING:
@@ -43,7 +43,13 @@ class ConsentScreen(PageScreen):
         yield words(terms.title, "headline")
         yield card(
             words(say("consent.answers", count=content.answers, day=day(terms.ends - 1))),
-            words(say("consent.reserve", worst=above(worst), remaining=below(content.budget.remaining))),
+            words(
+                say(
+                    "consent.reserve",
+                    worst=nats_rounded_up(worst),
+                    remaining=nats_rounded_down(content.budget.remaining),
+                )
+            ),
             words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),
             words(say("consent.irreversible")),
@@ -81,7 +87,7 @@ class ConsentScreen(PageScreen):
     def _classes(self, content: TermsContent) -> Widget:
         classes = content.terms.classes
         names = [
-            say("consent.class_cost", name=class_terms.shown, worst=above(class_terms.worst_case))
+            say("consent.class_cost", name=class_terms.shown, worst=nats_rounded_up(class_terms.worst_case))
             for class_terms in classes
         ]
 
@@ -101,7 +107,12 @@ class ConsentScreen(PageScreen):
             return card(title, words(why, colour="muted", name="unfitting"))
         cost = "consent.fit_prior_cost" if prior else "consent.fit_cost"
         names = [
-            say(cost, level=strength.level, share=round(100 * strength.share), worst=above(strength.worst_case))
+            say(
+                cost,
+                level=strength.level,
+                share=round(100 * strength.share),
+                worst=nats_rounded_up(strength.worst_case),
+            )
             for strength in choice.strengths
         ]
 

@@ -14,7 +14,7 @@ from kivy.uix.widget import Widget
 from demo_app.content.campaign import TermsContent
 from demo_app.content.declaration import Statement, TypedShares, shares_of, weights_of
 from demo_app.screens.screen import Choice, PageScreen, action, card, words
-from demo_app.texts import factor_text, say, written
+from demo_app.texts import factor_text, localised_decimal, say
 from demo_app.widgets.field import Field
 
 STRICTER = (2, 4)
@@ -90,9 +90,12 @@ def sum_text(shares: TypedShares) -> str:
     if not shares.free:
         return say("declaration.whole")
     return say(
-        "declaration.rest", total=_percent(shares), count=shares.free, each=written(f"{float(shares.blank_share):.4g}")
+        "declaration.rest",
+        total=_percent(shares),
+        count=shares.free,
+        each=localised_decimal(f"{float(shares.blank_share):.4g}"),
     )
 
 
 def _percent(shares: TypedShares) -> str:
-    return written(f"{float(shares.total):g}")
+    return localised_decimal(f"{float(shares.total):g}")

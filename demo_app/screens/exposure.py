@@ -13,7 +13,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.exposure import Drawn, ExposureSummary
 from demo_app.screens.screen import PageScreen, card, words
-from demo_app.texts import above, factor_text, say
+from demo_app.texts import factor_text, nats_rounded_up, say
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Portion
 
@@ -58,7 +58,7 @@ class ExposureScreen(PageScreen):
             words(say("exposure.from_how"), "small", "muted") if len(summary.drawn) > 1 else None,
             *(part for campaign in summary.drawn for part in self._campaign(campaign)),
             Rule() if forgotten else None,
-            words(say("exposure.forgotten", nats=above(forgotten)), "small", "muted") if forgotten else None,
+            words(say("exposure.forgotten", nats=nats_rounded_up(forgotten)), "small", "muted") if forgotten else None,
         )
 
     def _question(self, question: str, level: float | None) -> tuple[Widget, ...]:
@@ -74,7 +74,9 @@ class ExposureScreen(PageScreen):
 
     def _campaign(self, campaign: Drawn) -> tuple[Widget, ...]:
         level = (
-            say("exposure.no_bound") if campaign.level is None else say("exposure.level", level=above(campaign.level))
+            say("exposure.no_bound")
+            if campaign.level is None
+            else say("exposure.level", level=nats_rounded_up(campaign.level))
         )
         drawn = say("exposure.draws", count=campaign.draws)
         return (

@@ -12,7 +12,7 @@ from kivy.uix.widget import Widget
 from demo_app.content.answer import CampaignAnswers, History, LedgerRow
 from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.screens.spelling import answered
-from demo_app.texts import above, day, say
+from demo_app.texts import day, nats_rounded_up, say
 from demo_app.widgets.boxes import Card, Rule
 from demo_app.widgets.dialogs import ask
 
@@ -55,7 +55,7 @@ class HistoryScreen(PageScreen):
     def _card(self, answers: CampaignAnswers) -> Card:
         history_card = card(
             words(answers.summary.title, "title"),
-            words(say("history.spent", spent=above(answers.spent)), "small", "muted"),
+            words(say("history.spent", spent=nats_rounded_up(answers.spent)), "small", "muted"),
         )
         for place, value in enumerate(answers.values[:MAX_VALUES]):
             history_card.add_widget(Rule())
@@ -109,4 +109,4 @@ class HistoryScreen(PageScreen):
 def _line(row: LedgerRow) -> str:
     """Return the text for one row of the ledger."""
     title = row.title or say("ledger.forgotten")
-    return f"{day(row.time)}: {say(f'ledger.{row.kind}', nats=above(row.nats), title=title)}"
+    return f"{day(row.time)}: {say(f'ledger.{row.kind}', nats=nats_rounded_up(row.nats), title=title)}"

@@ -17,7 +17,7 @@ from demo_app.content.answer import Review
 from demo_app.content.campaign import CampaignSummary
 from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.screens.spelling import answered
-from demo_app.texts import above, language, say
+from demo_app.texts import language, nats_rounded_up, say
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
 from demo_app.widgets.palette import palette
@@ -76,7 +76,7 @@ class ReviewScreen(PageScreen):
         yield card(
             words(say("review.price"), "title"),
             words(self._cost(review), name="cost"),
-            words(say("review.spent", spent=above(review.after_cost)), "small", "muted"),
+            words(say("review.spent", spent=nats_rounded_up(review.after_cost)), "small", "muted"),
         )
         if not is_drawn:
             more = review.total - review.size
@@ -91,7 +91,7 @@ class ReviewScreen(PageScreen):
         if not review.cost:
             return say("review.free")
         key = "review.costs" if review.report is None else "review.cost_now"
-        return say(key, cost=above(review.cost))
+        return say(key, cost=nats_rounded_up(review.cost))
 
     def _bytes(self, review: Review) -> Widget:
         """Return a card with the bytes of at most ``MAX_SHOWN`` envelopes, and the meaning of each part."""

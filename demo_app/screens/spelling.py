@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from demo_app.content.campaign import CampaignSummary
-from demo_app.texts import date_of, say, written
+from demo_app.texts import date_of, localised_decimal, say
 
 ITEMS_BETWEEN = ";"
 """Separates the items of a set in the device's text."""
@@ -53,13 +53,13 @@ def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:
         latitude, longitude = value.split(",")
         return say(
             "answer.position",
-            latitude=written(latitude.lstrip("-")),
+            latitude=localised_decimal(latitude.lstrip("-")),
             north=say("map.south" if latitude.startswith("-") else "map.north"),
-            longitude=written(longitude.lstrip("-")),
+            longitude=localised_decimal(longitude.lstrip("-")),
             east=say("map.west" if longitude.startswith("-") else "map.east"),
         )
     if kind in ("buckets", "number"):
-        return written(value)
+        return localised_decimal(value)
     if kind == "date":
         return date_of(value)
     if kind == "items":

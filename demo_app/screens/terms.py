@@ -18,7 +18,18 @@ from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering, state
 from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.system.reminder import remind
-from demo_app.texts import above, below, date_of, day, factor_text, language, say, spaced, span, written
+from demo_app.texts import (
+    date_of,
+    day,
+    factor_text,
+    language,
+    localised_decimal,
+    nats_rounded_down,
+    nats_rounded_up,
+    say,
+    spaced_fingerprint,
+    span,
+)
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
 from demo_app.widgets.dialogs import ask, show_notice
@@ -89,9 +100,13 @@ class TermsScreen(PageScreen):
         )
         yield card(
             words(say("terms.price"), "title"),
-            words(say("terms.cost_each" if content.each_costs else "terms.cost", cost=above(terms.cost))),
+            words(say("terms.cost_each" if content.each_costs else "terms.cost", cost=nats_rounded_up(terms.cost))),
             words(
-                say("terms.worst", worst=above(terms.worst_case), remaining=below(content.budget.remaining)),
+                say(
+                    "terms.worst",
+                    worst=nats_rounded_up(terms.worst_case),
+                    remaining=nats_rounded_down(content.budget.remaining),
+                ),
                 name="worst",
             ),
             None
@@ -106,7 +121,7 @@ class TermsScreen(PageScreen):
         yield card(
             words(say("terms.short_key"), "small", "muted"),
             words(terms.author_name, name="author") if terms.author_name else None,
-            Mono(text=spaced(content.author), role="small"),
+            Mono(text=spaced_fingerprint(content.author), role="small"),
             None if content.trusted else words(say("terms.this_only"), "small", "muted", name="this only"),
             None if content.trusted else action("trust", say("terms.trust"), lambda: self._trust(content), "plain"),
         )
@@ -188,7 +203,7 @@ def stated(statement: Statement) -> Iterator[Widget]:
 
 def percent(share: Fraction, rounded: Callable[[Fraction], int]) -> str:
     """Return a share in percent with one decimal, as the language writes it."""
-    return written(f"{rounded(1000 * share) / 10:g}")
+    return localised_decimal(f"{rounded(1000 * share) / 10:g}")
 
 
 def some(values: Sequence[str], limit: int) -> str:
@@ -202,7 +217,9 @@ def _assumed(terms: Terms) -> str:
     """Return the shares of the answers that the promise assumes, as text."""
     from edge_sdk.campaigns.terms import share_text
 
-    shares = [say("terms.share", name=name, share=written(share_text(share))) for name, share in terms.assumed]
+    shares = [
+        say("terms.share", name=name, share=localised_decimal(share_text(share))) for name, share in terms.assumed
+    ]
     return say("terms.assumed", shares=some(shares, MAX_NAMED))
 
 
@@ -251,7 +268,11 @@ def answers_of(question: AnswerChoices, limit: int = FEW_NAMED) -> str:
     if question.low and question.kind == "date":
         return say("terms.day", low=date_of(question.low), high=date_of(question.high))
     if question.low:
-        return say("terms.number", low=written(question.low), high=f"{written(question.high)} {question.unit}".strip())
+        return say(
+            "terms.number",
+            low=localised_decimal(question.low),
+            high=f"{localised_decimal(question.high)} {question.unit}".strip(),
+        )
     return some(question.shown, limit)
 
 

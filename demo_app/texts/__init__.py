@@ -48,7 +48,7 @@ def _add(known: dict[str, Any], more: dict[str, Any]) -> None:
             known[key] = text
 
 
-def spaced(code: str) -> str:
+def spaced_fingerprint(code: str) -> str:
     """Return a key's fingerprint in groups of four characters, for comparison by eye."""
     return " ".join(code[start : start + 4] for start in range(0, len(code), 4))
 
@@ -90,7 +90,7 @@ def number(value: float, digits: int = 3) -> str:
     places = max(0, digits - len(str(int(abs(value))))) if abs(value) >= 1 else digits
     text = f"{value:.{places}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
-    return written("0" if text == "-0" else text)
+    return localised_decimal("0" if text == "-0" else text)
 
 
 def span(seconds: int) -> str:
@@ -101,7 +101,7 @@ def span(seconds: int) -> str:
     return say("span.seconds", count=seconds)
 
 
-def above(nats: float) -> str:
+def nats_rounded_up(nats: float) -> str:
     """Return nats that are spent, reserved or possibly revealed, in the style of ``number``, rounded up.
 
     Args:
@@ -110,7 +110,7 @@ def above(nats: float) -> str:
     return _decimal(-_thousandths(-round(nats * NANONATS)))
 
 
-def below(nats: float) -> str:
+def nats_rounded_down(nats: float) -> str:
     """Return remaining nats in the style of ``number``, rounded down."""
     return _decimal(_thousandths(round(nats * NANONATS)))
 
@@ -145,7 +145,7 @@ def factor_text(nats: float) -> str:
     return factor(round(nats * NANONATS), str(marks["point"]), str(marks["group"]))
 
 
-def written(decimal: str) -> str:
+def localised_decimal(decimal: str) -> str:
     """Return a decimal fraction, given as digits with a point, in the style of the language."""
     return decimal.replace(".", str(_words()["number"]["point"])).replace("-", "\N{MINUS SIGN}")
 

@@ -17,7 +17,7 @@ from kivy.properties import NumericProperty, StringProperty
 from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.widget import Widget
 
-from demo_app.texts import above, below, factor_text, say
+from demo_app.texts import factor_text, nats_rounded_down, nats_rounded_up, say
 from demo_app.widgets import boxes, words
 from demo_app.widgets.palette import palette
 
@@ -147,8 +147,8 @@ class Gauge(BoxLayout):
 
     def _update(self, *_: object) -> None:
         remaining = max(0.0, self.cap - self.spent - self.reserved)
-        self.spent_text = say("gauge.spent", nats=above(self.spent))
-        self.reserved_text = say("gauge.reserved", nats=above(self.reserved))
-        self.remaining_text = say("gauge.remaining", nats=below(remaining), cap=self.cap)
+        self.spent_text = say("gauge.spent", nats=nats_rounded_up(self.spent))
+        self.reserved_text = say("gauge.reserved", nats=nats_rounded_up(self.reserved))
+        self.remaining_text = say("gauge.remaining", nats=nats_rounded_down(remaining), cap=self.cap)
         # After a cap was lowered, more than the cap may be spent already; nothing more is spent then.
         self.most_text = say("gauge.most", factor=factor_text(max(self.cap, self.spent)))

@@ -15,7 +15,7 @@ from kivy.lang import Builder
 from kivy.properties import NumericProperty, ObjectProperty, StringProperty
 from kivy.uix.boxlayout import BoxLayout
 
-from demo_app.texts import say, written
+from demo_app.texts import localised_decimal, say
 from demo_app.widgets import actions, field
 from demo_app.widgets.surface import MICRO, Surface
 
@@ -190,4 +190,4 @@ class GridMap(BoxLayout):
 
 def _degrees(microdegrees: float) -> str:
     text = f"{microdegrees / MICRO:.6f}".rstrip("0").rstrip(".")
-    return written(text)
+    return localised_decimal(text)

@@ -19,7 +19,7 @@ from kivy.properties import BooleanProperty, NumericProperty, StringProperty
 from kivy.uix.behaviors import FocusBehavior
 from kivy.uix.slider import Slider
 
-from demo_app.texts import say, written
+from demo_app.texts import localised_decimal, say
 from demo_app.widgets.field import NotAnAnswer, TypedAnswer
 
 __all__ = ["NumberSlider", "Track"]
@@ -163,18 +163,18 @@ class NumberSlider(TypedAnswer):
 
     def bare(self, number: float) -> str:
         """Return a number without its unit, in the style of the language."""
-        return written(self._rounded(number))
+        return localised_decimal(self._rounded(number))
 
     def _named(self, *_: object) -> None:
         if not self._is_writing and self.text:
-            self.ids.typed.text = written(self.text)
+            self.ids.typed.text = localised_decimal(self.text)
 
     def drag(self, value: float) -> None:
         """Set the number nearest to the moved cursor, in round steps."""
         text = self._rounded(min(max(self._on_step(value), self.low), self.high))
         self.set_answer(text)
         self._is_writing = True
-        self.ids.typed.text = written(text)
+        self.ids.typed.text = localised_decimal(text)
         self._is_writing = False
 
     def type(self, typed: str) -> None:
@@ -249,4 +249,4 @@ class NumberSlider(TypedAnswer):
         return text.rstrip("0").rstrip(".") if "." in text else text
 
     def _with_unit(self, text: str) -> str:
-        return f"{written(text)} {self.unit}".strip()
+        return f"{localised_decimal(text)} {self.unit}".strip()

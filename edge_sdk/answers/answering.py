@@ -27,7 +27,7 @@ from edge_sdk.answers.transcripts import for_report
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.consent import no_consent
 from edge_sdk.errors import OutboxFull, QuotaReached
-from edge_sdk.timestamps import moment
+from edge_sdk.timestamps import utc_text
 from protocol.errors import CampaignError
 
 # At run time, these are imported only with the first campaign.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from protocol.domain import Answer
 
 
-def give(
+def give_answer(
     records: Records,
     campaign_id: bytes,
     value: Answer,
@@ -202,7 +202,9 @@ def _quota_reached(campaign: Campaign, period: int, slot: int, free: int) -> Quo
         )
     next_period = campaign.opens + (period + 1) * campaign.period_seconds
     outlook = (
-        f"the next period begins at {moment(next_period)}" if next_period < campaign.closes else "it is the last period"
+        f"the next period begins at {utc_text(next_period)}"
+        if next_period < campaign.closes
+        else "it is the last period"
     )
     quota = "1 answer" if campaign.answers_per_period == 1 else f"{campaign.answers_per_period} answers"
     return QuotaReached(f"{campaign.title!r} takes {quota} a period, and this period is full: {outlook}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.consent import agree, choose, choose_prior, no_consent, present_code
+from edge_sdk.campaigns.consent import agree, choose_class, choose_prior, no_consent, present_code
 from edge_sdk.session import Session
 
 # At run time, these are imported only with the first declaration.
@@ -97,7 +97,7 @@ class Agreements(Session):
             OutsideSchedule: the campaign is over.
         """
         joined, now = self._not_over(campaign_id)
-        return choose(self.records, joined, now, self._urandom, level, history)
+        return choose_class(self.records, joined, now, self._urandom, level, history)
 
     def declaration(
         self, campaign_id: bytes, prior: Mapping[str, int] | None = None, level: float | None = None

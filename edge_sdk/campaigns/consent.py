@@ -19,7 +19,7 @@ from edge_sdk.campaigns.role import (
     candidates_of,
     counts_of,
     declared_prior,
-    incomplete,
+    incomplete_role_error,
     personal_level,
     priors_of,
 )
@@ -63,11 +63,11 @@ def agree(
                 )
             return
         if not joined.with_role(role).complete:
-            raise incomplete(joined.campaign)
+            raise incomplete_role_error(joined.campaign)
         _agree(records, joined.with_role(role), number, now, dither)
 
 
-def choose(
+def choose_class(
     records: Records,
     joined: Joined,
     now: int,
@@ -181,11 +181,11 @@ def _agree(records: Records, joined: Joined, number: int, now: int, dither: byte
     if choice:
         records.ledger.add(number, EntryKind.CHARGE, now, choice)
     records.consents.add(number, Consent(now, dither, joined.role, commitment, choice, now, now))
-    if enrols(records, joined, number):
+    if sends_enrolment(records, joined, number):
         records.outbox.enqueue(number, joined.enrolment())
 
 
-def enrols(records: Records, joined: Joined, number: int) -> bool:
+def sends_enrolment(records: Records, joined: Joined, number: int) -> bool:
     """Return whether the device sends its enrolment itself: the campaign accepts every device, or the person has a
     code."""
     return joined.campaign.enrolment == "open" or bool(records.outbox.code(number))
@@ -193,7 +193,7 @@ def enrols(records: Records, joined: Joined, number: int) -> bool:
 
 def _require_enrolment_room(records: Records, joined: Joined, number: int) -> None:
     """Refuse if the outbox has no room for the enrolment, which has the same length in every class."""
-    if enrols(records, joined, number):
+    if sends_enrolment(records, joined, number):
         records.outbox.require_room(joined.longest_enrolment)
 
 

@@ -133,7 +133,7 @@ def priors_of(campaign: Campaign) -> list[Sequence[int]]:
     return priors
 
 
-def incomplete(campaign: Campaign) -> ConsentMissing:
+def incomplete_role_error(campaign: Campaign) -> ConsentMissing:
     """Return the error for a consent without the class or the prior that the campaign asks for."""
     if campaign.classes:
         return ConsentMissing(

@@ -35,7 +35,7 @@ SAME = (
 """The fields of a campaign that must be equal in the next one."""
 
 
-def followed(store: Store, campaign_id: bytes) -> bytes:
+def followed_campaign_id(store: Store, campaign_id: bytes) -> bytes:
     """Return the id of the campaign that a unit answers now: the last followed campaign, or the original campaign."""
     while (following := store.setting(_name(campaign_id))) is not None:
         campaign_id = bytes(following)

@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 from typing import TypeAlias
 
-from edge_sdk.timestamps import moment
+from edge_sdk.timestamps import utc_text
 from protocol import exact
 from protocol.errors import HalftruthError
 
@@ -144,7 +144,7 @@ def _shown(name: str, value: object) -> str:
     if name == "closed_early" and value is None:
         return "no"
     if name in TIMES and isinstance(value, int):
-        return moment(value)
+        return utc_text(value)
     if name in ROUNDED_UP and isinstance(value, Fraction | float):
         return f"{exact.decimal_text(Fraction(math.ceil(1000 * Fraction(value)), 10))}%"
     if name in DELTAS and isinstance(value, float):

@@ -14,7 +14,7 @@ from edge_sdk.cli.exit_codes import FAILED, NOT_YET
 from edge_sdk.cli.joining import find_campaign_id
 from edge_sdk.cli.output import Incomplete, Printed, Usage
 from edge_sdk.device import Device
-from edge_sdk.timestamps import moment
+from edge_sdk.timestamps import utc_text
 
 # At run time, this is imported only when something is sent.
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _sent(sent: UploadResults, queued: int, named: bool, complete: bool) -> Prin
     }
     text = f"{sent.envelopes} sent, {queued} queued"
     if sent.next_attempt is not None:
-        text += f", the next attempt not before {moment(sent.next_attempt)}"
+        text += f", the next attempt not before {utc_text(sent.next_attempt)}"
     failed_elsewhere = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
     wrong = [
         *sent.of(Outcome.UPLOAD_REFUSED),

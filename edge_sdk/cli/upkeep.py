@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> Printed:
 
     try:
         configuration = config.read_configuration(options.configuration, options.check)
-        planned = dry_run.plan(configuration)
+        planned = dry_run.unit_plan(configuration)
     except config.ConfigurationRefused as error:
         raise Usage(str(error)) from None
     if not options.check:

@@ -20,8 +20,8 @@ MAX_STEPS = 2**21
 """Maximum number of steps, one or two seconds; for larger channels the bound follows from the channel's level."""
 
 MAX_FIT_STEPS = 2**24
-"""Maximum number of steps of ``fits``. No channel needs more: a table has fewer cells, and the other families do not
-visit each cell."""
+"""Maximum number of steps of ``fit_probabilities``. No channel needs more: a table has fewer cells, and the other
+families do not visit each cell."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ def posterior_of(channel: Channel, level: int | None, counts: Mapping[int, int],
         after, most_probable = levels.most_probable(levels.structure_of(channel, MAX_STEPS), weights, inputs)
     except levels.TooLarge:
         most_probable = max(inputs, key=weights.__getitem__)
-        after = bounded(Fraction(weights[most_probable], total), level)
+        after = posterior_bound(Fraction(weights[most_probable], total), level)
     before = Fraction(weights[most_probable], total)
     return Posterior(most_probable, before, max(before, after))
 
 
-def bounded(before: Fraction, level: int | None) -> Fraction:
+def posterior_bound(before: Fraction, level: int | None) -> Fraction:
     """Return an upper bound, rounded up, of the posterior after one output of any channel with this LDP level.
 
     Every other value gives the output with at least e^-level times the probability.
@@ -78,7 +78,7 @@ def bounded(before: Fraction, level: int | None) -> Fraction:
     return odds / (odds + 1 - before)
 
 
-def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
+def fit_probabilities(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
     """Return the probability that a report fits input ``x`` if x is the answer, and a lower bound of this probability
     if any other input is the answer.
 

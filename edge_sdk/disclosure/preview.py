@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.consent import enrols, no_consent
+from edge_sdk.campaigns.consent import no_consent, sends_enrolment
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
-from edge_sdk.disclosure.posterior import Posterior, bounded, fits, posterior_of
+from edge_sdk.disclosure.posterior import Posterior, fit_probabilities, posterior_bound, posterior_of
 from protocol import exact
 from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Answer, Form
@@ -37,11 +37,12 @@ class Preview:
         waiting_bytes: length of the campaign's waiting envelopes; before consent, maximum length of the enrolment if
             the device sends one.
         upload_bytes: total length of the campaign's next upload.
-        fits_true: probability that a report fits the answer if the answer is true (see ``posterior.fits``). If no
-            answer is given, this and all other probabilities are for the answer that one report can make most probable
-            (see ``posterior.posterior_of``). In a campaign with views, "the answer" means its value in this device's
-            view, here and below. Before consent to a form, it means its value in the view and class whose report
-            reveals most; before consent to another campaign with classes, in the class with the largest worst case.
+        fits_true: probability that a report fits the answer if the answer is true (see
+            ``posterior.fit_probabilities``). If no answer is given, this and all other probabilities are for the answer
+            that one report can make most probable (see ``posterior.posterior_of``). In a campaign with views, "the
+            answer" means its value in this device's view, here and below. Before consent to a form, it means its value
+            in the view and class whose report reveals most; before consent to another campaign with classes, in the
+            class with the largest worst case.
         fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
             disclosure follows from ``fits_true`` and ``fits_other`` together.
         posterior: the probabilities of the answer for an observer whose prior is this person's history.
@@ -73,7 +74,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         if value is not None:
             # The numbers would reveal which questions this device is asked.
             raise no_consent(joined)
-        return _of_every_view(joined, enrols(records, joined, number))
+        return _of_every_view(joined, sends_enrolment(records, joined, number))
     earlier, period = records.transcripts.of(number), _period_near(joined.campaign, now)
     if earlier:
         joined = joined.for_report(earlier, max(period, earlier[-1][0] + 1))
@@ -88,30 +89,30 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     # With one answer per period, the same answer in this period gives the same report and adds nothing to the outbox.
     adds_nothing = is_repeat and joined.campaign.answers_per_period == 1
     waiting_bytes = sum(map(len, records.outbox.envelopes(number)))
-    sends_enrolment = enrols(records, joined, number)
-    if sends_enrolment and records.consents.find(number) is None:
+    with_enrolment = sends_enrolment(records, joined, number)
+    if with_enrolment and records.consents.find(number) is None:
         waiting_bytes += joined.longest_enrolment
     posterior = posterior_of(channel, certificate.ldp_level, records.memo.counts(number), x)
     return Preview(
         joined.longest_report,
         waiting_bytes,
         waiting_bytes + (0 if adds_nothing else joined.longest_report),
-        *fits(channel, posterior.x),
+        *fit_probabilities(channel, posterior.x),
         posterior,
         certificate.cost if cost is None else cost,
         "" if x is None or isinstance(joined.map, Identity | QuestionsMap) else joined.label(x),
     )
 
 
-def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
+def _of_every_view(joined: Joined, with_enrolment: bool) -> Preview:
     """Return the preview for the view and class in which a report reveals most; before consent it is the same for every
     device.
 
     Args:
-        sends_enrolment: whether the device will send an enrolment as well.
+        with_enrolment: whether the device will send an enrolment as well.
     """
     campaign = joined.campaign
-    waiting_bytes = joined.longest_enrolment if sends_enrolment else 0
+    waiting_bytes = joined.longest_enrolment if with_enrolment else 0
     class_indexes = range(max(1, len(campaign.classes)))
     certificates: dict[Channel, Certificate] = {
         campaign.channel_of(class_index, view): campaign.certificate_of(class_index, view)
@@ -119,7 +120,7 @@ def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
         for view in range(len(campaign.views))
     }
     bounds = {
-        channel: bounded(Fraction(1, channel.input_count), certificate.ldp_level)
+        channel: posterior_bound(Fraction(1, channel.input_count), certificate.ldp_level)
         for channel, certificate in certificates.items()
     }
     channel, *others = sorted(certificates, key=bounds.__getitem__, reverse=True)
@@ -134,7 +135,7 @@ def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
         joined.longest_report,
         waiting_bytes,
         waiting_bytes + joined.longest_report,
-        *fits(channel, highest.x),
+        *fit_probabilities(channel, highest.x),
         highest,
         max(map(campaign.cost_of, class_indexes)),
     )

@@ -130,7 +130,7 @@ class Checkpoint:
             return None
 
 
-def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
+def lowest_caps(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
     """Return the lowest cap of each kind and, for windows, of each length, in order."""
     lowest_nanonats: dict[tuple[str, int], int] = {}
     for cap in chain.from_iterable(caps):

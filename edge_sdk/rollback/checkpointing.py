@@ -21,7 +21,7 @@ from edge_sdk.errors import StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import Checkpoint, CheckpointRow
 from edge_sdk.rollback.host_identity import HostIdentity
 from edge_sdk.rollback.key_store import KeyStore
-from edge_sdk.store.sqlite_errors import advice, ledger_mismatch
+from edge_sdk.store.sqlite_errors import error_advice, ledger_mismatch
 
 if TYPE_CHECKING:
     from edge_sdk.store.sqlite import Store
@@ -129,7 +129,7 @@ class CheckpointWriter:
         except StoreRestored:
             raise
         except sqlite3.Error as error:
-            self.trouble = advice(error, self._store.folder)
+            self.trouble = error_advice(error, self._store.folder)
         except (OSError, StoreError) as error:
             self.trouble = f"the key store's checkpoint cannot be written: {getattr(error, 'strerror', None) or error}"
         else:

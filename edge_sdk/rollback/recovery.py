@@ -19,14 +19,14 @@ from pathlib import Path
 
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
-from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest
+from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest_caps
 from edge_sdk.rollback.checkpointing import computed_checkpoint
 from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import default_key_store, key_store_of
 from edge_sdk.rollback.store_identity import checked_checkpoint, host_identity_of, key_store_to_use, settle, store_id
 from edge_sdk.store.files import sync
 from edge_sdk.store.sqlite import DATABASE_FILE, DEVICE_SECRET_BYTES, QUARANTINE, UNATTRIBUTED, Store
-from edge_sdk.store.sqlite_errors import explained, ledger_mismatch, wrong_secret
+from edge_sdk.store.sqlite_errors import ledger_mismatch, raising_store_errors, wrong_secret
 
 STAYS = ("setting", "cap", "trusted", "known", "used", "closing", "declared", "ledger")
 """The tables whose rows are kept when the joined campaigns are forgotten."""
@@ -52,7 +52,7 @@ def adopt(
     try:
         _adopt(path, urandom, now, key_store)
     except StoreDamaged:
-        with explained(path):
+        with raising_store_errors(path):
             _quarantine(path, key_store)
         _adopt(path, urandom, now, key_store)
 
@@ -72,7 +72,7 @@ def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, named_key_st
             key_store.keep_checkpoint(checkpoint, erase_earlier=True)
             settle(store, secret, checkpoint, key_store, host_identity_of(folder, secret, key_store))
         if old_secret is None:
-            with explained(folder):
+            with raising_store_errors(folder):
                 key_store.keep_secret(secret)
         store.vacuum()
     finally:
@@ -120,7 +120,7 @@ def _take_over(store: Store, is_new: bool, key_store: KeyStore, secret: bytes | 
         store.execute("INSERT OR IGNORE INTO known VALUES (?, zeroblob(32))", UNATTRIBUTED)
         store.execute(add, time, UNATTRIBUTED, EntryKind.RESERVE, lost)
         store.execute(add, time, UNATTRIBUTED, EntryKind.CARRY, lost)
-    for cap in lowest(checkpoint.caps for checkpoint in checkpoints):
+    for cap in lowest_caps(checkpoint.caps for checkpoint in checkpoints):
         store.execute(
             "INSERT INTO cap VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nanonats = excluded.nanonats",
             cap.kind,
@@ -174,7 +174,7 @@ def _quarantine(folder: Path, named_key_store: KeyStore | None) -> None:
         raise _spending_unknown(folder)
     committed = max(checkpoint.committed for checkpoint in checkpoints)
     sequence = max(checkpoint.sequence for checkpoint in checkpoints) + 1
-    caps = lowest(checkpoint.caps for checkpoint in checkpoints)
+    caps = lowest_caps(checkpoint.caps for checkpoint in checkpoints)
     key_store.keep_checkpoint(
         Checkpoint(checkpoints[0].store, sequence, bytes(HEAD_BYTES), committed, committed, caps), erase_earlier=True
     )

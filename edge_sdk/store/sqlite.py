@@ -26,7 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 from edge_sdk.errors import StoreClosed, StoreError, StoreRestored
 from edge_sdk.store import schema
-from edge_sdk.store.sqlite_errors import REFUSALS, damaged, explained, explanation, has_error_code, not_erased
+from edge_sdk.store.sqlite_errors import (
+    REFUSALS,
+    damage_error,
+    has_error_code,
+    not_erased,
+    raising_store_errors,
+    store_error,
+)
 
 if TYPE_CHECKING:
     from edge_sdk.store.hooks import Hooks
@@ -155,7 +162,7 @@ class Store:
             try:
                 self.hooks.after_commit()
             except REFUSALS as error:
-                raise explanation(error, self.folder) from None
+                raise store_error(error, self.folder) from None
 
     def _undo(self, error: BaseException) -> None:
         """Undo the transaction after an error; explain an error of SQLite.
@@ -170,9 +177,9 @@ class Store:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except REFUSALS as failed:
-            raise explanation(failed, self.folder) from None
+            raise store_error(failed, self.folder) from None
         if isinstance(error, REFUSALS):
-            raise explanation(error, self.folder, undone=True) from None
+            raise store_error(error, self.folder, undone=True) from None
 
     def _refresh_cache(self, answering: bool) -> None:
         # SQLite changes this number, which is never 0, whenever another connection commits.
@@ -204,7 +211,7 @@ class Store:
             try:
                 return self._connection.execute(sql, parameters).fetchall()
             except REFUSALS as error:
-                raise explanation(error, self.folder) from None
+                raise store_error(error, self.folder) from None
 
     def row(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
         """Return the first row of a query; None if it has no rows."""
@@ -248,7 +255,7 @@ class Store:
         """
         try:
             self.vacuum()
-            with self._lock, explained(self.folder):
+            with self._lock, raising_store_errors(self.folder):
                 if quarantined := self._quarantined():
                     import shutil
 
@@ -267,7 +274,7 @@ class Store:
         Raises:
             StoreError: the bytes cannot be erased now.
         """
-        with self._lock, explained(self.folder):
+        with self._lock, raising_store_errors(self.folder):
             self._require_open()
             self._connection.execute("VACUUM")
             [[busy, *_]] = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -297,7 +304,7 @@ class Store:
         }
         if self.hooks is not None:
             self.require_whole("integrity_check")
-            with explained(self.folder):
+            with raising_store_errors(self.folder):
                 facts |= {"integrity": "checked, no damage found"} | self.hooks.describe()
         if folders := sorted(path.name for path in self._quarantined()):
             facts["quarantine"] = f"{', '.join(folders)}: a damaged database, with answers in it; forgetting deletes it"
@@ -312,7 +319,7 @@ class Store:
         Raises:
             StoreError: the folder or the database cannot be used.
         """
-        with explained(folder):
+        with raising_store_errors(folder):
             if folder is not None:
                 if folder.exists() and not folder.is_dir():
                     raise StoreError(f"{folder} is a file: name a folder for the store")
@@ -392,7 +399,7 @@ class Store:
             StoreDamaged: the pages are not consistent.
         """
         if self.rows(f"PRAGMA {check}") != [("ok",)]:
-            raise damaged(self.folder)
+            raise damage_error(self.folder)
 
     def _require_open(self) -> None:
         if self._closed:

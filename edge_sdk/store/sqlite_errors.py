@@ -24,7 +24,7 @@ REFUSALS = (sqlite3.Error, OSError, UnicodeDecodeError)
 
 
 @contextlib.contextmanager
-def explained(folder: Path | None) -> Iterator[None]:
+def raising_store_errors(folder: Path | None) -> Iterator[None]:
     """Context manager: raise errors of SQLite and the file system as ``StoreError`` with advice for the owner.
 
     Raises:
@@ -33,24 +33,24 @@ def explained(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except REFUSALS as error:
-        raise explanation(error, folder) from None
+        raise store_error(error, folder) from None
 
 
-def explanation(
+def store_error(
     error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Path | None, undone: bool = False
 ) -> StoreError:
     """Return the ``StoreError`` for an error of SQLite or the file system on the store in ``folder``.
 
     Args:
-        undone: as for ``advice``.
+        undone: as for ``error_advice``.
     """
     # The text of a UnicodeDecodeError may quote stored data.
     if isinstance(error, UnicodeDecodeError):
-        return damaged(folder)
+        return damage_error(folder)
     if isinstance(error, sqlite3.Error):
         if any(has_error_code(error, name) for name in _DAMAGES):
-            return damaged(folder, error.sqlite_errorname)
-        return StoreError(advice(error, folder, undone))
+            return damage_error(folder, error.sqlite_errorname)
+        return StoreError(error_advice(error, folder, undone))
     prefix = f"{error.filename}: " if error.filename and str(error.filename) != str(folder) else ""
     return StoreError(
         f"the store in {folder} cannot be used: {prefix}{error.strerror or error}: check the path, who owns the folder "
@@ -58,7 +58,7 @@ def explanation(
     )
 
 
-def advice(error: sqlite3.Error, folder: Path | None, undone: bool = False) -> str:
+def error_advice(error: sqlite3.Error, folder: Path | None, undone: bool = False) -> str:
     """Return advice for an error that does not mean damage.
 
     Args:
@@ -84,7 +84,7 @@ def has_error_code(error: sqlite3.Error, name: str) -> bool:
     return str(getattr(error, "sqlite_errorname", "")).startswith(name)
 
 
-def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
+def damage_error(folder: Path | None, how: str = "") -> StoreDamaged:
     """Return the error for a database whose pages or rows are damaged."""
     return StoreDamaged(
         f"the store in {folder} is damaged and cannot be used: adopt it, to continue with the same keys and the "
@@ -94,7 +94,7 @@ def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
 
 def ledger_mismatch(folder: Path | None) -> StoreDamaged:
     """Return the error for a ledger that does not match its checkpoint."""
-    return damaged(folder, "its ledger does not match its checkpoint")
+    return damage_error(folder, "its ledger does not match its checkpoint")
 
 
 def wrong_secret(folder: Path | None) -> StoreError:

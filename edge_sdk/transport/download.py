@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from edge_sdk.campaigns.files import MAX_CAMPAIGN_BYTES, MAX_CLOSING_BYTES
 from edge_sdk.campaigns.invitation import Invitation, require_author
 from edge_sdk.transport.address import REPORTS_PATH, Address, address
-from edge_sdk.transport.exchange import Opener, ask, connect
+from edge_sdk.transport.exchange import Opener, connect, send_request
 from edge_sdk.transport.stored_outbox import MAX_WAITING_BYTES
 from edge_sdk.transport.upload import BATCH, json_object
 from protocol import codec
@@ -144,7 +144,7 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
     return Invitation(link, _exchange(to, None, MAX_CAMPAIGN_BYTES, opener), author)
 
 
-def closing(url: str, requested_id: bytes, opener: Opener | None = None) -> bytes:
+def fetch_closing(url: str, requested_id: bytes, opener: Opener | None = None) -> bytes:
     """Return the signed closing notice of a campaign, for ``Device.close_early``, which verifies it.
 
     Args:
@@ -178,13 +178,13 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
         before = device.terms(joined).closed_early
         for url in device.addresses(joined):
             with contextlib.suppress(NoResponse, BadData):
-                if device.close_early(closing(url, joined, opener)).closed_early != before:
+                if device.close_early(fetch_closing(url, joined, opener)).closed_early != before:
                     learned.append(joined)
                 break
     return learned
 
 
-def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) -> list[bool]:
+def fetch_counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) -> list[bool]:
     """Return whether a study has counted each report. The request reveals no more to an observer than the upload did.
 
     Args:
@@ -239,7 +239,9 @@ def _exchange(to: Address, body: bytes | None, limit: int, opener: Opener | None
         NoResponse: another status, no response, or too long a response.
     """
     try:
-        response, content = ask(to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, limit + 1)
+        response, content = send_request(
+            to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, limit + 1
+        )
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError):
         raise NoResponse(f"no response from {to.host}: check the address and the network") from None

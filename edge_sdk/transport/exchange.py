@@ -38,7 +38,7 @@ def connect(to: Address) -> http.client.HTTPConnection:
     return http.client.HTTPSConnection(to.host, to.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
 
 
-def ask(
+def send_request(
     to: Address, opener: Opener, body: bytes | None, headers: Mapping[str, str], limit: int
 ) -> tuple[http.client.HTTPResponse, bytes]:
     """Send one request and read its response.
@@ -79,7 +79,8 @@ def _end(connection: http.client.HTTPConnection, late: threading.Event) -> None:
     """End an exchange from the timer's thread; reading then fails, because the connection is closed."""
     late.set()
     sock = connection.sock
-    # During the attempt to connect, which has its own timeout, the socket is None; ``ask`` then reads no response.
+    # During the attempt to connect, which has its own timeout, the socket is None; ``send_request`` then reads
+    # no response.
     if sock is not None:
         # An OSError means that the exchange has ended by itself meanwhile.
         with contextlib.suppress(OSError):

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from edge_sdk.transport.address import Address, address
-from edge_sdk.transport.exchange import Opener, ask, connect
+from edge_sdk.transport.exchange import Opener, connect, send_request
 from edge_sdk.transport.stored_outbox import Randomness, StoredOutbox, Trouble, Upload, UploadDestination
 
 FIRST_SECONDS, MAX_SECONDS = 60, 24 * 3600
@@ -271,7 +271,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     """
     headers = {"Content-Type": BATCH} | ({CODE_HEADER: upload.code} if upload.code else {})
     try:
-        response, content = ask(to, opener, upload.body, headers, MAX_RESPONSE_BYTES)
+        response, content = send_request(to, opener, upload.body, headers, MAX_RESPONSE_BYTES)
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise _Failed(f"no response from {to.host}: {_why(error)}") from None

@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.answers.answering import latest_recorded_time
 from edge_sdk.campaigns.files import campaign_file
-from edge_sdk.campaigns.succession import followed
+from edge_sdk.campaigns.succession import followed_campaign_id
 from edge_sdk.cli.exit_codes import NOT_YET
 from edge_sdk.device import Device
 from edge_sdk.errors import ConsentMissing, NotJoined, QuotaReached, StoreDamaged, StoreRestored
-from edge_sdk.timestamps import moment
+from edge_sdk.timestamps import utc_text
 from edge_sdk.unit.config import Configuration, in_seconds
-from edge_sdk.unit.dry_run import require_signed_address, trusted
-from edge_sdk.unit.questions import SETTLE_SECONDS, Read, SourcedQuestion, fit, read_all
+from edge_sdk.unit.dry_run import require_signed_address, trusted_authors
+from edge_sdk.unit.questions import SETTLE_SECONDS, Read, SourcedQuestion, read_all, unit_schedule
 from edge_sdk.unit.sensor import Child
 from protocol.errors import HalftruthError, OutsideSchedule
 
@@ -118,7 +118,11 @@ class Unit:
         # The whole step uses one clock reading: if a period ends during the step, no reading may count for the wrong
         # period.
         self._device = Device.open(
-            configuration.store, trusted(configuration), configuration.budget, clock=lambda: self._now, urandom=urandom
+            configuration.store,
+            trusted_authors(configuration),
+            configuration.budget,
+            clock=lambda: self._now,
+            urandom=urandom,
         )
         if configuration.follow:
             self._go_on()
@@ -159,7 +163,7 @@ class Unit:
                 # The caps of windows assume that the clock never goes back, so the unit waits. Used slots prevent
                 # double answers anyway.
                 before = "the clock shows a time before the latest recorded time"
-                self._warn("clock", f"{before}: waiting until {moment(until)}, or until the clock is set")
+                self._warn("clock", f"{before}: waiting until {utc_text(until)}, or until the clock is set")
                 return CLOCK_SECONDS
             self._solved("clock", "the clock is set")
             if self._now < campaign.opens:
@@ -189,13 +193,13 @@ class Unit:
             device.join(self._data)
             # The configuration must fit all questions, and this is checked before consent. So a refusal does not reveal
             # which questions this device is asked.
-            schedule = fit(self._configuration, device.campaign(campaign_id))
+            schedule = unit_schedule(self._configuration, device.campaign(campaign_id))
             device.consent(campaign_id)
         except OutsideSchedule:
             # The campaign is over, but its waiting envelopes may still be sent.
             if campaign_id not in device.campaigns or not device.consented(campaign_id):
                 raise
-            schedule = fit(self._configuration, device.campaign(campaign_id))
+            schedule = unit_schedule(self._configuration, device.campaign(campaign_id))
         campaign = device.campaign(campaign_id)
         self._set_address(campaign.addresses)
         self._every, self._timeout = schedule.every, schedule.timeout
@@ -209,7 +213,7 @@ class Unit:
 
     def _go_on(self) -> bool:
         """Switch to the next campaign if the unit has agreed to one; return whether it has."""
-        following = followed(self._device.records.store, self.campaign_id)
+        following = followed_campaign_id(self._device.records.store, self.campaign_id)
         if following == self.campaign_id:
             return False
         self.campaign_id = following

@@ -18,7 +18,7 @@ from edge_sdk.campaigns.files import campaign_file, key_file
 from edge_sdk.device import Device
 from edge_sdk.transport.address import address
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds
-from edge_sdk.unit.questions import SourcedQuestion, fit
+from edge_sdk.unit.questions import SourcedQuestion, unit_schedule
 from edge_sdk.unit.sensor import NO_READING, Reader
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _FORM_VIEWS = (
 )
 
 
-def trusted(configuration: Configuration) -> list[AuthorKey]:
+def trusted_authors(configuration: Configuration) -> list[AuthorKey]:
     """Return the public keys of the authors that the owner trusts, with their names.
 
     Raises:
@@ -68,7 +68,7 @@ def require_signed_address(configuration: Configuration, addresses: Sequence[str
         )
 
 
-def plan(configuration: Configuration) -> dict[str, object]:
+def unit_plan(configuration: Configuration) -> dict[str, object]:
     """Return the plan of a unit; its store is not opened and no source is read.
 
     Raises:
@@ -82,7 +82,9 @@ def plan(configuration: Configuration) -> dict[str, object]:
 
     # A dry run opens no store, so the remaining budget of an existing one is not checked.
     exists = (configuration.store / DATABASE_FILE).exists()
-    with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MAX_NATS), clock=lambda: 0) as device:
+    with Device.open(
+        MEMORY, trusted_authors(configuration), BudgetPolicy(lifetime=MAX_NATS), clock=lambda: 0
+    ) as device:
         terms = device.join(campaign_file(configuration.campaign), configuration.url)
         if not exists:
             device.lower_caps(configuration.budget)
@@ -91,7 +93,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
             records.caps.require_room(records.campaigns.number(campaign_id), worst_cases, 0)
         addresses = device.addresses(terms.campaign_id)
         require_signed_address(configuration, addresses)
-        every = fit(configuration, device.campaign(terms.campaign_id)).every
+        every = unit_schedule(configuration, device.campaign(terms.campaign_id)).every
     readings = min(terms.answers_per_period, -(-terms.period_seconds // every))
     about = _VIEWS.format(views=terms.views) if terms.view_description and terms.views > 1 else terms.view_description
     if terms.questions:
@@ -117,9 +119,9 @@ def tried(configuration: Configuration) -> dict[str, object]:
     """
     from protocol.campaign import open_campaign
 
-    authors = [author.public for author in trusted(configuration)]
+    authors = [author.public for author in trusted_authors(configuration)]
     campaign = open_campaign(campaign_file(configuration.campaign), authors).campaign
-    questions = fit(configuration, campaign).questions
+    questions = unit_schedule(configuration, campaign).questions
     if "" not in configuration.sources:
         return {"sources": [_tried_of_form(question) for question in questions]}
     [question] = questions

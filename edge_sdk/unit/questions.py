@@ -94,7 +94,7 @@ class UnitSchedule:
         return tuple(question for question in self.questions if question.name in names)
 
 
-def fit(configuration: Configuration, campaign: Campaign) -> UnitSchedule:
+def unit_schedule(configuration: Configuration, campaign: Campaign) -> UnitSchedule:
     """Return the schedule of a unit for a campaign.
 
     Raises:

@@ -141,7 +141,7 @@ class Reader:
             return "", f"the source cannot be read: {error.strerror or type(error).__name__}"
         if reason:
             return "", reason
-        reading = field_of(text, self._source.field, self._source.separator)
+        reading = named_field(text, self._source.field, self._source.separator)
         return (reading, "") if reading else ("", NO_READING)
 
     def _command(self, timeout: float) -> tuple[str, str]:
@@ -207,7 +207,7 @@ def _end_of(path: Path) -> str:
         os.close(descriptor)
 
 
-def field_of(text: str, field: int | str | None, separator: str | None = None) -> str:
+def named_field(text: str, field: int | str | None, separator: str | None = None) -> str:
     """Return the field of ``text`` that the configuration names; "" if it is missing or, in JSON, neither a text nor a
     number."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aggregator.storage import tables
-from aggregator.storage.paths import below
+from aggregator.storage.paths import files_below
 from aggregator.storage.remote import Remote
 from aggregator.study import Study
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -39,7 +39,7 @@ def objects(stores):
     """Return the names and contents of the objects of a study in the bucket."""
     with using_store(stores[0]):
         made = prepared(Remote(BUCKET, "prepared")).path
-        return {file.path.key.removeprefix(f"{made.key}/"): file.path.read_bytes() for file in below(made)}
+        return {file.path.key.removeprefix(f"{made.key}/"): file.path.read_bytes() for file in files_below(made)}
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from aggregator.intake.ingest import ingest
 from aggregator.invite.cards import CardTexts
 from aggregator.receive import inbox
-from aggregator.receive.codes import ALPHABET, CODE_CHARACTERS, CodeCounts, Codes, grouped, normal
+from aggregator.receive.codes import ALPHABET, CODE_CHARACTERS, CodeCounts, Codes, grouped, normalised_code
 from aggregator.study import Study
 from edge_sdk import Device
 from edge_sdk.campaigns.invitation import Invitation
@@ -75,9 +75,9 @@ def test_a_code_is_read_as_people_write_it(octets):
     """Any 80 bits have a code; dashes, blanks, small letters and letters that look alike make no difference."""
     number = int.from_bytes(octets, "big")
     code = "".join(ALPHABET[number >> 5 * place & 31] for place in reversed(range(CODE_CHARACTERS)))
-    assert normal(code) == code
+    assert normalised_code(code) == code
     for mistaken in (grouped(code), code.lower(), code.replace("0", "o").replace("1", "l"), f" {grouped(code)} "):
-        assert normal(mistaken) == code
+        assert normalised_code(mistaken) == code
 
 
 def test_one_of_sixteen_simultaneous_keys_is_enrolled(study, code):

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from aggregator.author.audit import audit
 from aggregator.cli.failure import Failure
-from aggregator.cli.value_names import region_of
+from aggregator.cli.value_names import value_or_district
 from aggregator.estimate.change import Side, difference
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.query import value_share, weighted_mean
-from aggregator.estimate.resolutions import Region, TreeShares, Views
+from aggregator.estimate.resolutions import TreeShares, ValueOrDistrict, Views
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.trend import trend
@@ -27,9 +27,9 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
-from aggregator.present.markup import label
+from aggregator.present.markup import label_markup
 from aggregator.present.page import page
-from aggregator.present.shown_changes import foremost_regions, percentage_points
+from aggregator.present.shown_changes import foremost_values_and_districts, percentage_points
 from aggregator.present.trend_plot import draw_difference, draw_trend
 from aggregator.present.trends import change_csv, change_table, steps_table, trend_csv, value_table
 from protocol.campaign import Campaign, SignedCampaign
@@ -393,7 +393,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     found = trend(signed, SPANS, tallies, steps=True, truths=[LIVED, LIVED + change])
     squares = found.change.at("3")
     last = campaign.views[0].map.label(campaign.domain, 3)
-    assert Region("3", 3) in foremost_regions(found.change, 40)
+    assert ValueOrDistrict("3", 3) in foremost_values_and_districts(found.change, 40)
     console = Console(width=160, record=True, file=io.StringIO())
     console.print(steps_table(found))
     assert last in console.export_text()
@@ -409,7 +409,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     text = page(found.latest, audit(campaign), tallies[1], comparison=found)
     assert "inside each district, the distribution nearest to the unbiased estimates; " in text
     section = text.split('id="comparison"')[1].split("</section>")[0]
-    assert label(last) in section
+    assert label_markup(last) in section
     assert percentage_points(float(squares.raw[3]), 1)[:4] in section
     for draw, drawn in ((draw_trend, found), (draw_difference, found.change)):
         draw(drawn, tmp_path / "drawn.png")
@@ -422,11 +422,11 @@ def test_the_trend_of_a_named_district_has_its_rows_only():
     tallies, _ = panel(campaign, rng, 1500, 0.3)
     signed = SignedCampaign(campaign, b"", b"", b"")
     name = campaign.views[0].map.label(campaign.domain, 3)
-    region = region_of(campaign, name)
-    assert region == Region("3", 3)
-    assert region_of(campaign, campaign.domain.label(5)) == Region("1", 5)
+    region = value_or_district(campaign, name)
+    assert region == ValueOrDistrict("3", 3)
+    assert value_or_district(campaign, campaign.domain.label(5)) == ValueOrDistrict("1", 5)
     with pytest.raises(Failure, match=r"not an answer .*, and no district has this name"):
-        region_of(campaign, "nowhere")
+        value_or_district(campaign, "nowhere")
     one, every = (trend(signed, SPANS, tallies, only=only) for only in (region, None))
     alone, among = (each.change.at("3") for each in (one, every))
     assert alone.simultaneous_low.tolist() == alone.low.tolist() == among.low.tolist()

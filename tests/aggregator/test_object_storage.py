@@ -22,7 +22,7 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.verified import VerifiedDigests
 from aggregator.rebuild import Sources, rebuild
 from aggregator.storage import tables
-from aggregator.storage.paths import below
+from aggregator.storage.paths import files_below
 from aggregator.storage.remote import Remote
 from aggregator.storage.tables import REPORTS, Damaged, StudyError
 from aggregator.study import Study
@@ -39,7 +39,7 @@ EIGHTEEN = [report(n % 9, PLAIN, n % 16, period=n // 9) for n in range(18)]
 
 def copied(study, path):
     """Return a copy of the study at another path."""
-    for file in below(study.path):
+    for file in files_below(study.path):
         Remote(BUCKET, path.key + file.path.key.removeprefix(study.path.key)).write_bytes(file.path.read_bytes())
     return Study.open(path)
 
@@ -116,7 +116,7 @@ def test_recorded_signatures_are_not_verified_again(bucket, study, monkeypatch):
     file = bucket / "many.htr"
     file.write_bytes(b"".join(EIGHTEEN))
     assert ingest(study, [file], now=NOW, buffer_bytes=1000, chunk_reports=4).accepted == 18
-    objects = list(below(study.path / verification.NAME))
+    objects = list(files_below(study.path / verification.NAME))
     assert len(objects) > 1
     assert all(file.size < 100 + 4 * 66 for file in objects)
     assert len(VerifiedDigests.of(study.path)._known) > 2
@@ -238,7 +238,7 @@ def test_compaction_keeps_the_rows_and_replaced_objects(bucket, study):
         ingest(study, [bucket / f"{number}.htr"], now=NOW)
     before, version = (rows(study), study.status(NOW)), tables.snapshot(study.path / REPORTS).version()
     now = clock_of(study)
-    assert abs(now - next(below(study.path)).changed) < 60
+    assert abs(now - next(files_below(study.path)).changed) < 60
     done = {one.table: one for one in compact(study, now=now)}
     assert (done[REPORTS].before.files, done[REPORTS].after.files) == (3, 1)
     assert (done[REPORTS].removed.files, done[REPORTS].retained.files) == (0, 3)
@@ -248,7 +248,7 @@ def test_compaction_keeps_the_rows_and_replaced_objects(bucket, study):
     done = {one.table: one for one in compact(study, now=now + RETENTION + HOUR)}
     assert (done[REPORTS].removed.files, done[REPORTS].retained.files) == (3, 0)
     assert rows(Study.open(study.path)) == before[0]
-    assert not [file for file in below(study.path) if file.path.name.startswith(".")]
+    assert not [file for file in files_below(study.path) if file.path.name.startswith(".")]
 
 
 def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_path):
@@ -257,7 +257,7 @@ def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_p
     (bucket / "all.htr").write_bytes(b"".join(report(n, PLAIN, n) for n in range(6)))
     ingest(study, [bucket / "all.htr"], now=NOW)
     expected = rows(study), study.status(NOW)
-    (file,) = (one for one in below(study.path / REPORTS) if one.path.name.endswith(".parquet"))
+    (file,) = (one for one in files_below(study.path / REPORTS) if one.path.name.endswith(".parquet"))
     whole = file.path.read_bytes()
     for damage in (lambda: file.path.write_bytes(whole[:100]), file.path.unlink):
         damage()
@@ -275,7 +275,7 @@ def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_p
         log.write_bytes(data)
         with pytest.raises(Damaged):
             Study.open(study.path)
-    for one in list(below(study.path / REPORTS)):
+    for one in list(files_below(study.path / REPORTS)):
         one.path.unlink()
     with pytest.raises(Damaged, match="is missing"):
         Study.open(study.path)

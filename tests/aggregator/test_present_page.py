@@ -26,7 +26,7 @@ from aggregator.present import page_method, page_numbers, page_reports
 from aggregator.present.markup import Html, tag
 from aggregator.present.page import digest, page
 from aggregator.present.page_promise import promise_section
-from aggregator.present.shown_shares import decimals, listed, percent
+from aggregator.present.shown_shares import decimals, listed_values, percent
 from aggregator.quantity import upper_bound
 from protocol import exact
 from protocol.campaign import Campaign
@@ -190,7 +190,7 @@ def test_the_digest_is_of_the_documented_json_text():
 def test_every_number_of_the_estimate_is_on_the_page(kind):
     """Each value's row has the figures of the JSON, in percent and rounded to the standard error."""
     parsed, found, text = written(unsigned_campaign(DOMAINS[kind]))
-    shown = listed(found, page_numbers.MAX_PAGE_ROWS, page_numbers.MAX_PAGE_ROWS)
+    shown = listed_values(found, page_numbers.MAX_PAGE_ROWS, page_numbers.MAX_PAGE_ROWS)
     places = decimals(found, shown)
     (body,) = re.findall(r'class="numbers">.*?<tbody>(.*?)</tbody>', text)
     body = re.sub(r'<span class="label">(.*?)</span>', lambda found: found[1].replace("<wbr>", ""), body)

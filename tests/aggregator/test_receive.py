@@ -34,7 +34,7 @@ from aggregator.receive import server as server_module
 from aggregator.receive.acknowledgements import MAX_QUERY_REPORTS, CountedQuery, parse_upload
 from aggregator.receive.app import application
 from aggregator.receive.limits import CLIENTS, Limits
-from aggregator.receive.output_hashes import CountedHashes, numbers, output_hashes
+from aggregator.receive.output_hashes import CountedHashes, number_bytes, output_hashes
 from aggregator.receive.server import (
     STOP_SECONDS,
     BadAddress,
@@ -684,10 +684,10 @@ def test_output_hashes_agree_with_the_table_after_commits_and_compactions(study,
         known = known.updated(path, snapshot(path), name)
         key = np.array([int.from_bytes(device(number, OPEN).id, "big", signed=True)] * 5)
         slot, output = np.array([0, 1, 2, 3, 4]), np.array([1, 2, 3, 4, 4])
-        found = known.holds(output_hashes(7, 0, key, slot, numbers(output)))
+        found = known.holds(output_hashes(7, 0, key, slot, number_bytes(output)))
         assert found.tolist() == [True] * 4 + [False]
-        assert not known.holds(output_hashes(7, 1, key, slot, numbers(output))).any()
-        assert not known.holds(output_hashes(7, 0, key, slot, numbers(output + 5))).any()
+        assert not known.holds(output_hashes(7, 1, key, slot, number_bytes(output))).any()
+        assert not known.holds(output_hashes(7, 0, key, slot, number_bytes(output + 5))).any()
     assert len(read) == len(set(read)) == 6
     assert sum(map(len, known.runs)) == 24
     compact(study, now=NOW, alone=True)

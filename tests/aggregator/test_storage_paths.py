@@ -17,7 +17,7 @@ from aggregator.cli.group import halftruth
 from aggregator.intake.files import IntakeError, batch_files
 from aggregator.receive.inbox import NoInbox, inbox_of
 from aggregator.storage import remote, tables
-from aggregator.storage.paths import below, prefetched, size_of, storage_path
+from aggregator.storage.paths import files_below, prefetched, size_of, storage_path
 from aggregator.storage.remote import ObjectStoreError, Remote, StoragePathError
 from aggregator.storage.tables import REPORTS, StudyError
 from aggregator.study import Study
@@ -53,7 +53,7 @@ def test_a_path_in_a_bucket_behaves_like_one_on_a_disk(bucket, tmp_path):
         for one in (remote, remote.parent, bucket / "nothing", bucket / "b"):
             two = here / str(one).removeprefix(str(bucket)).lstrip("/")
             assert (one.exists(), one.is_file(), one.is_dir()) == (two.exists(), two.is_file(), two.is_dir())
-        listed = next(file for file in below(bucket) if file.path == remote)
+        listed = next(file for file in files_below(bucket) if file.path == remote)
         assert listed.size == size_of(listed.path) == size_of(remote) == path.stat().st_size
         assert abs(listed.changed - path.stat().st_mtime) < 60
         read = []
@@ -62,7 +62,7 @@ def test_a_path_in_a_bucket_behaves_like_one_on_a_disk(bucket, tmp_path):
                 positions = [file.seek(-min(5, len(data)), io.SEEK_END), file.read(3), file.tell(), file.seek(0)]
                 read.append([*positions, file.read(1000), file.seek(10, io.SEEK_CUR), file.readall(), file.read(1)])
         assert read[0] == read[1]
-    names = [sorted(str(file.path).removeprefix(str(top)) for file in below(top)) for top in (bucket, here)]
+    names = [sorted(str(file.path).removeprefix(str(top)) for file in files_below(top)) for top in (bucket, here)]
     assert names[0] == names[1] != []
     (bucket / "a").unlink()
     for asked in (Remote.stat, Remote.read_bytes, Remote.open):

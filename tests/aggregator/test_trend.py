@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from aggregator.estimate.change import Side, difference
-from aggregator.estimate.resolutions import FINEST, Region
+from aggregator.estimate.resolutions import FINEST, ValueOrDistrict
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import trend
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
-from aggregator.present.shown_changes import foremost
+from aggregator.present.shown_changes import foremost_values
 from aggregator.present.shown_shares import MIN_SELECTED
 from aggregator.present.trends import change_table
 from protocol.campaign import SignedCampaign
@@ -48,7 +48,7 @@ def test_significant_changes_come_first():
     to rounding.
     """
     found = many()
-    assert set(found.significant) == {5, 17} == set(foremost(found, 25)[:2])
+    assert set(found.significant) == {5, 17} == set(foremost_values(found, 25)[:2])
     assert ((found.evidence > 1) == np.isin(np.arange(60), found.significant)).all()
     console = Console(width=140, file=io.StringIO())
     console.print(change_table(found))
@@ -114,7 +114,7 @@ def test_steps_and_ends_are_differences():
     back = difference(sides[3], sides[1], paired=True)
     np.testing.assert_array_equal(found.change.raw, back.raw)
     np.testing.assert_array_equal(found.change.simultaneous_low, back.simultaneous_low)
-    one = trend(SIGNED, SPANS, tallies, only=Region(FINEST, 2))
+    one = trend(SIGNED, SPANS, tallies, only=ValueOrDistrict(FINEST, 2))
     np.testing.assert_array_equal(one.change.simultaneous_low, one.change.low)
     assert len(one.as_json()["change"]["values"]) == 1
     with pytest.raises(ValueError, match="a change needs two different spans"):

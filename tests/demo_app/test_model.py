@@ -877,7 +877,7 @@ def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):
     be joined, and it stays joined if the author is removed."""
     model = Model(tmp_path / "store", clock=clock, opener=study)
     model.open()
-    with pytest.raises(NotTrusted, match=texts.spaced(fingerprint_text(AUTHOR.id)[:10])) as refused:
+    with pytest.raises(NotTrusted, match=texts.spaced_fingerprint(fingerprint_text(AUTHOR.id)[:10])) as refused:
         model.join(model.fetch(URL, campaign_id(DATA)))
     assert message_of(refused.value).remedy == "authors"
     other = public_line(SigningKey(bytes(32)).public)

@@ -166,7 +166,7 @@ def test_numbers_are_written_as_the_language_writes_them() -> None:
     texts.use_language("de")
     assert texts.number(2.25) == "2,25"
     assert texts.number(1234567) == "1.234.567"
-    assert texts.written("-0.50") == "\N{MINUS SIGN}0,50"
+    assert texts.localised_decimal("-0.50") == "\N{MINUS SIGN}0,50"
 
 
 def test_spent_nats_are_rounded_up_and_remaining_nats_down() -> None:
@@ -176,11 +176,11 @@ def test_spent_nats_are_rounded_up_and_remaining_nats_down() -> None:
              0.5: ("0.5", "0.5"), 12.34: ("12.4", "12.3"), 99.99: ("100", "99.9"), 1234.5: ("1235", "1234"),
              12345.5: ("12,346", "12,345"), 0.0: ("0", "0"), -1.267: ("-1.26", "-1.27")}  # fmt: skip
     for value, expected in cases.items():
-        assert (texts.above(value), texts.below(value)) == tuple(
+        assert (texts.nats_rounded_up(value), texts.nats_rounded_down(value)) == tuple(
             text.replace("-", "\N{MINUS SIGN}") for text in expected
         )
     texts.use_language("de")
-    assert texts.above(2.2599) == "2,26"
+    assert texts.nats_rounded_up(2.2599) == "2,26"
 
 
 def test_a_count_of_one_uses_the_singular() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from edge_sdk.errors import ConsentMissing, NotJoined, QuotaReached
 from edge_sdk.presentation import given_answers
-from edge_sdk.timestamps import moment
+from edge_sdk.timestamps import utc_text
 from protocol import envelope
 from protocol.campaign import open_campaign
 from protocol.domain import DITHER_BYTES, Buckets, Dates, NumberRange
@@ -200,7 +200,7 @@ def test_the_quota_of_a_period_is_kept(open_device, clock):
     campaign_id = agreed(device, campaign(answers=2))
     assert [device.answer(campaign_id, value).slot for value in ("none", "primary")] == [0, 1]
     waiting, spent = len(device.outbox), device.budget.spent
-    with pytest.raises(QuotaReached, match=f"the next period begins at {moment(clock.now + WEEK)}"):
+    with pytest.raises(QuotaReached, match=f"the next period begins at {utc_text(clock.now + WEEK)}"):
         device.answer(campaign_id, "master")
     assert (len(device.outbox), device.budget.spent) == (waiting, spent)
     clock.now += WEEK

@@ -123,10 +123,10 @@ def test_a_device_fetches_the_notice_from_the_study(open_device, tmp_path):
         device.join(DATA, address=url)
         assert download.learn_closings(device, [ID]) == []
         with pytest.raises(download.NoResponse):
-            download.closing(url, ID)
+            download.fetch_closing(url, ID)
     study.close_early(notice(SOON))
     with served(study, listen=f"{host}:{port}"):
         assert download.learn_closings(device, [ID]) == [ID]
-        assert download.closing(url, ID) == notice(SOON)
+        assert download.fetch_closing(url, ID) == notice(SOON)
         assert download.learn_closings(device, [ID]) == []
     assert device.terms(ID).closed_early == SOON

@@ -28,12 +28,12 @@ from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.errors import BudgetRefused, ConsentMissing
-from edge_sdk.timestamps import moment
+from edge_sdk.timestamps import utc_text
 from edge_sdk.unit import sensor as sources
 from edge_sdk.unit.agent import CLOCK_SECONDS, MAX_PAUSE, Unit
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds, read_configuration
 from edge_sdk.unit.questions import SETTLE_SECONDS
-from edge_sdk.unit.sensor import MAX_PRINTED_BYTES, NO_READING, Reader, Stopped, answer_of, field_of
+from edge_sdk.unit.sensor import MAX_PRINTED_BYTES, NO_READING, Reader, Stopped, answer_of, named_field
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Buckets, Dates, Grid, Values
 from protocol.envelope import Kind, read_batch
@@ -328,7 +328,7 @@ def test_a_command_of_a_device_needs_a_store(capsys):
 def test_the_field_is_read_from_the_configured_place(text, field, separator, found):
     """The field is a word of the last line, or a place in a JSON value with its digits as written; a missing field
     gives no reading."""
-    assert field_of(text, field, separator) == found
+    assert named_field(text, field, separator) == found
 
 
 @pytest.fixture
@@ -662,10 +662,10 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     assert len(one.asked) == asked
     written = "the clock shows a time before the configuration or the campaign file was written"
     assert one.log.count(f"{written}: waiting until the clock is set") == 2
-    silent = f"waiting until {moment(OPENS + PERIOD)}, or until the clock is set"
+    silent = f"waiting until {utc_text(OPENS + PERIOD)}, or until the clock is set"
     assert one.log.count(f"the clock shows a time before the latest recorded time: {silent}") == 1
     advice = one.device.doctor()["clock in 'Load'"]
-    assert f"a unit answers again at {moment(OPENS + PERIOD)}; " in advice
+    assert f"a unit answers again at {utc_text(OPENS + PERIOD)}; " in advice
     assert advice.endswith("clock --set"), "the advice does not end with the command"
     one.until(OPENS + PERIOD + EVERY + 1)
     assert one.log[-1] == "the clock is set"

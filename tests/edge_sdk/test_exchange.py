@@ -95,7 +95,7 @@ def test_an_endless_response_ends_in_time(dripping, certificate, monkeypatch, pa
         return HTTPSConnection(at.host, at.port, timeout=30, context=trusting)
 
     with pytest.raises(TimeoutError, match=r"more than 0\.3 seconds"):
-        exchange.ask(to, opener, b"body", {}, 10**6)
+        exchange.send_request(to, opener, b"body", {}, 10**6)
     assert pieces.sent < MAX_PIECES
 
 
@@ -111,5 +111,5 @@ def test_a_slow_connection_does_not_escape_the_time_limit(dripping, monkeypatch)
             super().connect()
 
     with pytest.raises(TimeoutError, match=r"more than 0\.1 seconds"):
-        exchange.ask(to, lambda at: SlowConnection(at.host, at.port, timeout=30), b"body", {}, 10**6)
+        exchange.send_request(to, lambda at: SlowConnection(at.host, at.port, timeout=30), b"body", {}, 10**6)
     assert pieces.sent < MAX_PIECES

@@ -21,7 +21,7 @@ from edge_sdk.transport.download import (
     MAX_QUERY_REPORTS,
     NoResponse,
     Offer,
-    counted,
+    fetch_counted,
     fetch_offers,
 )
 from edge_sdk.transport.stored_outbox import MAX_WAITING_BYTES
@@ -74,10 +74,10 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
         joined = agreed(device, data, url)
         device.answer(joined, "primary")
         [one] = given_answers(device, joined)
-        assert counted(url, [one.report]) == [False]
+        assert fetch_counted(url, [one.report]) == [False]
         assert device.outbox.send(url).envelopes == 2
         ingest(study, inbox.waiting(study.path), now=OPENS, threads=1)
-        assert counted(url, [one.report, one.report]) == [True, True]
+        assert fetch_counted(url, [one.report, one.report]) == [True, True]
 
 
 def test_requests_go_to_the_documented_paths():
@@ -89,16 +89,16 @@ def test_requests_go_to_the_documented_paths():
     assert download.fetch_campaign(URL, campaign_id(FIRST), network) == FIRST
     assert network.asked == [("GET", f"/study/v1/campaigns/{campaign_id(FIRST).hex()}", None)]
     network = DownloadNetwork({"counted": [True, False]})
-    assert counted(URL, [b"one", b"two"], network) == [True, False]
+    assert fetch_counted(URL, [b"one", b"two"], network) == [True, False]
     assert network.asked == [("POST", "/study/v1/counted", b"onetwo")]
     network = DownloadNetwork({"counted": [True] * MAX_QUERY_REPORTS})
-    assert counted(URL, [b"r"] * 3 * MAX_QUERY_REPORTS, network) == [True] * 3 * MAX_QUERY_REPORTS
+    assert fetch_counted(URL, [b"r"] * 3 * MAX_QUERY_REPORTS, network) == [True] * 3 * MAX_QUERY_REPORTS
     assert [body for _, _, body in network.asked] == [b"r" * MAX_QUERY_REPORTS] * 3
     silent = DownloadNetwork()
-    assert counted(URL, [], silent) == []
+    assert fetch_counted(URL, [], silent) == []
     assert silent.asked == []
     with pytest.raises(ValueError, match="at most"):
-        counted(URL, [bytes(MAX_WAITING_BYTES), b"x"], silent)
+        fetch_counted(URL, [bytes(MAX_WAITING_BYTES), b"x"], silent)
     assert silent.asked == []
 
 
@@ -110,7 +110,7 @@ def test_no_request_goes_to_an_insecure_address(url):
     for ask in (
         lambda: fetch_offers(url, network),
         lambda: download.fetch_campaign(url, bytes(16), network),
-        lambda: counted(url, [b"r"], network),
+        lambda: fetch_counted(url, [b"r"], network),
     ):
         with pytest.raises(AddressRefused):
             ask()
@@ -164,7 +164,7 @@ def test_a_list_with_an_invalid_entry_is_refused(said):
 def test_a_response_without_a_verdict_for_each_report_is_refused(said):
     """A response that is not a list of one truth value for each report is refused."""
     with pytest.raises(NoResponse):
-        counted(URL, [b"report"], DownloadNetwork(said))
+        fetch_counted(URL, [b"report"], DownloadNetwork(said))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_network_error_does_not_quote_any_data(trouble):
     """For every failure of the network, the error is one of halftruth's, and repeats nothing that was sent or
     received."""
     with pytest.raises(HalftruthError) as refused:
-        counted(URL, [b"report"], DownloadNetwork(trouble))
+        fetch_counted(URL, [b"report"], DownloadNetwork(trouble))
     assert isinstance(refused.value, NoResponse)
     assert not re.search("bytes|report", str(refused.value))
 

@@ -9,7 +9,7 @@ import pytest
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import BudgetRefused, ConsentMissing, NotJoined, QuotaReached, StoreError
 from edge_sdk.store.sqlite import Store
-from edge_sdk.store.sqlite_errors import explained
+from edge_sdk.store.sqlite_errors import raising_store_errors
 from tests.edge_sdk.conftest import LABELS, OPENS, WEEK, agreed, campaign
 
 
@@ -154,7 +154,7 @@ def test_a_full_disk_does_not_deny_that_the_campaign_is_forgotten(open_device, p
     campaign_id = agreed(device, campaign("Distinctive title"))
 
     def full(store):
-        with explained(store.folder):
+        with raising_store_errors(store.folder):
             error = sqlite3.OperationalError("database or disk is full")
             error.sqlite_errorname = "SQLITE_FULL"
             raise error

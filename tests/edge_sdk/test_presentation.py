@@ -9,11 +9,11 @@ from edge_sdk.presentation import (
     answers_left,
     author_key,
     can_choose_class,
+    claimed_signer,
     fingerprint_of,
     given_answers,
     named_author,
     questions,
-    signer,
     uniform_prior,
 )
 from edge_sdk.transport.waiting import waiting_by_campaign
@@ -218,15 +218,15 @@ def test_the_line_of_a_key_names_the_author_of_its_campaigns(open_device):
         fingerprint_of(AUTHOR.public),
     )
     assert named_author(device, joined, " Town library ") == key
-    assert (len(signer(data)), key.fingerprint_text.startswith(signer(data))) == (10, True)
-    assert not key.fingerprint_text.startswith(signer(campaign(author=SigningKey(bytes(32)))))
+    assert (len(claimed_signer(data)), key.fingerprint_text.startswith(claimed_signer(data))) == (10, True)
+    assert not key.fingerprint_text.startswith(claimed_signer(campaign(author=SigningKey(bytes(32)))))
     with pytest.raises(KeyRefused):
         author_key("halftruth-public-key:00")
     device.consent(joined)
     for wrong in (b"", b"no campaign", data + b"!"):
         with pytest.raises(BadData):
-            signer(wrong)
+            claimed_signer(wrong)
     report = device.answer(joined, "none").envelope
     for wrong, what in ((device.enrolment(joined), "enrolment"), (report, "report"), (2 * report, "report")):
         with pytest.raises(BadData, match=f"of kind {what}, not a campaign"):
-            signer(wrong)
+            claimed_signer(wrong)

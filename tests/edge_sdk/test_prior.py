@@ -10,7 +10,7 @@ import pytest
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.disclosure import posterior
-from edge_sdk.disclosure.posterior import fits, posterior_of
+from edge_sdk.disclosure.posterior import fit_probabilities, posterior_of
 from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, SubsetSelection, Triples
 from protocol.domain import Values
@@ -88,8 +88,8 @@ SENSITIVE = Blocks.over(1 << 120, [0, *[1] * 90], lambda k: Hadamard(3 << 62, k)
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_preview_enumerates_no_outputs(name):
-    """A channel with too many outputs to enumerate is previewed: the rates are those of ``fits``, and the posterior
-    after a report is between the prior and 1."""
+    """A channel with too many outputs to enumerate is previewed: the rates are those of ``fit_probabilities``, and the
+    posterior after a report is between the prior and 1."""
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.input_count)))
     notion = Ldp(20 * NANONATS)
@@ -100,7 +100,7 @@ def test_a_preview_enumerates_no_outputs(name):
         joined = agreed(device, seal_campaign(campaign, AUTHOR))
         device.answer(joined, "v0")
         preview = device.preview(joined, "v0")
-    assert (preview.fits_true, preview.fits_other) == fits(channel, 0)
+    assert (preview.fits_true, preview.fits_other) == fit_probabilities(channel, 0)
     assert preview.posterior.before == pytest.approx(2 / (channel.input_count + 1))
     assert preview.posterior.before < preview.posterior.after < 1
 
@@ -134,7 +134,7 @@ def test_draws_fit_with_the_probability_in_the_preview(name):
     else:
         most_likely = max(channel.weight(x, y) for y in set(outputs))
         hits = sum(channel.weight(x, y) == most_likely for y in outputs)
-    said = float(fits(channel, x)[0])
+    said = float(fit_probabilities(channel, x)[0])
     assert 0.1 < said < 0.9
     assert abs(hits / draws - said) < 6 * math.sqrt(said * (1 - said) / draws)
 
@@ -157,6 +157,6 @@ def test_the_preview_allows_certainty_only_for_open_values():
 def test_channels_of_one_level_fit_wrong_answers_with_the_stated_rates(channel, percent):
     """The reports of three channels of 1 nat fit the true answer in 36, 58 and 74 of 100 cases, rounded up, and a wrong
     answer in 12, 28 and 50, rounded down."""
-    truth, wrong = fits(channel, 3)
+    truth, wrong = fit_probabilities(channel, 3)
     assert (math.ceil(100 * truth), math.floor(100 * wrong)) == percent
     assert truth > wrong

@@ -14,7 +14,7 @@ from edge_sdk import Device
 from edge_sdk.__main__ import main
 from edge_sdk.answers import slots
 from edge_sdk.errors import BudgetRefused, NotJoined, OutboxFull, QuotaReached, StoreError
-from edge_sdk.timestamps import moment
+from edge_sdk.timestamps import utc_text
 from edge_sdk.transport.stored_outbox import MAX_ENVELOPES, MAX_WAITING_BYTES
 from protocol import envelope, exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -109,7 +109,8 @@ def test_a_skipped_slot_is_refused(open_device, clock):
     assert device.answer(campaign_id, "none", 5).slot == 5
     with pytest.raises(
         QuotaReached,
-        match=f"takes 6 answers a period, and this period is full: the next period begins at {moment(clock.now + DAY)}",
+        match="takes 6 answers a period, and this period is full: the next period begins at "
+        f"{utc_text(clock.now + DAY)}",
     ):
         device.answer(campaign_id, "none")
     clock.now += DAY

@@ -13,7 +13,7 @@ from aggregator.families.blocks.recipe import high_low
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.study import Study
 from edge_sdk.campaigns.joined import Joined
-from edge_sdk.campaigns.succession import SAME, follow, followed
+from edge_sdk.campaigns.succession import SAME, follow, followed_campaign_id
 from edge_sdk.errors import OutboxFull
 from edge_sdk.transport.address import Address
 from edge_sdk.transport.download import NoResponse
@@ -74,7 +74,7 @@ def test_a_unit_follows_only_a_permitted_successor(open_device, clock):
     assert follow(device, first, clock.now, Offering(*others, following)) == campaign_id(following)
     assert device.consented(campaign_id(following))
     assert device.addresses(campaign_id(following)) == (URL,)
-    assert followed(device._store, first) == campaign_id(following)
+    assert followed_campaign_id(device._store, first) == campaign_id(following)
 
 
 def test_a_next_campaign_without_room_in_the_queue_is_followed_later(open_device, clock, monkeypatch):

@@ -15,7 +15,7 @@ from edge_sdk import Device
 from edge_sdk.__main__ import main
 from edge_sdk.presentation import given_answers
 from edge_sdk.unit.config import ConfigurationRefused, Source, read_configuration
-from edge_sdk.unit.questions import SourcedQuestion, fit
+from edge_sdk.unit.questions import SourcedQuestion, unit_schedule
 from edge_sdk.unit.sensor import NO_READING, Reader
 from protocol.campaign import open_campaign
 from protocol.domain import Dates, NumberRange
@@ -170,12 +170,16 @@ def test_two_sources_share_the_timeout_of_one(tmp_path):
     independently of its view; files take no time."""
     command = 'command = ["a"]'
     campaign = open_campaign(form(), [AUTHOR.public]).campaign
-    single = fit(read_configuration(written(tmp_path / "a")), open_campaign(load_average(), [AUTHOR.public]).campaign)
-    several = fit(read_configuration(written(tmp_path / "b", tables(**dict.fromkeys(FILES, command)))), campaign)
+    single = unit_schedule(
+        read_configuration(written(tmp_path / "a")), open_campaign(load_average(), [AUTHOR.public]).campaign
+    )
+    several = unit_schedule(
+        read_configuration(written(tmp_path / "b", tables(**dict.fromkeys(FILES, command)))), campaign
+    )
     assert [one.timeout for one in several.questions] == [5, 5, 5]
     assert (several.timeout, several.every, single.timeout) == (10, single.every, 0)
     mixed = {"vote": command + "\ntimeout = 3", "age": FILES["age"], "home": command + "\ntimeout = 7"}
-    assert fit(read_configuration(written(tmp_path / "c", tables(**mixed))), campaign).timeout == 7
+    assert unit_schedule(read_configuration(written(tmp_path / "c", tables(**mixed))), campaign).timeout == 7
 
 
 # The check before a start

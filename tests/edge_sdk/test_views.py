@@ -15,7 +15,7 @@ from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
 from edge_sdk.errors import BudgetRefused, QuotaReached
 from edge_sdk.presentation import given_answers, kept_kind
 from edge_sdk.unit.config import read_configuration
-from edge_sdk.unit.dry_run import plan
+from edge_sdk.unit.dry_run import unit_plan
 from protocol import envelope
 from protocol.campaign import open_campaign
 from protocol.domain import DITHER_BYTES, Grid, Values
@@ -336,12 +336,12 @@ def test_a_check_requires_room_for_every_view(tmp_path):
         (tmp_path / "unit.toml").write_text(text.format(cap=cap))
         for _ in range(5):
             if fits:
-                assert plan(read_configuration(tmp_path / "unit.toml"))["view_description"].startswith(
+                assert unit_plan(read_configuration(tmp_path / "unit.toml"))["view_description"].startswith(
                     "The unit reports one of 3 views"
                 )
                 continue
             with pytest.raises(BudgetRefused, match="may cost up to 6 nats"):
-                plan(read_configuration(tmp_path / "unit.toml"))
+                unit_plan(read_configuration(tmp_path / "unit.toml"))
 
 
 def test_a_single_coarse_view_mentions_no_other_view(open_device):

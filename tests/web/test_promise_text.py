@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 from playwright.sync_api import Page
 
-from edge_sdk.disclosure.posterior import fits, posterior_of
+from edge_sdk.disclosure.posterior import fit_probabilities, posterior_of
 from edge_sdk.texts import LANGUAGES, texts_in
 from edge_sdk.texts.page import texts_of_page
 from protocol import exact
@@ -144,7 +144,7 @@ def test_the_exposure_on_the_page_is_never_below_the_exact_one(page: Page) -> No
                 if truth is not None:
                     assert channel.unary or after == exactly.after
                     if x is not None or not channel.unary:
-                        assert (truth, wrong) == fits(channel, exactly.x)
+                        assert (truth, wrong) == fit_probabilities(channel, exactly.x)
                         equal += 1
                         words |= {channel.family} if channel.unary else set()
     assert equal > 50
