@@ -38,6 +38,10 @@ NOTIONS = (
     "ldp", "high-low", "block", "minid", "avgid", "geo", "pairwise", "pufferfish", "lip", "mutual-information",
 )  # fmt: skip
 
+OF_SINGLE_ANSWERS = ("high-low", "block", "geo", "pufferfish")
+"""Notions whose promises do not hold for sets of items: a device reports one member of a set, so a report may reveal an
+unprotected item beside a protected one, or that the set has few items."""
+
 
 def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) -> Notion:
     """Return the notion of ``[privacy]`` and ``[prior]``; names of files in the sections are relative to ``folder``.
@@ -47,6 +51,11 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
         OSError: a file cannot be read.
     """
     name = section.choice("notion", NOTIONS)
+    if name in OF_SINGLE_ANSWERS and isinstance(domain, Items):
+        raise DraftError(
+            f'[privacy] notion "{name}" protects single answers, not sets of items: choose another one, such as "ldp" '
+            'or "minid"'
+        )
     if name == "pairwise":
         return _matrix(section, domain, folder)
     if name in ("minid", "avgid"):

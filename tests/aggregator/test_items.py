@@ -65,6 +65,14 @@ def baskets(seed: int) -> Truth:
     return Truth(tuple(sets), (1,) * PEOPLE)
 
 
+@pytest.mark.parametrize("notion", ["high-low", "block", "geo", "pufferfish"])
+def test_notions_of_single_answers_are_refused_for_sets(notion: str) -> None:
+    """A report is about one member of a set, so it may reveal an unprotected member: these notions are refused."""
+    draft = DRAFT.format(padding=2, mechanism="auto").replace('notion = "minid"', f'notion = "{notion}"\nepsilon = 1.0')
+    with pytest.raises(DraftError, match=f'notion "{notion}" protects single answers, not sets of items'):
+        campaign_of_draft(draft)
+
+
 @pytest.mark.parametrize(
     "mechanism",
     ["idue", "auto", *(pytest.param(one, marks=pytest.mark.long) for one in ("oue", "randomized-response"))],
