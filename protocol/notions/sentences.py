@@ -42,11 +42,11 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "other.",
         "pairwise.none": "These figures are for the protected pairs. Some pairs of answers are not protected, or only "
         "in one direction: a report may show for certain which answer of such a pair is yours.",
-        "geo": "Answers near yours hide your answer best: of two answers at the smallest distance, a report is at most "
-        "{least} times as likely with one as with the other; at twice this distance, at most {factor} times. A report "
-        "may reveal that your answer is far from another answer.",
-        "geo.less": "Between the answers that differ most, a report may be up to {overall} times as likely with one "
-        "as with the other.",
+        "geo": "Answers near yours (in a list, the ones next to it) hide your answer best: of two answers at the "
+        "smallest distance, a report is at most {least} times as likely with one as with the other; at "
+        "twice this distance, at most {factor} times.",
+        "geo.less": "Between answers farther apart, a report may be up to {overall} times as likely with one as with "
+        "the other. So a report may reveal that your answer is far from another answer.",
         "minid": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
         "pair, at most {factor} times. A pair has the protection of its better protected answer.",
@@ -72,9 +72,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "mutual-information": "If people answer in the shares that this survey assumes, a report makes the true answer "
         "at most {factor} times as likely as before, on average over all people and reports, to an observer who "
         "expects these shares. The survey publishes them. The average is the geometric mean: of the two factors 4 and "
-        "1 it is 2, the square root of 4 times 1. A single report may reveal more, even your answer: this is not a "
-        "promise to each person.",
-        "mutual-information.none": "A report may rule some answers out for certain.",
+        "1 it is 2, the square root of 4 times 1. A single report may reveal more: this is not a promise to each "
+        "person.",
+        "mutual-information.none": "A report may rule some answers out for certain, and may reveal even your answer.",
         "bundle": "A report can contain up to {outputs} of your answers, each changed at random; every limit stated "
         "here is for one of them.",
     },
@@ -109,12 +109,12 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "pairwise.none": "Diese Zahlen gelten für die geschützten Paare. Manche Paare von Antworten sind nicht oder "
         "nur in einer Richtung geschützt: Ein Bericht kann mit Sicherheit zeigen, welche Antwort eines solchen Paars "
         "Ihre ist.",
-        "geo": "Antworten nahe bei Ihrer verbergen Ihre Antwort am besten: Ein Bericht ist mit einer von zwei "
-        "Antworten im kleinsten Abstand höchstens {least}-mal so wahrscheinlich wie mit der anderen; im doppelten "
-        "Abstand höchstens {factor}-mal. Ein Bericht kann verraten, dass Ihre Antwort von einer anderen weit entfernt "
-        "ist.",
-        "geo.less": "Zwischen den Antworten, die sich am meisten unterscheiden, kann ein Bericht mit einer bis zu "
-        "{overall}-mal so wahrscheinlich sein wie mit der anderen.",
+        "geo": "Antworten nahe bei Ihrer (in einer Liste die benachbarten) verbergen Ihre Antwort am besten: Ein "
+        "Bericht ist mit einer von zwei Antworten im kleinsten Abstand höchstens {least}-mal so "
+        "wahrscheinlich wie mit der anderen; im doppelten Abstand höchstens {factor}-mal.",
+        "geo.less": "Zwischen weiter entfernten Antworten kann ein Bericht mit einer bis zu {overall}-mal so "
+        "wahrscheinlich sein wie mit der anderen. Er kann also verraten, dass Ihre Antwort von einer "
+        "anderen weit entfernt ist.",
         "minid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "
         "Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der anderen; beim am "
         "schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt der Schutz der besser geschützten Antwort.",
@@ -141,8 +141,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "Bericht im Mittel über alle Menschen und Berichte die wahre Antwort höchstens {factor}-mal so wahrscheinlich "
         "wie zuvor für jemanden, der diese Anteile erwartet. Die Umfrage veröffentlicht sie. Gemeint ist das "
         "geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Quadratwurzel aus 4 mal 1. Ein einzelner "
-        "Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden Einzelnen.",
-        "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
+        "Bericht kann mehr verraten: Das ist kein Versprechen an jeden Einzelnen.",
+        "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen und "
+        "sogar Ihre Antwort verraten.",
         "bundle": "Ein Bericht kann bis zu {outputs} Ihrer Antworten enthalten, jede zufällig verändert; jede hier "
         "genannte Grenze gilt für eine davon.",
     },
