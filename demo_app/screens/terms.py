@@ -268,11 +268,10 @@ def answers_of(question: AnswerChoices, limit: int = FEW_NAMED) -> str:
     if question.low and question.kind == "date":
         return say("terms.day", low=date_of(question.low), high=date_of(question.high))
     if question.low:
-        return say(
-            "terms.number",
-            low=localised_decimal(question.low),
-            high=f"{localised_decimal(question.high)} {question.unit}".strip(),
-        )
+        low, high = localised_decimal(question.low), f"{localised_decimal(question.high)} {question.unit}".strip()
+        if question.line is not None and question.line.rounds_randomly:
+            return say("terms.rounded", low=low, high=high, count=question.size)
+        return say("terms.number", low=low, high=high)
     return some(question.shown, limit)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from fractions import Fraction
 from typing import Any
 
 from edge_sdk.campaigns.terms import assumed_shares, share_text
 from edge_sdk.texts import LANGUAGES, texts_in
+from protocol import exact
 from protocol.campaign import Campaign
-from protocol.domain import Form
+from protocol.domain import Form, Line
 from protocol.notions import Classes, DeclaredPrior
-from protocol.notions.sentences import SENTENCES
+from protocol.notions.sentences import MARKS, SENTENCES
 from protocol.views import Identity, is_plain
 from protocol.views.sentences import question_sentence
 
@@ -20,6 +22,7 @@ ONLY = {
     "grid": ("map.", "answer.position", "terms.place"),
     "number": ("number.", "terms.number", "page.number"),
     "date": ("day.", "terms.day"),
+    "rounded": ("terms.rounded",),
     "form": (
         "terms.form", "terms.form_how", "terms.chances_any", "consent.form", "selection.", "question.on",
         "question.place", "question.skip", "answer.skipped", "review.stay", "review.together", "bar.",
@@ -59,7 +62,7 @@ def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
     if campaign.answers_per_period > 1:
         named.add("bundle")
     return {
-        language: _texts_of(language, omitted)
+        language: _texts_of(campaign, language, omitted)
         | {
             "promise": _promises(language, named),
             "assumed": _assumed(campaign, language),
@@ -82,6 +85,7 @@ def _features(campaign: Campaign) -> set[str]:
         "classes": campaign.classes,
         "prior": isinstance(campaign.notion, DeclaredPrior),
         "form": form,
+        "rounded": isinstance(campaign.domain, Line) and campaign.domain.rounds_randomly,
         "one": not form,
         "views": _has_views(campaign),
         "assumed": any(_assumed(campaign, LANGUAGES[0])),
@@ -91,13 +95,19 @@ def _features(campaign: Campaign) -> set[str]:
     return features | {feature for feature, present in others.items() if present}
 
 
-def _texts_of(language: str, omitted: tuple[str, ...]) -> dict[str, Any]:
-    """Return the texts of a language without the keys and sections ``omitted``."""
+def _texts_of(campaign: Campaign, language: str, omitted: tuple[str, ...]) -> dict[str, Any]:
+    """Return the texts of a language without the keys and sections ``omitted``.
+
+    ``terms.rounded`` replaces ``terms.number``, so that the page's script has one text for all numbers.
+    """
     sections = {
         section: {key: text for key, text in texts.items() if f"{section}.{key}" not in omitted}
         for section, texts in texts_in(language).items()
         if f"{section}." not in omitted
     }
+    if rounded := sections["terms"].pop("rounded", ""):
+        count = exact.decimal_text(Fraction(campaign.domain.size), *MARKS[language])
+        sections["terms"]["number"] = rounded.replace("{count}", count)
     return {section: texts for section, texts in sections.items() if texts}
 
 
