@@ -409,6 +409,6 @@ def _answers(domain: Domain) -> str:
         return (
             f"A set of {noun} from {place} {domain.item_count:,}; it may be empty. Write {SEPARATOR} between two "
             f"{noun}. A label such as {domain.label(domain.item_count)} names a dummy; the device adds dummies to a "
-            "small set."
+            "small set, and reports one member of the set, chosen at random."
         )
     return f"One of {domain.size:,} values."

@@ -36,7 +36,8 @@ LABELS = {
     "largest_after": "largest probability of an answer after one report, at most",
     "largest_before": "largest probability of an answer, to an observer with this prior",
     "leaves": "reports go to",
-    "likelihood_factor": "if the answer never changes, reports are at most this many times as likely as with another",
+    "likelihood_factor": "if the answer never changes, reports are at most this many times as likely with it as with "
+    "another",
     "missing": "levels not computed",
     "nats": "amount",
     "next_attempt": "next attempt not before",
@@ -136,8 +137,8 @@ def _shown(name: str, value: object) -> str:
         return "; ".join(map(str, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if name == "likelihood_factor" and value is None:
-        return "no bound"
+    if name == "likelihood_factor" and isinstance(value, float | None):
+        return "no bound" if value is None else exact.decimal_text(Fraction(str(value)))
     if name in NATS and isinstance(value, int | float | None):
         # A float represents every level to its last nanonat, so a bound is not rounded down.
         return "no bound" if value is None else exact.in_nats(round(value * exact.NANONATS))
@@ -151,4 +152,6 @@ def _shown(name: str, value: object) -> str:
         return exact.decimal_text(exact.rounded_up(Fraction(value), 3))
     if name in ROUNDED_DOWN and isinstance(value, Fraction):
         return f"{exact.decimal_text(Fraction(math.floor(1000 * value), 10))}%"
+    if value is None and (name in DELTAS or name == "mutual_information_bits"):
+        return "not computed"
     return str(value)

@@ -17,6 +17,7 @@ import pytest
 from edge_sdk import Device
 from edge_sdk.__main__ import main
 from edge_sdk.cli.arguments import command_in
+from edge_sdk.cli.output import lines
 from edge_sdk.cli.parser import parser_of
 from protocol import envelope
 from protocol.campaign import campaign_id
@@ -291,6 +292,19 @@ def test_a_command_is_carried_out_if_its_output_cannot_be_written(run, tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "is done, but its result cannot be printed: No space" in done.stderr
     assert json.loads(run("ledger", "--json")[1])["remaining"] == 3.0
+
+
+def test_a_level_that_was_not_computed_is_said_to_be_so():
+    """People see "not computed" where JSON has null, and "no bound" for an infinite level."""
+    delta = [{"epsilon": 1.0, "ldp": None, "lip": None}]
+    shown = lines({"levels": {"ldp": None}, "delta": delta, "mutual_information_bits": None})
+    assert shown[:5] == [
+        "levels:",
+        "  ldp: no bound",
+        "delta:",
+        "  epsilon 1 nat  ldp not computed  lip not computed",
+        "mutual information bits: not computed",
+    ]
 
 
 def test_a_file_is_audited_without_a_store(tmp_path, capsys):

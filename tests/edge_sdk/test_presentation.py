@@ -102,7 +102,8 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
 def test_the_terms_describe_a_set_of_items(open_device, items, start):
     """The terms of a campaign on sets of items count the items without the dummies, and say what a dummy is."""
     assert open_device().join(campaign(domain=Items(2, items))).answers == (
-        f"{start} A label such as (none 1) names a dummy; the device adds dummies to a small set."
+        f"{start} A label such as (none 1) names a dummy; the device adds dummies to a small set, and reports one "
+        "member of the set, chosen at random."
     )
 
 
