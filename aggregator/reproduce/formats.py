@@ -69,7 +69,7 @@ def lists(path: Path) -> tuple[Integers, Integers]:
         for number, line in enumerate(file, 1):
             try:
                 items.extend(map(int, line.split()))
-            except ValueError:
+            except (ValueError, OverflowError):
                 raise UnreadableData(
                     f"{path.name}, line {number}: expected item ids, whole numbers with blanks between"
                 ) from None
@@ -95,7 +95,7 @@ def rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
                 user.append(int(record["user_id"]))
                 item.append(int(record["item_id"]))
                 rated.append(record.get("rating") is not None)
-            except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
                 raise UnreadableData(
                     f"{path.name}, line {number}: expected a JSON object with user_id, item_id and rating"
                 ) from None
@@ -139,7 +139,7 @@ def _columns(rows: list[list[str]], path: Path, part: int) -> CheckInRows:
         if not np.isfinite(coordinates).all():
             raise ValueError("a latitude or longitude is not a finite number")
         return np.array(user, dtype=np.int64), stamps.astype(np.int64), coordinates[0], coordinates[1]
-    except ValueError:
+    except (ValueError, OverflowError):
         first = part * _LINES + 1
         raise UnreadableData(
             f"{path.name}, lines {first} to {first + len(rows) - 1}: expected user, time such as 2010-10-19T23:55:27Z, "
@@ -159,7 +159,7 @@ def grid_check_ins(path: Path, height: int, width: int, column: str = "checkins"
                 if not (0 <= place[0] < height and 0 <= place[1] < width):
                     raise ValueError("outside the grid")
                 counts[place[0] * width + place[1]] += int(row[column])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise UnreadableData(
                 f"{path.name}, line {rows.line_num}: row, col and {column} must be whole numbers, and the cell must be "
                 f"inside the grid ({error})"

@@ -302,6 +302,23 @@ def test_a_file_of_another_format_is_refused(file, tmp_path):
         getattr(DataFolder(tmp_path), "baskets" if arguments else reader)(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("file", "reader", "text"),
+    [
+        ("kosarak.dat", "kosarak", f"{2**64}\n"),
+        ("loc-gowalla_totalCheckins.txt", "last_check_ins", check_in(2**64, "2010-10-19T23:55:27Z", 30.0, -97.0, 1)),
+        ("gowalla_u5628_us_grid.csv.gz", "check_ins_on_grid", f"row,col,checkins,users\n0,0,{2**64},1\n"),
+        ("renttherunway_final_data.json", "clothing", "[" * 100_000),
+    ],
+)
+def test_a_file_with_too_large_a_number_or_too_deep_a_list_is_refused(file, reader, text, tmp_path):
+    """A number above 64 bits, or a JSON text that is nested too deeply, is refused like any other wrong content."""
+    data = text.encode()
+    (tmp_path / file).write_bytes(gzip.compress(data) if file.endswith(".gz") else data)
+    with pytest.raises(UnreadableData, match="line"):
+        DataFolder(tmp_path).baskets(reader) if reader == "kosarak" else getattr(DataFolder(tmp_path), reader)()
+
+
 def test_a_compact_file_of_unequal_arrays_is_refused(tmp_path):
     """A compact file whose earlier check-ins have different numbers of districts and counts is refused with the
     numbers."""
