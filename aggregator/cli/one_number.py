@@ -30,10 +30,9 @@ def one_number(
 
     Args:
         margins: known shares of the population by class, for the mean.
-
     Raises:
         Failure: the campaign has no such value, or no unbiased estimate of it, or a value has no weight.
-        BadData: the file of weights or coefficients does not fit the campaign.
+        BadData, OSError: the file of weights or coefficients does not fit the campaign, or cannot be read.
         NotANumber: the answers have no sum or no mean.
         NotEnough: fewer devices have answered than the campaign's minimum.
         NotInvertible: the channel has no unbiased estimate.
