@@ -121,7 +121,7 @@ def translated(domain: Domain, maps: Sequence[Map], texts: Texts) -> tuple[Domai
     if isinstance(domain, Form) and len(lines) != len(domain.questions):
         raise CampaignError(
             f"the translation {texts.language!r} must have a line for each of the form's {len(domain.questions)} "
-            f"questions, in order, not {len(lines)} lines"
+            f"questions, in order, not {len(lines)}"
         )
     rest = iter(texts.labels)
     try:
@@ -158,8 +158,8 @@ def require_translations(original: Texts, translations: Sequence[Texts], domain:
         ):
             if names and len(names) != len(own_names):
                 raise CampaignError(
-                    f"the translation {translation.language!r} has {len(names)} {noun}, but the campaign has "
-                    f"{len(own_names)} to translate: translate all of them in order, or none"
+                    f"the translation {translation.language!r} must have as many {noun} as the campaign, "
+                    f"{len(own_names)}, or none, not {len(names)}: translate all of them, in order"
                 )
         # A translation without labels is not completed: 32 of them would check the campaign's labels 32 times.
         translated(domain, maps, translation)

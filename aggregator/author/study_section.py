@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aggregator.author.toml_section import DraftError, Section, toml_text
+from aggregator.quantity import quantity
 from protocol.domain import Domain, Form, NumberRange
 from protocol.errors import CampaignError
 from protocol.spelling import repeated
@@ -128,8 +129,8 @@ def _names(section: Section, entry: str, draft_names: Sequence[str]) -> tuple[st
         )
         if len(translations) != len(draft_names):
             raise DraftError(
-                f"{section.entry(entry)} must have {len(draft_names)} texts, as the draft has, not {len(translations)}"
-                ": translate each text"
+                f"{section.entry(entry)} must have {quantity(len(draft_names), 'text')}, as the draft has, not "
+                f"{len(translations)}: translate each text"
             )
     if (name := repeated(translations)) is not None:
         raise DraftError(f"{section.entry(entry)} has {toml_text(name)} twice: give each a text of its own")

@@ -35,6 +35,7 @@ from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
 from aggregator.present.plan_tables import classes_table, form_tables, goals_table, plan_table, plan_views_table
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.domain import MAX_VALUES, Domain, Line, NumberRange, Values
 from protocol.errors import DomainError
@@ -236,7 +237,7 @@ def _plan_form(form: DraftForm, reports: int, target_errors: tuple[float, ...], 
         printing.print_json({"classes": {name: class_plan.as_json() for name, class_plan in plans.items()}})
         return
     for name, class_plan in plans.items():
-        printing.say(f"Class {name}, {class_reports:,} of {reports:,} people:")
+        printing.say(f"Class {name}, {class_reports:,} of {quantity(reports, 'person', 'people')}:")
         _print_form_plan(class_plan)
 
 
@@ -278,8 +279,9 @@ def _print_views(parsed: ParsedDraft, views: list[dict[str, Any]], reports: int,
     printing.console().print(plan_views_table(views, bundled=bundled))
     if reports != EXPECTED_DEVICES and _views(parsed, reports, EXPECTED_DEVICES) != views:
         printing.say(
-            f"These shares are chosen for {reports:,} devices. `campaign` chooses them for {EXPECTED_DEVICES:,} if "
-            f"the draft gives no number: to sign these, write devices = {reports} under [views]."
+            f"These shares are chosen for {quantity(reports, 'device')}. `campaign` chooses them for "
+            f"{EXPECTED_DEVICES:,} if the draft gives no number: to sign these, write devices = {reports} under "
+            "[views]."
         )
 
 

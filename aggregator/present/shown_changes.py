@@ -86,7 +86,7 @@ def selection_of_values_and_districts(difference: Difference, shown: int) -> str
             f"resolution with the strongest evidence of a {noun[:-1]}"
         )
     words = f"the {shown} most significant of {count:,}" if shown < count else f"the {count:,}"
-    return f"{words} significant {noun}; {BY_RESOLUTION}"
+    return f"{words} significant {noun if count > 1 else noun[:-1]}; {BY_RESOLUTION}"
 
 
 def selection_of_values(difference: Difference, shown: int) -> str:

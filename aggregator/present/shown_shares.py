@@ -140,7 +140,9 @@ def selection_of_shares(estimate: Estimate, shown: int) -> str:
     words += f" {confidence} intervals of all values"
     if count > shown:
         return f"{words}; the {shown:,} largest shares are shown"
-    return words if count == shown else f"{words}; {shown - count:,} more are shown whose share may be zero"
+    if count == shown:
+        return words
+    return f"{words}; {shown - count:,} more {'is' if shown - count == 1 else 'are'} shown whose share may be zero"
 
 
 def may_be_zero(estimate: Estimate, x: int, shown: int) -> bool:

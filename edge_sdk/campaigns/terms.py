@@ -396,7 +396,7 @@ def _answers(domain: Domain) -> str:
         )
     if isinstance(domain, Grid):
         return (
-            f"A position, rounded to one of {domain.size:,} cells of {domain.step / 10**6:g} degrees; write "
+            f"A position, rounded to one of {domain.size:,} cells, {domain.step / 10**6:g}° wide; write "
             "latitude,longitude."
         )
     if isinstance(domain, Line):

@@ -163,7 +163,7 @@ export class Campaign {
     if (tag === this.ownTexts.language || (!form && !this.domain.named.length)) return this.domain;
     const lines = question.split("\n");
     if (form && lines.length !== form.questions.length)
-      throw new CampaignError(`the translation "${tag}" must have a line for each of the form's ${form.questions.length} questions, in order, not ${lines.length} lines`);
+      throw new CampaignError(`the translation "${tag}" must have a line for each of the form's ${form.questions.length} questions, in order, not ${lines.length}`);
     try {
       return domainFrom(renamed(this.fields.domain, [...labels], lines));
     } catch (error) {

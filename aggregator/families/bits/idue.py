@@ -77,9 +77,7 @@ def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
         ValueError: the numbers of budgets and items differ.
     """
     if len(budgets) != domain.item_count:
-        raise ValueError(
-            f"{domain.item_count} items need {domain.item_count} budgets, one each; {len(budgets)} were given"
-        )
+        raise ValueError(f"there must be {domain.item_count} budgets, one for each item, not {len(budgets)}")
     return [*budgets, *[min(budgets)] * domain.padding]
 
 
