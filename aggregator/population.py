@@ -60,7 +60,7 @@ def _margins(document: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin,
     top = Section("", document)
     tables = top.list_of("margin", dict, "tables [[margin]]")
     if unknown := sorted(set(document) - {"margin"}):
-        raise DraftError(f"the file may only have tables [[margin]], not {toml_text(unknown[0])}")
+        raise DraftError(f"the file may only have tables [[margin]], not {toml_text(unknown[0])}: leave it out")
     if not tables:
         raise DraftError("the file has no margins: give at least one table [[margin]]")
     margins, people = [], []

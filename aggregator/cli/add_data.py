@@ -104,7 +104,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
             f"{quantity(added, 'key')} registered, {known:,} already registered, {sum(refused.values()):,} refused"
         )
         for reason, count in refused.items():
-            printing.say(f"  {count:,}  {reason}")
+            printing.say(f"  {count:,}  {'not enrolments, or ' * (reason == 'malformed')}{reason}")
     if not added and not known:
         raise Failure(
             "no key was registered: name files of enrolments, as `simulate --keys` or a device writes them",
@@ -185,7 +185,7 @@ def ingest(
     for path in paths:
         batches = batch_files([path])
         if not batches:
-            printing.warn(f"{path} has no files")
+            printing.warn(f"{path} has no files: check the path")
         files += batches
     if threads and "://" in engine_name:
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")

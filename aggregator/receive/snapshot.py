@@ -110,7 +110,11 @@ class StudySnapshot:
             try:
                 self.refresh()
             except (HalftruthError, OSError) as error:  # the previous snapshot stays; the next refresh may succeed
-                _log.error("the study cannot be read (%s); answering from the last snapshot", type(error).__name__)
+                _log.error(
+                    "the study cannot be read (%s), and answers come from the last snapshot: run `halftruth status`, "
+                    "which states the reason",
+                    type(error).__name__,
+                )
             self._changed.wait(max(INTERVAL, 9 * (time.monotonic() - begun)))
 
     async def campaign_ids(self, named: Iterable[str], patience: float) -> Collection[str]:

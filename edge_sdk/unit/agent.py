@@ -167,7 +167,9 @@ class Unit:
                 return CLOCK_SECONDS
             self._solved("clock", "the clock is set")
             if self._now < campaign.opens:
-                self._warn("opening", f"{campaign.title!r} has not opened yet", NOTICE)
+                self._warn(
+                    "opening", f"{campaign.title!r} opens at {utc_text(campaign.opens)}: waiting until then", NOTICE
+                )
                 return min(campaign.opens - self._now, OPENING_SECONDS)
             self._bundle(campaign)
             self._send_or_export()

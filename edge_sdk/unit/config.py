@@ -145,7 +145,7 @@ def read_configuration(path: str | os.PathLike[str], checking: bool = False) -> 
     except UnicodeDecodeError:
         raise ConfigurationRefused(f"{file} is not UTF-8 text, as TOML must be: save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationRefused(f"{file} is not TOML: {error}") from None
+        raise ConfigurationRefused(f"{file} is not TOML: {error}. Correct it, or name a TOML file") from None
     try:
         return _configuration(file, _ConfigTable("", entries), checking)
     except ConfigurationRefused as error:

@@ -207,7 +207,7 @@ class Grid(Domain):
 
     def index(self, answer: Answer, dither: bytes) -> int:
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise NotInDomain("the answer is not a pair (latitude, longitude) in degrees")
+            raise NotInDomain("the answer must be a pair (latitude, longitude) in degrees")
         latitude, longitude = answer
         row = self._steps(latitude, self.south, self.north)
         column = self._steps(longitude, self.west, self.east)
@@ -234,7 +234,7 @@ class Grid(Domain):
     def parse(self, text: str) -> Answer:
         parts = text.split(",")
         if len(parts) != 2:
-            raise NotInDomain('the answer is not two numbers "latitude,longitude" in degrees')
+            raise NotInDomain('the answer must be two numbers "latitude,longitude" in degrees')
         return number_of(parts[0]), number_of(parts[1])
 
     def encode(self) -> codec.Value:

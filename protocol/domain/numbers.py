@@ -340,7 +340,7 @@ def _day(answer: Answer) -> int:
     try:
         return calendar.day_of(answer.strip() if isinstance(answer, str) else "")
     except ValueError:
-        raise NotInDomain("the answer is not a day of the calendar, written as YYYY-MM-DD") from None
+        raise NotInDomain("the answer must be a day of the calendar, written as YYYY-MM-DD") from None
 
 
 def _require_steps(low: int, high: int, step: int, places: int) -> None:

@@ -689,7 +689,7 @@ def test_a_unit_reads_nothing_before_the_campaign_opens(world):
     one.until(OPENS + 4999)
     assert one.asked == []
     assert one.device.consented(one.unit.campaign_id)
-    assert one.log[-1] == "'Load' has not opened yet"
+    assert one.log[-1] == f"'Load' opens at {utc_text(OPENS + 5000)}: waiting until then"
     one.until(OPENS + 5001)
     assert len(one.asked) == 1
 

@@ -154,7 +154,7 @@ export class Dates {
   /** @param {any} answer @returns {Promise<number>} */
   async indexOf(answer) {
     const day = dayOf(typeof answer === "string" ? trimmed(answer) : "");
-    if (Number.isNaN(day)) throw new NotInDomain("the answer is not a day of the calendar, written as YYYY-MM-DD");
+    if (Number.isNaN(day)) throw new NotInDomain("the answer must be a day of the calendar, written as YYYY-MM-DD");
     const near = Math.min(Math.max(day, this.low), this.high);
     if (near !== day && !this.clamp)
       throw new NotInDomain(`the day lies outside the campaign's range, ${this.label(0)} to ${this.label(this.size - 1)}`);
