@@ -133,7 +133,7 @@ def _write_binary(data: bytes) -> None:
 
 
 def true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str | None) -> Floats:
-    """Return the true shares from a file in the format of ``simulate --truth``: those of the class ``name``, or of
+    """Return the true shares, (k,), from a file in the format of ``simulate --truth``: of the class ``name``, or of
     everybody if it is None."""
     truth = read_truth(path, domain, classes)
     return (truth if name is None else truth.within(classes.index(name))).shares(domain)

@@ -28,7 +28,7 @@ def raising_store_errors(folder: Path | None) -> Iterator[None]:
     """Context manager: raise errors of SQLite and the file system as ``StoreError`` with advice for the owner.
 
     Raises:
-        StoreDamaged, StoreError: as ``explanation`` returns them.
+        StoreDamaged, StoreError: as ``store_error`` returns them.
     """
     try:
         yield
