@@ -31,7 +31,7 @@ function split(written, what, most) {
 /**
  * Refuse text that is not an address of a study.
  * @param {string} written
- * @throws {CampaignError}
+ * @throws {CampaignError} neither a canonical https address, nor http to this machine
  */
 export function requireAddress(written) {
   const { scheme, host, rest } = split(written, "an address", 200);
@@ -46,7 +46,7 @@ export function requireAddress(written) {
 /**
  * Refuse text that is not a link to a page.
  * @param {string} written
- * @throws {CampaignError}
+ * @throws {CampaignError} not a canonical https address
  */
 export function requireLink(written) {
   const { scheme, rest } = split(written, "a link to a web page", 500);

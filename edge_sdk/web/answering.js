@@ -74,7 +74,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
   return { period, slot, envelope, cost, repeated: false };
 }
 
-/** The consent to a campaign. @param {Joined} joined @param {Kept} kept @throws {ConsentMissing} */
+/** The consent to a campaign. @param {Joined} joined @param {Kept} kept @throws {ConsentMissing} there is none */
 export function consentOf(joined, { consent }) {
   if (!consent) throw new ConsentMissing(`the person has not agreed to "${joined.campaign.title}" yet: consent first`);
   return consent;

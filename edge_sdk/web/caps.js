@@ -83,7 +83,7 @@ const heldAgainst = (state, kept, { kind, seconds }, agreed) =>
 /**
  * Refuse an amount that the cap leaves no room for.
  * @param {Cap} cap @param {bigint} held @param {bigint} wanted @param {string} may begins the message
- * @throws {BudgetRefused}
+ * @throws {BudgetRefused} their sum is above the cap
  */
 function requireUnder(cap, held, wanted, may) {
   const left = cap.nanonats - held;
@@ -102,7 +102,7 @@ function requireUnder(cap, held, wanted, may) {
  * a draw of this campaign contains no spending from before (consent - length of the window).
  * @param {State} state @param {Kept} kept the campaign @param {Commitment[]} asked its commitment in each of its views
  * @param {number} now @param {bigint} [choice] additional cost of the choice of a class or prior
- * @throws {BudgetRefused}
+ * @throws {BudgetRefused} a cap would be exceeded
  */
 export function requireRoom(state, kept, asked, now, choice = 0n) {
   const agreed = [...consented(state), once(choice)];
@@ -118,7 +118,7 @@ export function requireRoom(state, kept, asked, now, choice = 0n) {
  * Refuse if a window's cap could be broken from `now` on by the worst case of all consents, the spending of forgotten
  * campaigns, and `later`.
  * @param {State} state @param {number} now @param {bigint} later nanonats that answers with later dates may have cost
- * @throws {BudgetRefused}
+ * @throws {BudgetRefused} a window's cap could be broken
  */
 export function requireWindows(state, now, later) {
   for (const cap of state.caps)
@@ -130,7 +130,7 @@ export function requireWindows(state, now, later) {
  * Refuse an answer if a cap was lowered below the amount that counts against it (see `heldAgainst`). The check uses
  * consents and never answers.
  * @param {State} state @param {Kept} kept
- * @throws {BudgetRefused}
+ * @throws {BudgetRefused} a cap is below this amount
  */
 export function requireKept(state, kept) {
   for (const cap of inForce(state.caps)) {

@@ -36,8 +36,9 @@ const CHOICE_BYTES = 8;
  * @param {Counts} [history] counts of the person's values, which never leave the device; by default this device's
  *   answers to all campaigns with the same domain, except those that ask it for a coarser answer
  * @returns {Promise<string>} the class
- * @throws {import("./errors.js").HalftruthError} CampaignError if a class has no prior; NotionError; ReportError or
- *   NotInDomain for an invalid count or label of the history; BudgetRefused, OutboxFull, OutsideSchedule
+ * @throws {import("./errors.js").HalftruthError} CampaignError if there are no classes, or a class has no prior;
+ *   NotionError if the level is not allowed; ReportError or NotInDomain for an invalid count or label of the history;
+ *   NotJoined, BudgetRefused, OutboxFull, OutsideSchedule or StoreError
  */
 export function chooseClass(device, id, level, history) {
   // The bytes are drawn before the history is read, so that the draw cannot depend on it.

@@ -23,7 +23,7 @@ export async function openClosing(data, campaign) {
 /**
  * Refuse a consent or an answer at or after an early closing.
  * @param {import("./campaign.js").Campaign} campaign @param {number} closes of the earliest notice @param {number} now
- * @throws {ClosedEarly}
+ * @throws {ClosedEarly} `now` is not before it
  */
 export function requireOpen(campaign, closes, now) {
   if (closes <= now && now < campaign.closes)

@@ -33,7 +33,10 @@ const NOT_JOINED = "this browser has not joined the campaign: join it first";
 /** Random bytes of the browser. @param {number} bytes */
 const fromCrypto = (bytes) => crypto.getRandomValues(new Uint8Array(bytes));
 
-/** A device with an open store. */
+/**
+ * A device with an open store. A method about one campaign throws `NotJoined` if it is not joined (`send` then sends
+ * nothing), and a method that uses the store throws `StoreError` if that is not possible.
+ */
 export class Device {
   /**
    * @param {Store} store @param {Uint8Array[]} trust
@@ -56,17 +59,20 @@ export class Device {
    * @param {() => number} [options.clock] seconds since 1970
    * @param {(bytes: number) => Uint8Array} [options.random]
    * @returns {Promise<Device>}
-   * @throws {import("./errors.js").Unsupported | import("./errors.js").StoreError}
+   * @throws {import("./errors.js").HalftruthError} KeyRefused if a key of `trust` must not be used; Unsupported if the
+   *   browser lacks a function; StoreError if nothing can be stored
    */
   static async open({ trust = [], name = "halftruth", clock = () => Date.now() / 1000, random = fromCrypto } = {}) {
     trust.forEach(requirePublic);
     return new Device(await Store.open(name, random), trust, clock, random);
   }
 
+  /** Close the store. */
   close() {
     this.store.close();
   }
 
+  /** The clock in whole seconds since 1970. */
   get now() {
     return Math.floor(this.clock());
   }
@@ -140,7 +146,6 @@ export class Device {
    * A joined campaign, verified and audited in this page.
    * @param {Uint8Array} id
    * @returns {Promise<Joined>}
-   * @throws {NotJoined}
    */
   async member(id) {
     const key = hex(id);
@@ -171,7 +176,8 @@ export class Device {
   /**
    * Close a joined campaign early, by its author's signed closing notice, which stays valid even after forgetting.
    * @param {Uint8Array} id @param {Uint8Array} data
-   * @throws {BadData | NotJoined}
+   * @throws {BadData} the campaign's author did not sign it, or its time is not before the campaign's end, or is after
+   *   that of an earlier closing notice
    */
   async closeEarly(id, data) {
     const { campaign } = await this.member(id);
@@ -194,8 +200,9 @@ export class Device {
    * @param {{[label: string]: number}} [as.prior] the weight of each value, in a campaign for declared priors;
    *   public and permanent
    * @param {number | bigint} [as.level] with a prior, the person's own level, at most the campaign's, nanonats; public
-   * @throws {import("./errors.js").HalftruthError} NotJoined, ConsentMissing, CampaignError, ReportError,
-   *   NotInDomain, NotionError, OutsideSchedule, BudgetRefused, OutboxFull or StoreError
+   * @throws {import("./errors.js").HalftruthError} ConsentMissing if a class or prior is missing; CampaignError if it
+   *   does not fit the campaign or the person's earlier one; ReportError, NotInDomain or NotionError if the prior or
+   *   the level is not allowed; OutsideSchedule, BudgetRefused or OutboxFull
    */
   async consent(id, as = {}) {
     await this.decide(id, (decision) => agree(decision, as));
@@ -218,7 +225,11 @@ export class Device {
     return decided;
   }
 
-  /** The sealed enrolment for a campaign with consent, to be handed to the organisation. @param {Uint8Array} id */
+  /**
+   * The sealed enrolment for a campaign with consent, to be handed to the organisation.
+   * @param {Uint8Array} id
+   * @throws {import("./errors.js").ConsentMissing} the person has not agreed
+   */
   async enrolment(id) {
     const [joined, kept] = await this.found(id);
     consentOf(joined, kept);
@@ -229,6 +240,8 @@ export class Device {
    * Store the code that admits this device to a campaign for enrolled devices; `send` redeems it. Another code replaces
    * it until the study admits the device.
    * @param {Uint8Array} id @param {string} code
+   * @throws {import("./errors.js").HalftruthError} CampaignError if the text is not a code, or the campaign takes
+   *   reports from every device; OutboxFull if the enrolment does not fit
    */
   async presentCode(id, code) {
     const joined = await this.member(id);
@@ -255,8 +268,9 @@ export class Device {
    * @param {Uint8Array} id @param {Answer} value
    * @param {number} [slot] of the answer in its period, from 0; by default the next one
    * @returns {Promise<Receipt>} once it is on the disk
-   * @throws {import("./errors.js").HalftruthError} NotJoined, NotInDomain, OutsideSchedule, ConsentMissing,
-   *   QuotaReached, BudgetRefused, OutboxFull or StoreError: nothing was charged or queued
+   * @throws {import("./errors.js").HalftruthError} NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached,
+   *   BudgetRefused, OutboxFull or StoreError: nothing was charged or queued
+   * @throws {RangeError} no period has this slot
    */
   async answer(id, value, slot) {
     const joined = await this.member(id);
@@ -281,6 +295,8 @@ export class Device {
    * @returns {Promise<{reportBytes: number, waitingBytes: number, cost: bigint}>} the maximum length of the report in
    *   bytes, the total length of the envelopes that are sent before the report (before consent, this includes the
    *   enrolment, unless the enrolment declares a prior), and the cost in nanonats
+   * @throws {import("./errors.js").HalftruthError} NotInDomain if the question does not allow the value; ConsentMissing
+   *   for a form before consent
    */
   async preview(id, value) {
     const [joined, kept] = await this.found(id);
@@ -300,6 +316,7 @@ export class Device {
    * @param {Uint8Array} id
    * @param {Answer} [value] the answer that the person considers; by default the answer that a report can
    * make most probable
+   * @throws {import("./errors.js").NotInDomain} the question does not allow the value
    */
   async reveals(id, value) {
     return revealsOf(...(await this.found(id)), this.now, value);
@@ -376,7 +393,11 @@ export class Device {
     }
   }
 
-  /** Refuse a campaign that is over, or that its author has closed early. @param {Joined} joined @param {Kept} kept */
+  /**
+   * Refuse a campaign that is over, or that its author has closed early.
+   * @param {Joined} joined @param {Kept} kept @param {number} [now]
+   * @throws {import("./errors.js").OutsideSchedule} `now` is not before its end
+   */
   requireNotOver({ campaign }, kept, now = this.now) {
     if (now >= campaign.closes) campaign.periodAt(now);
     if (kept.closes !== null) requireOpen(campaign, kept.closes, now);

@@ -12,9 +12,9 @@ const MAX_SHOWN = 1e15;
 export const affordable = (steps, numbersHeld) => steps <= MAX_STEPS && numbersHeld <= MAX_HELD;
 
 /**
- * Refuse an audit that takes too many steps or too much memory.
+ * Refuse an audit that is too large.
  * @param {number} steps @param {number} numbersHeld
- * @throws {Uncertified}
+ * @throws {Uncertified} too many steps, or too much memory
  */
 export function requireAffordable(steps, numbersHeld) {
   if (affordable(steps, numbersHeld)) return;

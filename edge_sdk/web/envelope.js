@@ -85,7 +85,7 @@ export function decodeKind(data, kind, error) {
  * @param {Envelope} sealed @param {Uint8Array} publicKey
  * @returns {Promise<Uint8Array>}
  * @throws {EnvelopeError} it names another key
- * @throws {import("./errors.js").KeyRefused | import("./errors.js").SignatureRefused}
+ * @throws {import("./errors.js").KeyRefused | import("./errors.js").SignatureRefused} as for `requireSignature`
  */
 export async function openEnvelope(sealed, publicKey) {
   if (!same(await keyId(publicKey), sealed.keyId))

@@ -19,7 +19,7 @@ const ED25519 = "Ed25519";
 // The DER encoding of a PKCS #8 Ed25519 key (RFC 8410) up to its 32 secret bytes.
 const PKCS8 = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/** The browser's WebCrypto. @returns {SubtleCrypto} @throws {Unsupported} */
+/** The browser's WebCrypto. @returns {SubtleCrypto} @throws {Unsupported} it has none */
 function subtle() {
   const found = globalThis.crypto?.subtle;
   if (!found) throw new Unsupported("this page has no WebCrypto: open it by https, in a current browser");
@@ -27,8 +27,8 @@ function subtle() {
 }
 
 /**
- * Wait for the browser, and turn its refusal of Ed25519 into Unsupported.
- * @template T @param {Promise<T>} promise @returns {Promise<T>} @throws {Unsupported}
+ * Wait for the browser.
+ * @template T @param {Promise<T>} promise @returns {Promise<T>} @throws {Unsupported} it has no Ed25519
  */
 async function supported(promise) {
   try {
@@ -52,7 +52,7 @@ function requirePoint(encoded, what, error) {
 /**
  * Refuse a public key under which no signature can be trusted.
  * @param {Uint8Array} publicKey
- * @throws {KeyRefused}
+ * @throws {KeyRefused} wrong length, not canonical, or of small order
  */
 export function requirePublic(publicKey) {
   if (publicKey.length !== 32) throw new KeyRefused(`a public key must be 32 bytes, not ${publicKey.length}`);

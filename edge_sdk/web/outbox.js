@@ -21,7 +21,7 @@ export const sizeOf = (envelopes) => envelopes.reduce((sum, { length }) => sum +
 /**
  * Refuse an envelope that does not fit; waiting envelopes are never dropped.
  * @param {State} state @param {number} size an upper bound of the envelope's length in bytes
- * @throws {OutboxFull}
+ * @throws {OutboxFull} too many envelopes or bytes would wait
  */
 export function requireSpace(state, size) {
   const waiting = [...state.campaigns.values()].flatMap(({ outbox }) => outbox);

@@ -80,7 +80,7 @@ function personalLevel(campaign, level) {
  * @param {Campaign} campaign @param {Declared | null} known
  * @param {{asClass?: string, prior?: Counts, level?: number | bigint}} named
  * @returns {Promise<Role>}
- * @throws {CampaignError | ReportError | import("./errors.js").NotInDomain | import("./errors.js").NotionError}
+ * @throws {import("./errors.js").HalftruthError} as for `Device.consent`
  */
 export async function roleOf(campaign, known, { asClass, prior, level }) {
   /** @type {Role} */
@@ -99,9 +99,9 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
 }
 
 /**
- * Refuse a role without the class or the prior that the campaign asks for.
+ * Refuse an incomplete role.
  * @param {Campaign} campaign @param {Role} role
- * @throws {ConsentMissing}
+ * @throws {ConsentMissing} the campaign asks for a class or a prior, and the role has none
  */
 export function requireComplete(campaign, role) {
   if (campaign.classes.length && role.classIndex === undefined)

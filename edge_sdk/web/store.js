@@ -84,8 +84,8 @@ function storeError(error) {
 }
 
 /**
- * Run work, and turn the browser's errors into StoreErrors.
- * @template T @param {() => Promise<T>} work @returns {Promise<T>} @throws {StoreError}
+ * Run work on the browser's database.
+ * @template T @param {() => Promise<T>} work @returns {Promise<T>} @throws {StoreError} the browser refuses it
  */
 async function translated(work) {
   try {
@@ -126,7 +126,7 @@ export class Store {
    * @param {string} name
    * @param {(bytes: number) => Uint8Array} random
    * @returns {Promise<Store>}
-   * @throws {Unsupported | StoreError}
+   * @throws {Unsupported | StoreError} as for `Device.open`
    */
   static async open(name, random) {
     if (!globalThis.indexedDB || !globalThis.navigator?.locks)
@@ -150,6 +150,7 @@ export class Store {
     return store;
   }
 
+  /** Close the database. */
   close() {
     this.db.close();
   }

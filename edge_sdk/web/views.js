@@ -150,7 +150,7 @@ function questions(wire) {
 /** @type {Record<string, (wire: any[]) => Map_>} */
 const MAPS = { identity, coarse, districts, questions };
 
-/** The map of a wire form. @param {any} wire @returns {Map_} @throws {ViewError} */
+/** The map of a wire form. @param {any} wire @returns {Map_} @throws {ViewError} unknown name, or an invalid map */
 function mapFrom(wire) {
   const [name] = array(wire, "a map", ViewError);
   if (!Object.hasOwn(MAPS, String(name))) throw new ViewError(`a map must be one of ${Object.keys(MAPS).join(", ")}`);

@@ -35,7 +35,7 @@ const FAMILIES = {
  * The channel of a wire form.
  * @param {any} wire
  * @returns {Channel}
- * @throws {ChannelError}
+ * @throws {ChannelError} unknown family, wrong fields, or an invalid channel
  */
 export function channelFrom(wire) {
   const [family] = array(wire, "a channel", ChannelError);

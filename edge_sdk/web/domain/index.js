@@ -57,6 +57,6 @@ export function renamed([kind, first, ...rest], names, texts = []) {
  * The domain of a wire form.
  * @param {any} wire
  * @returns {Domain}
- * @throws {DomainError}
+ * @throws {DomainError} unknown kind, wrong fields, or an invalid domain
  */
 export const domainFrom = (wire) => from(wire, KINDS);

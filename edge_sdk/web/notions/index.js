@@ -29,7 +29,7 @@ const NOTIONS = {
  * The notion of a wire form.
  * @param {any} wire
  * @returns {Notion}
- * @throws {NotionError}
+ * @throws {NotionError} unknown name, wrong fields, or an invalid notion
  */
 export function notionFrom(wire) {
   const [name] = array(wire, "a notion", NotionError);

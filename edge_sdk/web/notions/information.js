@@ -100,7 +100,7 @@ export class Lip extends Notion {
 /**
  * Refuse weights that are not a declared prior (SPEC 6.7); the text does not repeat them.
  * @param {number[]} prior
- * @throws {ReportError}
+ * @throws {ReportError} their number, one of them or their sum is out of range, or they have a common factor
  */
 export function requireDeclared(prior) {
   if (prior.length < 2 || prior.length > MAX_OWN)
@@ -166,7 +166,11 @@ export class DeclaredPrior extends Notion {
     return keyOf(channel.wire) === keyOf(ruleFor(this.uniform.map(BigInt), this.level).wire);
   }
 
-  /** Refuse a declared prior that does not fit this campaign. @param {Declared} declared @throws {ReportError} */
+  /**
+   * Refuse a declared prior that does not fit this campaign.
+   * @param {Declared} declared
+   * @throws {ReportError} not a declared prior, of another size, or with a level that is not below the campaign's
+   */
   requireFit({ prior, level }) {
     requireDeclared(prior);
     if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign must have ${this.size} weights, not ${prior.length}`);

@@ -22,7 +22,7 @@ import { big } from "../codec.js";
 /** The numbers 0 .. length - 1. @param {number} length @returns {number[]} */
 export const upTo = (length) => Array.from({ length }, (_, x) => x);
 
-/** Require a level in the allowed range. @param {any} value @returns {bigint} @throws {NotionError} */
+/** Require a level in the allowed range. @param {any} value @returns {bigint} @throws {NotionError} it is not */
 export const levelFrom = (value) => big(value, "a level, in nanonats,", NotionError, MIN_LEVEL, MAX_LEVEL);
 
 /** A privacy notion: a predicate on a channel's integers, with a declared level. */
@@ -48,9 +48,9 @@ export class Notion {
   }
 
   /**
-   * The audited level; refuses a channel above the declared level.
+   * The audited level.
    * @param {Channel} _channel @returns {bigint}
-   * @throws {Uncertified}
+   * @throws {Uncertified} it is above the declared level, or the notion does not allow the channel
    */
   audit(_channel) {
     throw new TypeError(this.name);
@@ -124,9 +124,9 @@ function ldpOf(channel) {
 }
 
 /**
- * The level of a ratio; refuses one above the bound.
+ * The level of a ratio.
  * @param {Worst} worst @param {bigint} bound @param {string} [where] words for the level in the error
- * @returns {bigint} @throws {Uncertified}
+ * @returns {bigint} @throws {Uncertified} it is above the bound
  */
 export function provedLevel({ n, d }, bound, where) {
   const level = levelOf(n, d);
