@@ -33,6 +33,7 @@ from protocol.domain import Buckets, Grid, NumberRange, Values
 from protocol.errors import DomainError, NotionError
 from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
 from tests.families import CHANNELS
+from tests.families.graded import graded
 from tests.families.hadamard import truth_of
 from tests.families.table import random_table
 from tests.protocol.test_windows import GRID as WINDOWS
@@ -203,6 +204,18 @@ def test_structures_agree_with_their_cells(channel: Channel) -> None:
 def test_windows_of_every_shape_agree_with_their_cells(name: str) -> None:
     """The structure agrees with the cells for very unequal arcs, spans of no to all cells, and weights of zero."""
     test_structures_agree_with_their_cells(WINDOWS[name])
+
+
+def test_an_output_that_an_input_does_not_prefer_can_raise_its_posterior_most() -> None:
+    """In a graded channel an input of low contrast is most probable after an output that the inputs of high contrast
+    rarely give, even if it does not prefer this output itself."""
+    channel = graded(2, 3, [NAT // 4, 7 * NAT // 2, NAT // 4, 2 * NAT, 7 * NAT // 2])
+    prior = [1, 1, 5, 5, 5]
+    numerator, denominator, x = structure_of(channel).largest_posterior(prior, range(5))
+    expected = Structure(channel).largest_posterior(prior, range(5))
+    assert (Fraction(numerator, denominator), x) == (Fraction(*expected[:2]), 2)
+    raised = [Fraction(prior[x] * channel.weight(x, y), channel.marginals(prior)[y]) for y in range(7)]
+    assert not channel.geometry.orthogonal(x, raised.index(max(raised)))
 
 
 def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:

@@ -91,13 +91,15 @@ class GradedStructure(Structure):
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         self._require_supports()
-        best = (0, 1, inputs[0])
-        # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of
-        # them.
-        for x, marginal in self.channel.geometry.minima(inputs, self.marginals(prior)).items():
-            joint = prior[x] * self._weights(x)[0]
-            if joint * best[1] > best[0] * marginal:
-                best = (joint, marginal, x)
+        marginals = self.marginals(prior)
+        overall, best = min(marginals), (0, 1, inputs[0])
+        # For the outputs that an input does not prefer, the minimum over all outputs is enough: if the input prefers
+        # the output with that minimum, its first ratio is larger anyway.
+        for x, preferred in self.channel.geometry.minima(inputs, marginals).items():
+            inside, outside = self._weights(x)
+            for joint, marginal in ((prior[x] * inside, preferred), (prior[x] * outside, overall)):
+                if joint * best[1] > best[0] * marginal:
+                    best = (joint, marginal, x)
         return best
 
     def _require_supports(self) -> None:
