@@ -72,8 +72,8 @@ class ProjectiveStructure(Structure):
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int, int]:
         self._require_supports()
         best = (0, 1, inputs[0])
-        # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of
-        # them.
+        # Only its preferred outputs raise an input's posterior above the prior, and the least probable of them raises
+        # it most.
         for x, marginal in self.channel.geometry.minima(inputs, self.marginals(prior)).items():
             joint = prior[x] * self.channel.inside
             if joint * best[1] > best[0] * marginal:
