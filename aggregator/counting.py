@@ -167,7 +167,7 @@ class Counting:
         yield from _by_view(tables.query(self.table, f"{selection} {query}"))
 
     def _words(self, selection: str, query: str) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the results of a query on outputs that are bit vectors, in batches of one view each.
+        """Yield the results of a query on outputs that are bit vectors, in parts of one view each.
 
         Args:
             selection, query: as in ``_numbers``.

@@ -336,14 +336,14 @@ class Estimates(Holdings):
         self, campaign: str, period: int | None, class_name: str | None
     ) -> tuple[SignedCampaign, Tally]:
         """Return the campaign and the tally for an estimate, restricted to a class if one is named."""
-        from aggregator.estimate.classes import signed_within
+        from aggregator.estimate.classes import signed_of_class
 
         signed = self.campaign(campaign)
         if period is not None and not 0 <= period < signed.campaign.periods:
             raise StudyError(
                 f"{signed.campaign.title!r} has no period {period:,}: it has {all_periods(signed.campaign.periods)}"
             )
-        return signed_within(signed, self.tally(signed, period), class_name)
+        return signed_of_class(signed, self.tally(signed, period), class_name)
 
 
 def _margins(campaign: Campaign, file: Path | None) -> tuple[KnownMargin, ...]:

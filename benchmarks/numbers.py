@@ -22,7 +22,7 @@ from aggregator.estimate.error import expected_mse
 from aggregator.estimate.interval import standard_errors
 from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.query import expected_variance
-from aggregator.estimate.smoothed import smoothed
+from aggregator.estimate.smoothed import smoothed_shares
 from aggregator.estimate.tree import Tree, combine, consistent
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import PlannedQuestion
@@ -71,7 +71,7 @@ def by_wave(p: Floats, n: int) -> Estimator:
 
     def estimated(rng: np.random.Generator) -> Floats:
         merged = MergedReports.of(decoder, counted(decoder.forward(p), n, rng))
-        return merged.of_numbers(smoothed(merged))
+        return merged.of_numbers(smoothed_shares(merged))
 
     return estimated
 
@@ -256,7 +256,7 @@ def decoding_time() -> str:
     counts = counted(decoder.forward(p), 10**6, np.random.default_rng(1))
     started = time.process_time()
     merged = MergedReports.of(decoder, counts)
-    merged.of_numbers(smoothed(merged))
+    merged.of_numbers(smoothed_shares(merged))
     return f"{time.process_time() - started:.1f}"
 
 

@@ -230,7 +230,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
                 "question", str, "the question to the person, or a table [[question]] for each question of a form"
             )
         ),
-        purpose=top.take("purpose", str, "the purpose of the survey", ""),
+        purpose=top.take("purpose", str, "the purpose of the campaign", ""),
         organisation=top.take("organisation", str, "the name of the organisation"),
         domain=domain,
         notion=notion,

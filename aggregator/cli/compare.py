@@ -17,7 +17,7 @@ from aggregator.cli.group import halftruth
 from aggregator.cli.ranges import Ranges, compare_ranges, print_comparison
 from aggregator.engines import engine_of
 from aggregator.estimate.change import Difference, Side, difference
-from aggregator.estimate.classes import signed_within
+from aggregator.estimate.classes import signed_of_class
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.ordered_campaign import has_summary
 from aggregator.estimate.ordered_comparison import OrderedComparison
@@ -131,7 +131,7 @@ def compare(
 
 def _side_of(signed: SignedCampaign, tally: Tally, name: str) -> Side:
     """Return one class of a campaign as a side of a comparison."""
-    return Side(name, *signed_within(signed, tally, name), name)
+    return Side(name, *signed_of_class(signed, tally, name), name)
 
 
 def _two_of(text: str, campaign: Campaign) -> tuple[str, str]:

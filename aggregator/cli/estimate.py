@@ -175,7 +175,7 @@ def estimate(
     from aggregator.cli.forms import print_form, require_form
     from aggregator.cli.one_number import one_number, print_result
     from aggregator.cli.shares import print_distribution, print_ordered
-    from aggregator.estimate.classes import signed_within
+    from aggregator.estimate.classes import signed_of_class
     from aggregator.population import read_population
     from aggregator.study import Study
 
@@ -196,7 +196,7 @@ def estimate(
             return comparison
         tally = engine.tally(study, signed, chosen.period)
     closed_early = study.cached_campaign(signed.id.hex()).closed_early
-    signed, tally = signed_within(signed, tally, name)
+    signed, tally = signed_of_class(signed, tally, name)
     if chosen.by is None and chosen.ranges.named:
         return print_ordered(chosen, signed, tally, margins, closed_early)
     if chosen.numbers:

@@ -17,7 +17,7 @@ from aggregator.cli.failure import BAD_DATA, Failure
 from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
 from aggregator.engines import Engine
 from aggregator.estimate.change import NotComparable, Side
-from aggregator.estimate.classes import signed_within
+from aggregator.estimate.classes import signed_of_class
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import FormDifference, form_difference
 from aggregator.estimate.form_result import FormEstimate, estimate_form
@@ -133,7 +133,7 @@ def _print_questions(
     """Print and return the estimates of the requested questions, weighted to known margins."""
     class_name, plot = chosen.class_name, chosen.plot
     classes = signed.campaign.classes
-    signed, tally = signed_within(signed, tally, class_name)
+    signed, tally = signed_of_class(signed, tally, class_name)
     form_estimate = request.estimate(signed, tally, class_name)
     truth = None
     if chosen.truth_files:
@@ -168,7 +168,7 @@ def _print_trend(
     ends = ends_of(chosen.ends, spans)
 
     def estimate_tally(tally: Tally) -> FormEstimate:
-        return request.estimate(*signed_within(signed, tally, name), name)
+        return request.estimate(*signed_of_class(signed, tally, name), name)
 
     with printing.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         trend = form_trend(spans, tallies, estimate_tally, ends=ends, steps=chosen.steps)

@@ -15,7 +15,7 @@ from aggregator.cli.estimate_options import EstimateOptions
 from aggregator.cli.failure import FAILED, Failure
 from aggregator.cli.ranges import estimate_ranges, print_ranges
 from aggregator.estimate.estimator import estimate as estimate_shares
-from aggregator.estimate.ordered import summary
+from aggregator.estimate.ordered import summary_statistics
 from aggregator.estimate.ordered_campaign import has_summary
 from aggregator.estimate.ordered_comparison import OrderedComparison
 from aggregator.estimate.ordered_result import OrderedStatistics
@@ -96,7 +96,7 @@ def _print_shares(
     estimate: Estimate, tally: Tally, period: int | None, output_format: str, plot: Path | None, truth: Floats | None
 ) -> None:
     read = (
-        summary(tally, estimate)
+        summary_statistics(tally, estimate)
         if has_summary(estimate.campaign) and (output_format in ("table", "json") or plot)
         else None
     )

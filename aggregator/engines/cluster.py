@@ -37,7 +37,7 @@ from aggregator.engines.tallies import PeriodChoice
 from aggregator.engines.workers import URGENT, Workers, WorkItem
 from aggregator.estimate.tally import Tally
 from aggregator.intake.enrolments import IntroducedKeys, register_introduced
-from aggregator.intake.files import batch_files, unread
+from aggregator.intake.files import batch_files, unread_text
 from aggregator.intake.ingest import IngestResult, IngestTotals
 from aggregator.intake.verified import VerifiedDigests
 from aggregator.storage import tables
@@ -166,7 +166,7 @@ class Cluster:
             stored.add(validated.digests)
             self.sent_bytes += validated.sent_bytes
             for path, reason in validated.reasons.items():
-                warnings.setdefault(path, unread(reason, nothing=False))
+                warnings.setdefault(path, unread_text(reason, nothing=False))
             pending.append((item, validated))
             if progress is not None:
                 progress(piece.size)

@@ -15,7 +15,7 @@ from aggregator.engines import steps
 from aggregator.engines.engine import EngineError
 from aggregator.engines.workers import Workers
 from aggregator.intake import ranges
-from aggregator.intake.files import total_bytes, unread
+from aggregator.intake.files import total_bytes, unread_text
 from aggregator.intake.ingest import ALONE_BYTES
 from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.signatures import BLOCK_BYTES
@@ -85,7 +85,7 @@ def cut_files(
                 f"a worker cannot find {file_range.path}: put the files on storage that every worker reads under the "
                 "same path, or use --engine dask on this machine"
             )
-        warnings[file_range.path] = unread(framed.reason, nothing=file_range.begin == framed.rest == 0)
+        warnings[file_range.path] = unread_text(framed.reason, nothing=file_range.begin == framed.rest == 0)
     with_enrolments = {file_range for file_range, framed in framed_ranges if framed.enrolments}
     pieces = ranges.group_ranges((file_range for file_range, _ in framed_ranges), size, PIECE_FILES, ALONE_BYTES)
     return [Piece(piece, not with_enrolments.isdisjoint(piece)) for piece in pieces]
@@ -108,7 +108,7 @@ def _guesses(files: Iterable[StoragePath], range_bytes: int, warnings: dict[Stor
         try:
             size = size_of(path)
         except OSError as error:
-            warnings[absolute] = unread(error.strerror or str(error), nothing=True)
+            warnings[absolute] = unread_text(error.strerror or str(error), nothing=True)
             continue
         if not size:
             warnings[absolute] = "is empty"

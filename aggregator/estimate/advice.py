@@ -10,7 +10,7 @@ import numpy as np
 from aggregator.estimate.distribution import projected_shares
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.prior_test import PriorTest
-from aggregator.estimate.robust import MAX_ROBUST_INPUTS, robust
+from aggregator.estimate.robust import MAX_ROBUST_INPUTS, robust_shares
 from aggregator.estimate.shown_inputs import ShownInputs
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
@@ -87,7 +87,7 @@ def beside_robust(
         return []
     share, independent = tally.counts / tally.reports, math.ceil(tally.reports / tally.max_outputs)
     with suppress(NotInvertible):
-        less = robust(decoder, share, independent, prior, shown_inputs)
+        less = robust_shares(decoder, share, independent, prior, shown_inputs)
         shares = projected_shares(decoder, decoder.invert(share), tally.reports, prior, shown_inputs)
         return [_compared(domain, shown_inputs, shares, less)]
     return []

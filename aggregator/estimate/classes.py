@@ -153,7 +153,7 @@ def _contributions_of(steps: BinomialSteps) -> tuple[Floats, Integers]:
     return contributions, times
 
 
-def within(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
+def campaign_of_class(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
     """Return the campaign and the tally of one class.
 
     Args:
@@ -177,7 +177,7 @@ def within(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally
     return cut, parts[0]
 
 
-def signed_within(signed: SignedCampaign, tally: Tally, name: str | None) -> tuple[SignedCampaign, Tally]:
+def signed_of_class(signed: SignedCampaign, tally: Tally, name: str | None) -> tuple[SignedCampaign, Tally]:
     """Return a signed campaign and its tally, restricted to one class; both unchanged without a name.
 
     Raises:
@@ -185,7 +185,7 @@ def signed_within(signed: SignedCampaign, tally: Tally, name: str | None) -> tup
     """
     if name is None:
         return signed, tally
-    campaign, part = within(signed.campaign, tally, name)
+    campaign, part = campaign_of_class(signed.campaign, tally, name)
     return replace(signed, campaign=campaign), part
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aggregator.estimate import interval
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import campaign_of_class
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.query import QueryResult, weighted_mean
 from aggregator.estimate.tally import Tally
@@ -68,7 +68,7 @@ def sum_by_class(
     raw = variance = mmse = 0.0
     all_have_priors, critical_value = True, interval.critical_value(1 - confidence)
     for name, class_coefficients in zip(campaign.classes, coefficients, strict=True):
-        cut, reports = within(campaign, tally, name)
+        cut, reports = campaign_of_class(campaign, tally, name)
         people = reports.reports if class_coefficients.people is None else class_coefficients.people
         raw, mmse = raw + people * class_coefficients.offset, mmse + people * class_coefficients.offset
         factor = people * class_coefficients.weight

@@ -27,7 +27,7 @@ from aggregator.estimate.form import (
 )
 from aggregator.estimate.form_change import AnsweredShares
 from aggregator.estimate.form_classes import class_weighting, form_views, weighted_views
-from aggregator.estimate.form_table import Association, cross
+from aggregator.estimate.form_table import Association, cross_table
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import (
     Calibration,
@@ -285,7 +285,7 @@ class _FormEstimator:
     def table(self, places: Sequence[int]) -> _FormShares:
         """Return the table of two questions; its rows are the values of the first of ``places``."""
         in_order = sorted(places)
-        table = self._estimate_from_views(lambda views: cross(views, *in_order), places)
+        table = self._estimate_from_views(lambda views: cross_table(views, *in_order), places)
         skippable = self.form.questions[in_order[0]].skippable, self.form.questions[in_order[1]].skippable
         sizes = [self.form.questions[place].domain.size for place in places]
         order = np.arange(math.prod(sizes))
@@ -300,7 +300,7 @@ class _FormEstimator:
             weighting = None
             if self.by_class:
                 weighting = class_weighting(
-                    self.everybody, self.margins, table.in_rows, lambda views: cross(views, *in_order).in_rows
+                    self.everybody, self.margins, table.in_rows, lambda views: cross_table(views, *in_order).in_rows
                 )
         else:
             cells = shares_among(weighted, indicator, self.confidence)
@@ -308,7 +308,7 @@ class _FormEstimator:
             within = tuple(shares_among(weighted, of_row, self.confidence) for of_row in of_rows)
             weighting = weighted.weighting
         estimate = table.in_rows if weighted is None else weighted
-        association = (cross(self.everybody, *in_order) if self.by_class else table).association
+        association = (cross_table(self.everybody, *in_order) if self.by_class else table).association
         return _FormShares(
             cells.reorder(order),
             AnsweredShares(estimate, indicator, order),

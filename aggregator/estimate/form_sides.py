@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
-from aggregator.estimate.classes import signed_within
+from aggregator.estimate.classes import signed_of_class
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import FormDifference, form_difference
 from aggregator.estimate.form_result import FormEstimate
@@ -127,7 +127,7 @@ def form_classes(
         NotAsked: no class has an estimate, and the last one has no reports from which the questions can be estimated.
     """
     names = signed.campaign.classes
-    sides, refused = _estimated(names, names, lambda name: ask(*signed_within(signed, tally, name), name))
+    sides, refused = _estimated(names, names, lambda name: ask(*signed_of_class(signed, tally, name), name))
     differences = [_difference(sides[0], side, False, len(names) - 1) for side in sides[1:]]
     return FormClasses(sides, refused, tuple(differences))
 

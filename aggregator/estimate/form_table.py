@@ -333,7 +333,7 @@ class Cells(SharesEstimate):
         return self.table.view.linear.intervals(alpha)
 
 
-def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
+def cross_table(views: Sequence[FormView], first: int, second: int) -> CrossTable:
     """Return the estimate of the table of two questions.
 
     Args:

@@ -38,7 +38,7 @@ import numpy as np
 
 from aggregator.estimate.distribution import project
 from aggregator.estimate.form import NotAsked, PooledQuestion, SharesEstimate, pooled_question
-from aggregator.estimate.form_table import CrossTable, centred, cross
+from aggregator.estimate.form_table import CrossTable, centred, cross_table
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting, require_distinct
 from aggregator.families.decoder import Floats
@@ -94,14 +94,14 @@ class PooledForm:
 
         Raises:
             NotAsked: no view asks both, or there are more than two questions.
-            NotEnough, NotInvertible: see ``cross``.
+            NotEnough, NotInvertible: see ``cross_table``.
         """
         names = " and ".join(repr(self.form.questions[place].name) for place in places)
         if len(places) > 2:
             raise NotAsked(f"no device is asked {names} together: a table can be weighted by its own questions only")
         if places not in self._tables:
             try:
-                self._tables[places] = cross(self.views, *places)
+                self._tables[places] = cross_table(self.views, *places)
             except NotAsked:
                 raise NotAsked(
                     f"there are no reports of devices that were asked both {names}, which the weights need: weight by "

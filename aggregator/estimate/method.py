@@ -19,7 +19,7 @@ from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.shown_inputs import ShownInputs
-from aggregator.estimate.smoothed import smoothed
+from aggregator.estimate.smoothed import smoothed_shares
 from aggregator.estimate.transcript import TranscriptDecoder
 from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
@@ -146,7 +146,7 @@ def consistent(
         return _smooth_classes(decoder, mean_features, reports, shown_inputs)
     if method == "smooth":
         merged = MergedReports.of(decoder, np.rint(mean_features * reports).astype(np.int64))
-        return merged.of_numbers(smoothed(merged))
+        return merged.of_numbers(smoothed_shares(merged))
     if method == "em":
         even = np.full(decoder.input_count, 1 / decoder.input_count)
         # The start matters only if the maximum is not unique.

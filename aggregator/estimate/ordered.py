@@ -83,7 +83,7 @@ def ordered_statistics(
     )
 
 
-def summary(tally: Tally, estimate: Estimate) -> OrderedStatistics:
+def summary_statistics(tally: Tally, estimate: Estimate) -> OrderedStatistics:
     """Return the mean, if the values are numbers, and for the wave mechanism also the nine deciles and the shares of
     bins.
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from aggregator.campaign_facts import estimated_noun
 from aggregator.estimate.change import Side, require_same_values
-from aggregator.estimate.classes import signed_within
+from aggregator.estimate.classes import signed_of_class
 from aggregator.estimate.minimum import error_for_no_part, error_for_side, is_enough
 from aggregator.estimate.ordered_result import NotOrdered, OrderedStatistics, ShownValue, Statistic
 from aggregator.estimate.query import unit_of
@@ -190,7 +190,7 @@ def by_period(
     """
     require_ends(ends, spans)
     sides = tuple(
-        _side(span.name, span.name_in_text, *signed_within(signed, tally, class_name), ask, class_name)
+        _side(span.name, span.name_in_text, *signed_of_class(signed, tally, class_name), ask, class_name)
         for span, tally in zip(spans, tallies, strict=True)
     )
     known = _known(signed, sides, "period")
@@ -215,7 +215,7 @@ def by_class(signed: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCompariso
     names = signed.campaign.classes
     if not names:
         raise NotOrdered(f"{signed.campaign.title!r} has no classes of people: leave out --by class")
-    sides = tuple(_side(name, name, *signed_within(signed, tally, name), ask, name) for name in names)
+    sides = tuple(_side(name, name, *signed_of_class(signed, tally, name), ask, name) for name in names)
     first, *others = _known(signed, sides, "class")
     return OrderedComparison("class", sides, tuple(_difference(first, side, paired=False) for side in others))
 

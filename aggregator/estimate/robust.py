@@ -30,7 +30,7 @@ CONVERGED = 1e-5
 """The search has converged if a round moves less than this fraction of the reports."""
 
 
-def robust(
+def robust_shares(
     decoder: Decoder,
     mean_features: Floats,
     reports: int,

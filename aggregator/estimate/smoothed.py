@@ -45,7 +45,7 @@ MIN_STEP = 0.1
 """An accelerated step keeps each share at or above this fraction of its value after the plain steps."""
 
 
-def smoothed(merged: MergedReports) -> Floats:
+def smoothed_shares(merged: MergedReports) -> Floats:
     """Return the distribution of ordered numbers, smoothed with the strength that cross-validation selects.
 
     The same counts always give the same result.

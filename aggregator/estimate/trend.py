@@ -15,7 +15,7 @@ import numpy as np
 
 from aggregator.estimate import estimator
 from aggregator.estimate.change import Difference, Side, difference
-from aggregator.estimate.classes import signed_within
+from aggregator.estimate.classes import signed_of_class
 from aggregator.estimate.minimum import NotEnough, devices_of, error_for_side, is_enough
 from aggregator.estimate.resolutions import FINEST, ValueOrDistrict
 from aggregator.estimate.result import Estimate
@@ -182,7 +182,7 @@ def trend(
     step_count = max(len(spans) - 1, 1)
     for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
         truth = truths[min(number, len(truths) - 1)] if truths else None
-        restricted, tally = signed_within(signed, tally, class_name)
+        restricted, tally = signed_of_class(signed, tally, class_name)
         if not is_enough(restricted.campaign, tally):
             points.append(TrendPoint(span, tally.reports, None, truth))
             max_devices = max(max_devices, devices_of(tally))

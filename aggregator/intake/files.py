@@ -139,7 +139,7 @@ def read_part(path: StoragePath, begin: int, size: int) -> tuple[bytes, bool, OS
     return b"".join(read), size > 0, None
 
 
-def unread(reason: str, *, nothing: bool) -> str:
+def unread_text(reason: str, *, nothing: bool) -> str:
     """Return the end of a warning about a file: the reason, and whether any part of it was read."""
     return f"could not be read{'' if nothing else ' to its end'}: {reason}"
 

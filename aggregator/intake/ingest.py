@@ -20,7 +20,7 @@ import pyarrow as pa
 from aggregator.intake import validate
 from aggregator.intake.chunk import Chunk, ChunkBuilder
 from aggregator.intake.enrolments import EnrolmentCounts, enrol
-from aggregator.intake.files import batch_files, contents, may_hold, unread
+from aggregator.intake.files import batch_files, contents, may_hold, unread_text
 from aggregator.intake.framing import HEADS, frames
 from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.signatures import verifier
@@ -216,7 +216,7 @@ def _with_last(path: StoragePath, read: Iterator[bytes], warnings: list[str]) ->
         if not any_buffer:
             warnings.append(f"{path} is empty")
     except OSError as error:
-        warnings.append(f"{path} {unread(error.strerror or str(error), nothing=not any_buffer)}")
+        warnings.append(f"{path} {unread_text(error.strerror or str(error), nothing=not any_buffer)}")
     if any_buffer:
         yield buffer, True
 

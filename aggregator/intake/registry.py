@@ -71,14 +71,14 @@ def load_registry(table: DeltaTable, campaign: str) -> Registry:
     since: list[Integers] = [np.zeros(0, dtype=np.int64)]
     declared: ByteStrings | None = None
     declarations: dict[bytes, bytes] = {}
-    # The table is read in batches, because all its rows at once take several times the memory of the result.
+    # The table is read in record batches, because all its rows at once take several times the memory of the result.
     names = [name for name in SCHEMAS[KEYS].names if name != "campaign"]
     with raising_study_errors(table):
         for batch in table.scan(columns=names, predicate=f"campaign = '{campaign}'"):
             columns = pa.record_batch(batch)
             fixed = columns["public"].cast(pa.binary(PUBLIC_BYTES))
             raw = np.frombuffer(fixed.buffers()[1], dtype=np.uint8).reshape(-1, PUBLIC_BYTES)
-            # The copy allows Arrow to free the batch's memory before the next batch.
+            # The copy allows Arrow to free the memory of a record batch before the next one.
             ids.append(columns["key"].to_numpy().copy())
             public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
             revokes = columns["revoked"].to_numpy(zero_copy_only=False)

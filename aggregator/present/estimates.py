@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from aggregator.estimate.classes import signed_within
+from aggregator.estimate.classes import signed_of_class
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.minimum import error_for_no_part, is_enough
 from aggregator.estimate.result import Estimate
@@ -84,7 +84,7 @@ def estimates_by_period(
             continue
         estimates.append((estimate(signed, tally, method=method, confidence=confidence), period))
         for name in campaign.classes:
-            restricted, part = signed_within(signed, tally, name)
+            restricted, part = signed_of_class(signed, tally, name)
             if is_enough(restricted.campaign, part):
                 estimates.append(
                     (estimate(restricted, part, method=method, confidence=confidence, class_name=name), period)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:  # a table must not load the libraries that compute the other 
 
 ADVICE = {
     "unknown-campaign": "import their campaign, and ingest again",
-    "unknown-key": "if these devices belong to the survey, register their keys with halftruth enrol, and ingest again",
+    "unknown-key": "if these devices belong to the campaign, register their keys with halftruth enrol, and ingest "
+    "again",
     "early": "their period has not begun: check the clocks, or ingest again later",
 }
 """Advice for the analyst, by the reason of a refusal."""

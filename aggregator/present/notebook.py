@@ -13,7 +13,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from aggregator.estimate.ordered import summary
+from aggregator.estimate.ordered import summary_statistics
 from aggregator.estimate.ordered_campaign import has_summary
 from aggregator.estimate.ordered_result import OrderedStatistics
 from aggregator.estimate.result import Estimate
@@ -44,7 +44,7 @@ class NotebookEstimate(Estimate):
 
     @cached_property
     def _summary(self) -> OrderedStatistics | None:
-        return summary(self.tally, self) if self.tally is not None and has_summary(self.campaign) else None
+        return summary_statistics(self.tally, self) if self.tally is not None and has_summary(self.campaign) else None
 
     def __repr__(self) -> str:
         return f"<estimate of {self.campaign.title!r}: {self.size} values from {self.counted}, {self.method}>"

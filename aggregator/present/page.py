@@ -20,7 +20,7 @@ import numpy as np
 
 from aggregator.author.audit import Audit
 from aggregator.campaign_facts import counted_noun
-from aggregator.estimate.ordered import summary
+from aggregator.estimate.ordered import summary_statistics
 from aggregator.estimate.ordered_campaign import has_summary, is_wave
 from aggregator.estimate.ordered_comparison import OrderedComparison
 from aggregator.estimate.ordered_result import OrderedStatistics
@@ -76,7 +76,7 @@ def page(
     if audit.campaign != estimate.campaign or tally.reports != estimate.reports:
         raise ValueError("estimate, audit and tally differ: expected the same campaign and reports")
     campaign, weighting = estimate.campaign, estimate.weighting
-    statistics = ordered or (summary(tally, estimate) if has_summary(campaign) else None)
+    statistics = ordered or (summary_statistics(tally, estimate) if has_summary(campaign) else None)
     boxes = _warnings(estimate, truth, statistics)
     if statistics is not None and not statistics.known:
         statistics = None

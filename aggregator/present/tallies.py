@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from aggregator.counting import Counts
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import campaign_of_class
 from aggregator.estimate.minimum import devices_of, error_for_no_part
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Integers
@@ -120,7 +120,7 @@ def _devices(campaign: Campaign, tally: Tally, view: int, place: int) -> int:
     """Return a lower bound on the number of devices behind the reports of a view; in a campaign with classes, of the
     class at ``place``."""
     return devices_of(
-        (within(campaign, tally, campaign.classes[place])[1] if campaign.classes else tally).by_view[view]
+        (campaign_of_class(campaign, tally, campaign.classes[place])[1] if campaign.classes else tally).by_view[view]
     )
 
 

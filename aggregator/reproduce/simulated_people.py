@@ -31,7 +31,7 @@ _MAX_CELLS = 2**24
 """Maximum number of cells of a channel's rows that are computed."""
 
 
-def level(eps: float) -> int:
+def level_of_nats(eps: float) -> int:
     """Return a level in nanonats, from ``eps`` in nats."""
     return exact.level_from(eps)
 

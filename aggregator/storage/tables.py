@@ -291,7 +291,7 @@ class Slice(DeltaTable):
 
 
 def _execute(table: DeltaTable, sql: str) -> Any:
-    """Run a query; return the reader of its batches."""
+    """Run a query; return the reader of its record batches."""
     if not isinstance(table, Slice) or not table.condition:
         return QueryBuilder().register("rows", table).execute(sql)
     rows = f"WITH rows AS (SELECT * FROM everything WHERE {table.condition})"  # noqa: S608  # this program wrote the condition
@@ -311,7 +311,7 @@ def query(table: DeltaTable, sql: str) -> pa.Table:
 
 
 def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a query's result; see ``query``.
+    """Yield the record batches of a query's result; see ``query``.
 
     Raises:
         StudyError: the table cannot be read.

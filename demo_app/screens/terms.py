@@ -206,7 +206,7 @@ def percent(share: Fraction, rounded: Callable[[Fraction], int]) -> str:
     return localised_decimal(f"{rounded(1000 * share) / 10:g}")
 
 
-def some(values: Sequence[str], limit: int) -> str:
+def names_with_rest(values: Sequence[str], limit: int) -> str:
     """Return the first ``limit`` possible answers, and the number of further ones, as text."""
     named = ", ".join(values[:limit])
     more = len(values) - limit
@@ -220,7 +220,7 @@ def _assumed(terms: Terms) -> str:
     shares = [
         say("terms.share", name=name, share=localised_decimal(share_text(share))) for name, share in terms.assumed
     ]
-    return say("terms.assumed", shares=some(shares, MAX_NAMED))
+    return say("terms.assumed", shares=names_with_rest(shares, MAX_NAMED))
 
 
 def _schedule(content: TermsContent) -> Iterator[Widget]:
@@ -272,7 +272,7 @@ def answers_of(question: AnswerChoices, limit: int = FEW_NAMED) -> str:
         if question.line is not None and question.line.rounds_randomly:
             return say("terms.rounded", low=low, high=high, count=question.size)
         return say("terms.number", low=low, high=high)
-    return some(question.shown, limit)
+    return names_with_rest(question.shown, limit)
 
 
 def _about(terms: Terms) -> Iterator[Widget]:

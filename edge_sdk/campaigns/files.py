@@ -33,7 +33,7 @@ def campaign_file(path: Path) -> bytes:
 
     with path.open("rb") as file:
         data = file.read(MAX_CAMPAIGN_BYTES)
-    with naming(path):
+    with naming_file_in_errors(path):
         require_campaign(data)
     return data
 
@@ -59,12 +59,12 @@ def key_file(path: Path) -> AuthorKey:
 
     with path.open("rb") as file:
         text = file.read(MAX_KEY_BYTES).decode("utf-8", "replace")
-    with naming(path):
+    with naming_file_in_errors(path):
         return AuthorKey.from_line(text)
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming_file_in_errors(path: Path) -> Iterator[None]:
     """Context manager: begin the text of an error about a file's content with the name of the file."""
     try:
         yield

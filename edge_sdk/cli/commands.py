@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.files import campaign_file, naming
+from edge_sdk.campaigns.files import campaign_file, naming_file_in_errors
 from edge_sdk.cli.joining import find_campaign_id
 from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
@@ -219,7 +219,7 @@ def audit(options: argparse.Namespace) -> Printed:
     file = Path(options.campaign)
     if file.is_file():
         data = campaign_file(file)
-        with naming(file):
+        with naming_file_in_errors(file):
             own_audit = campaign_audit.audit(unverified_campaign(data))
     else:
         if options.store is None:

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.files import campaign_file, closing_file, key_file, naming
+from edge_sdk.campaigns.files import campaign_file, closing_file, key_file, naming_file_in_errors
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
 from edge_sdk.cli.output import Incomplete, Printed, Usage, readable_terms
 from edge_sdk.device import Device
@@ -33,7 +33,7 @@ def join(options: argparse.Namespace) -> Printed:
         return _join_by_link(options)
     file = Path(options.campaign)
     data = campaign_file(file)
-    with Device.open(options.store, map(key_file, options.trust)) as device, naming(file):
+    with Device.open(options.store, map(key_file, options.trust)) as device, naming_file_in_errors(file):
         terms = device.join(data, options.address)
         return _terms(device, terms.campaign_id, options)
 
@@ -137,7 +137,7 @@ def terms(options: argparse.Namespace) -> Printed:
 def close(options: argparse.Namespace) -> Printed:
     """``close FILE``: close a campaign early; return its id, title and closing time."""
     notice = closing_file(options.file)
-    with Device.open(options.store) as device, naming(options.file):
+    with Device.open(options.store) as device, naming_file_in_errors(options.file):
         closed = device.close_early(notice)
         return {"campaign": closed.campaign_id.hex(), "title": closed.title, "closed_early": closed.closed_early}
 

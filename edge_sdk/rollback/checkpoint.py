@@ -30,7 +30,7 @@ CheckpointRow: TypeAlias = tuple[int, int, int, int]
 MAGIC = b"htm1"
 STORE_BYTES = 32
 HEAD_BYTES = 32
-CHECK_BYTES = 16
+CHECKSUM_BYTES = 16
 MAX_CAPS = 32
 MAX_CHECKPOINT_BYTES = 1024
 """Maximum length of a checkpoint."""
@@ -112,7 +112,7 @@ class Checkpoint:
         record = _HEADER.pack(MAGIC, self.store, self.sequence, self.head, self.committed, self.spent, len(self.caps))
         for cap in self.caps:
             record += _CAP.pack(_CAPS.index(cap.kind), cap.seconds, cap.nanonats)
-        return record + _check(record)
+        return record + _checksum(record)
 
     @classmethod
     def decode(cls, data: bytes) -> Checkpoint | None:
@@ -121,7 +121,7 @@ class Checkpoint:
             return None
         _, store, sequence, head, committed, spent, count = _HEADER.unpack_from(data)
         end = _HEADER.size + count * _CAP.size
-        if data[end : end + CHECK_BYTES] != _check(data[:end]):
+        if data[end : end + CHECKSUM_BYTES] != _checksum(data[:end]):
             return None
         try:
             caps = tuple(Cap(_CAPS[kind], *cap) for kind, *cap in _CAP.iter_unpack(data[_HEADER.size : end]))
@@ -152,5 +152,5 @@ def _chained(head: bytes, committed: int, spent: int, rows: Iterable[CheckpointR
     return head, committed, spent
 
 
-def _check(record: bytes) -> bytes:
-    return sha256(b"halftruth/1/checkpoint" + record).digest()[:CHECK_BYTES]
+def _checksum(record: bytes) -> bytes:
+    return sha256(b"halftruth/1/checkpoint" + record).digest()[:CHECKSUM_BYTES]

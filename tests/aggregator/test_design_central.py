@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from aggregator.reproduce.lip.published import bit, of_bit
+from aggregator.reproduce.lip.published import bit_prior, of_bit
 from aggregator.reproduce.lip.trusted_curator import (
     MAX_EXACT_PEOPLE,
     curator_error,
@@ -99,9 +99,11 @@ def test_the_optimum_for_declared_priors_is_at_most_the_error_of_each_mechanism(
         level = round(nats * NAT)
         assert curator_error_of([0.3] * people, level) == pytest.approx(curator_error(people, 0.3, level).mse, abs=1e-7)
         p = generator.uniform(0.05, 0.95, people).round(3)
-        devices = sum(of_bit(lip_response(bit(str(share)), level), bit(str(share))) for share in p)
+        devices = sum(of_bit(lip_response(bit_prior(str(share)), level), bit_prior(str(share))) for share in p)
         assert curator_error_of(p, level) <= min(devices, curator_sum_error(p, nats)) + 1e-9
-    assert curator_error_of([0.1], NAT) == pytest.approx(of_bit(lip_response(bit("0.1"), NAT), bit("0.1")), abs=1e-8)
+    assert curator_error_of([0.1], NAT) == pytest.approx(
+        of_bit(lip_response(bit_prior("0.1"), NAT), bit_prior("0.1")), abs=1e-8
+    )
     for shares, fault in (([], "1 to"), ([0.5] * (MAX_EXACT_PEOPLE + 1), "1 to"), ([1.0], "between 0 and 1")):
         with pytest.raises(ValueError, match=fault):
             curator_error_of(shares, NAT)

@@ -23,7 +23,7 @@ from click.shell_completion import ShellComplete
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.completion import SHELLS, VARIABLE
 from aggregator.cli.group import halftruth
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import campaign_of_class
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.query import weighted_mean
@@ -510,7 +510,7 @@ def test_classes_are_estimated_separately_and_compared(survey_folder):
     tally = study.tally(signed)
     alone = {}
     for name in signed.campaign.classes:
-        campaign, part = within(signed.campaign, tally, name)
+        campaign, part = campaign_of_class(signed.campaign, tally, name)
         found = json.loads(in_study(survey_folder, "estimate", "classes", "--where", f"class={name}", "--json").stdout)
         assert found["class"] == name
         assert found["reports"] == part.reports
@@ -552,7 +552,7 @@ def test_sums_are_weighted_by_class(survey_folder, tmp_path):
     first = signed.campaign.domain.label(0)
     words = ("estimate", "classes", "--coefficients", file)
     found = json.loads(in_study(survey_folder, *words, "--value", first, "--json").stdout)
-    town, village = (within(signed.campaign, tally, name) for name in signed.campaign.classes)
+    town, village = (campaign_of_class(signed.campaign, tally, name) for name in signed.campaign.classes)
     means = [weighted_mean(*each, np.eye(4)[0]).raw for each in (town, village)]
     expected = town[1].reports * (2 * means[0] + 1) + 500 * means[1]
     assert found["estimate"] == pytest.approx(expected)
@@ -583,7 +583,7 @@ def test_classes_are_weighted_to_known_shares(survey_folder, tmp_path):
     study = Study.open(survey_folder / "lib")
     signed, raw = study.campaign("classes"), 0.0
     for name, share in zip(signed.campaign.classes, (0.9, 0.1), strict=True):
-        raw = raw + share * estimate(*within(signed.campaign, study.tally(signed), name)).raw
+        raw = raw + share * estimate(*campaign_of_class(signed.campaign, study.tally(signed), name)).raw
     np.testing.assert_allclose([row["raw"] for row in found["values"]], raw)
     (margin,) = found["weights"]["margins"]
     assert (margin["by"], margin["source"]) == ("class", "Census 2021")
@@ -652,7 +652,7 @@ def test_errors_of_devices_that_answer_often_are_computed_between_devices(tmp_pa
     fleet.into(study, tmp_path)
     words = ("--study", tmp_path / "lib", "estimate", "it", "--where", "class=village")
     found = json.loads(run(*words, "--json").stdout)
-    of_class, part = within(signed.campaign, study.tally(signed), "village")
+    of_class, part = campaign_of_class(signed.campaign, study.tally(signed), "village")
     plain = estimate(of_class, Tally(part.counts, part.reports))
     assert (found["reports"], found["devices"]) == (360, None)
     assert all(row["se"] > 2 * se for row, se in zip(found["values"], plain.se, strict=True))
@@ -757,7 +757,7 @@ def test_exports_have_a_column_for_classes_and_count_bits(survey_folder, tmp_pat
     signed = study.campaign("classes")
     for name in signed.campaign.classes:
         for period in (0, 1):
-            of_class, part = within(signed.campaign, study.tally(signed, period), name)
+            of_class, part = campaign_of_class(signed.campaign, study.tally(signed, period), name)
             rows = [row for row in table.to_pylist() if (row["period"], row["class"]) == (period, name)]
             counts = np.zeros(of_class.channel.output_count, dtype=int)
             for row in rows:

@@ -16,7 +16,7 @@ import pytest
 
 from aggregator.estimate.form import NotAsked, answered_indicator, pooled_question, shares_among
 from aggregator.estimate.form_ratio import Ratio
-from aggregator.estimate.form_table import centred, cross, fitted, shrunk
+from aggregator.estimate.form_table import centred, cross_table, fitted, shrunk
 from aggregator.estimate.form_view import FormView, covariances
 from aggregator.estimate.interval import critical_value
 from aggregator.estimate.tally import Tally
@@ -258,7 +258,7 @@ def test_independent_questions_seldom_have_a_significant_association(surveys: in
     for _ in range(surveys):
         views = survey(unrelated(), 2_000, rng, channels_of())
         for pair in PAIRS:
-            found[pair] += cross(views, *pair).association.significant
+            found[pair] += cross_table(views, *pair).association.significant
     assert max(found.values()) <= most, found
 
 
@@ -283,7 +283,7 @@ def test_simultaneous_intervals_of_all_cells_have_nominal_coverage(surveys: int,
         views = survey(truth, 2_000, rng, channels_of())
         for pair in PAIRS:
             table = truth.sum(axis=3 - sum(pair)).ravel()
-            cells = cross(views, *pair).cells()
+            cells = cross_table(views, *pair).cells()
             held[pair] += int(((cells.simultaneous_low <= table) & (table <= cells.simultaneous_high)).all())
     assert min(held.values()) >= least, held
 
@@ -297,7 +297,7 @@ def test_a_table_is_nearer_than_its_raw_shares_and_than_no_association() -> None
     table = truth.sum(axis=2)
     off: list[tuple[float, ...]] = []
     for _ in range(20):
-        found = cross(survey(truth, 50_000, rng, channels_of(2 * NANONATS)), 0, 1)
+        found = cross_table(survey(truth, 50_000, rng, channels_of(2 * NANONATS)), 0, 1)
         assert found.association.significant
         assert found.association.p_value == 1 / 200
         assert np.allclose(found.share.sum(axis=1), found.rows.share, atol=1e-6)
@@ -317,7 +317,7 @@ def test_shares_within_a_row_are_its_cells_divided_by_their_sum() -> None:
     table = truth.sum(axis=2)
     true = table[0, :3] / table[0, :3].sum()
     for _ in range(100):
-        found = cross(survey(truth, 20_000, rng, channels_of()), 0, 1)
+        found = cross_table(survey(truth, 20_000, rng, channels_of()), 0, 1)
         row = found.within(0, 0, skippable=(False, True))
         held += int(((row.simultaneous_low <= true) & (true <= row.simultaneous_high)).all())
         assert row.share.sum() == pytest.approx(1)
@@ -330,7 +330,7 @@ def test_shares_within_a_row_are_its_cells_divided_by_their_sum() -> None:
 
 def test_cells_omit_skipped_answers() -> None:
     """Cells without skipped answers sum to one, and each raw share is in its interval."""
-    found = cross(survey(related(), 20_000, np.random.default_rng(14), channels_of()), 0, 1)
+    found = cross_table(survey(related(), 20_000, np.random.default_rng(14), channels_of()), 0, 1)
     cells = found.cells(skippable=(True, True))
     assert len(cells.share) == 2 * 3
     assert cells.share.sum() == pytest.approx(1)
@@ -340,7 +340,7 @@ def test_cells_omit_skipped_answers() -> None:
 
 
 def test_the_test_of_association_is_deterministic() -> None:
-    one, other = (cross(survey(related(), 900, np.random.default_rng(15), channels_of()), 0, 2) for _ in range(2))
+    one, other = (cross_table(survey(related(), 900, np.random.default_rng(15), channels_of()), 0, 2) for _ in range(2))
     assert one.association == other.association
 
 
@@ -348,11 +348,11 @@ def test_a_question_that_no_view_asks_is_refused() -> None:
     """A question or a pair that no view asks is refused, and so is a pair in the wrong order."""
     views = survey(unrelated(), 500, np.random.default_rng(16), {(0, 1): projective(12, NANONATS)})
     with pytest.raises(NotAsked, match="both"):
-        cross(views, 0, 2)
+        cross_table(views, 0, 2)
     with pytest.raises(NotAsked):
         pooled_question(views, 2)
     with pytest.raises(ValueError, match="does not come before"):
-        cross(views, 1, 0)
+        cross_table(views, 1, 0)
 
 
 def test_simulated_sets_are_drawn_by_their_channel() -> None:
@@ -370,9 +370,9 @@ def test_simulated_sets_are_drawn_by_their_channel() -> None:
 def test_a_table_of_two_by_two_is_not_shrunk() -> None:
     """A table of 2 x 2 cells is not shrunk, and a larger one is."""
     views = survey(related(), 500, np.random.default_rng(18), {(0, 2): subset_selection(6, NANONATS)})
-    wide = cross(views, 0, 2)
+    wide = cross_table(views, 0, 2)
     assert wide.edge > 0
     two = FormView((0, 1), (2, 2), decoder_of(randomized_response(4, NANONATS)), Tally.of(np.array([40, 30, 20, 35])))
-    small = cross([two], 0, 1)
+    small = cross_table([two], 0, 1)
     assert small.edge == 0
     assert np.allclose(centred(small.share), centred(small.raw), atol=0.05)

@@ -9,7 +9,7 @@ import pytest
 from aggregator.estimate.distribution import project, projected_shares
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.forgeries import find_forgeries
-from aggregator.estimate.robust import robust
+from aggregator.estimate.robust import robust_shares
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.registry import decoder_of
@@ -80,7 +80,7 @@ def test_an_attack_by_one_percent_moves_the_robust_shares_little(channel):
         decoder, counts, p = attacked(channel, N // 100, rng)
         far["honest"].append(np.abs(project(decoder.invert(honest(channel, p, N, rng) / N)) - p).sum())
         far["projected"].append(np.abs(project(decoder.invert(counts / N)) - p).sum())
-        far["robust"].append(np.abs(robust(decoder, counts / N, N) - p).sum())
+        far["robust"].append(np.abs(robust_shares(decoder, counts / N, N) - p).sum())
     mean = {name: np.mean(distances) for name, distances in far.items()}
     assert mean["projected"] > 2 * mean["honest"]
     assert mean["robust"] < 1.15 * mean["honest"]
@@ -96,7 +96,7 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
     for _ in range(5):
         share = honest(channel, p / p.sum(), N, rng) / N
         projected = projected_shares(decoder, decoder.invert(share), N, None)
-        apart += np.abs(robust(decoder, share, N) - projected).sum()
+        apart += np.abs(robust_shares(decoder, share, N) - projected).sum()
         off += np.abs(projected - p / p.sum()).sum()
     assert apart < off / 20
 
@@ -104,7 +104,7 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
 def test_a_robust_estimate_of_bits_is_refused():
     """A robust estimate of a channel of bits is a ValueError."""
     with pytest.raises(ValueError, match="bits are counted one by one"):
-        robust(decoder_of(unary.oue(5, NANONATS)), np.full(5, 0.3), 100)
+        robust_shares(decoder_of(unary.oue(5, NANONATS)), np.full(5, 0.3), 100)
 
 
 def test_an_alarm_names_robust_values_and_keeps_all_reports():

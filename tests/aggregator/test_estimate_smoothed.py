@@ -70,7 +70,7 @@ def test_three_reports_have_an_estimate(reports: int) -> None:
     for first in range(decoder.features):
         counts = np.zeros(decoder.features, dtype=np.int64)
         np.add.at(counts, (first + np.arange(reports) ** 2) % decoder.features, 1)
-        share = smoothed.smoothed(MergedReports.of(decoder, counts))
+        share = smoothed.smoothed_shares(MergedReports.of(decoder, counts))
         assert (share >= 0).all()
         assert share.sum() == pytest.approx(1)
 
@@ -122,7 +122,7 @@ def distances(k: int, surveys: int) -> dict[str, tuple[float, float, float]]:
         for _ in range(surveys):
             on = MergedReports.of(decoder, rng.multinomial(5000, distribution / distribution.sum()))
             fits = [
-                smoothed.smoothed(on),
+                smoothed.smoothed_shares(on),
                 *smoothed._fits(on.channel, np.stack([on.counts] * 2), np.array([0.0, 1.0])),
             ]
             rows.append([np.abs(np.cumsum(on.of_numbers(fit) - p)).sum() / (k - 1) for fit in fits])
@@ -160,7 +160,7 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
     distribution = decoder.forward(p)
     on = MergedReports.of(decoder, np.random.default_rng(1).multinomial(10**6, distribution / distribution.sum()))
     assert on.blocks == merged.MAX_BLOCKS
-    found = on.of_numbers(smoothed.smoothed(on))
+    found = on.of_numbers(smoothed.smoothed_shares(on))
     assert found.shape == (k,)
     assert np.abs(np.cumsum(found - p)).sum() / (k - 1) < 0.006
 

@@ -16,7 +16,7 @@ from aggregator.author.draft import draft_form
 from aggregator.author.toml_section import read_toml
 from aggregator.author.value_table import ValueTableError
 from aggregator.cli.forms import warn_refused
-from aggregator.estimate.classes import even_decoder, view_decoder, within
+from aggregator.estimate.classes import campaign_of_class, even_decoder, view_decoder
 from aggregator.estimate.error import view_errors
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form import NotAsked
@@ -132,7 +132,7 @@ def test_a_class_of_a_draft_is_the_draft_at_its_level(draft: str) -> None:
         assert [made.channel_of(place, view) for view in range(len(made.views))] == [
             view.channel for view in alone.views
         ]
-        cut, _ = within(made, counted(made, 1), made.classes[place])
+        cut, _ = campaign_of_class(made, counted(made, 1), made.classes[place])
         assert cut == replace(alone, mechanism=cut.mechanism, views=cut.views)
         assert [(view.weight, view.channel) for view in cut.views] == [
             (view.weight, other.channel) for view, other in zip(made.views, alone.views, strict=True)
@@ -145,7 +145,7 @@ def test_the_counts_of_a_class_are_cut_out_of_each_view(draft: str) -> None:
     campaign."""
     made = campaign_of_draft(draft + CLASSES)
     tally = counted(made, 2)
-    cuts = [within(made, tally, name)[1] for name in made.classes]
+    cuts = [campaign_of_class(made, tally, name)[1] for name in made.classes]
     for view, part in enumerate(tally.by_view):
         assert np.array_equal(np.concatenate([cut.by_view[view].counts for cut in cuts]), part.counts)
     assert sum(cut.reports for cut in cuts) == tally.reports
@@ -159,7 +159,7 @@ def test_the_estimate_of_all_people_is_the_weighted_sum_of_the_classes(draft: st
     for view, part in enumerate(tally.by_view):
         expected: Any = 0.0
         for name in made.classes:
-            cut, members = within(made, tally, name)
+            cut, members = campaign_of_class(made, tally, name)
             own = members.by_view[view]
             decoder = even_decoder(cut.views[view].channel, 0)
             expected = expected + own.reports / part.reports * decoder.invert(own.counts / own.reports)
@@ -174,7 +174,7 @@ def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
     together = ViewsTally.of_parts(
         [Tally.of(part.counts.reshape(2, -1).sum(axis=0)) for part in tally.by_view], {}, None
     )
-    assert estimate(*within(made, tally, "guests"), class_name="guests").class_name == "guests"
+    assert estimate(*campaign_of_class(made, tally, "guests"), class_name="guests").class_name == "guests"
     classes, plain = estimate(made, tally), estimate(alone, together)
     for name in ("raw", "se", "share", "low", "high", "simultaneous_low", "simultaneous_high"):
         assert np.allclose(getattr(classes, name), getattr(plain, name), atol=1e-9), name
@@ -279,7 +279,7 @@ def test_two_classes_of_one_level_equal_two_separate_campaigns(names: tuple[str,
     made, alone = campaign_of_draft(FORM + CLASSES.replace("epsilon = 1.0", "")), campaign_of_draft(FORM)
     tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(5))
     for place, name in enumerate(made.classes):
-        cut, members = within(made, tally, name)
+        cut, members = campaign_of_class(made, tally, name)
         halves = [Tally.of(np.split(part.counts, 2)[place]) for part in tally.by_view]
         theirs = estimate_form(alone, ViewsTally.of_parts(halves, {}, None), names)
         assert_alike(estimate_form(cut, members, names, class_name=name), theirs)
@@ -298,7 +298,7 @@ def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ..
     found = estimate_form(made, tally, names, margins=by_class(*parts)).answered.estimate
     each = []
     for name in made.classes:
-        cut, members = within(made, tally, name)
+        cut, members = campaign_of_class(made, tally, name)
         each.append(estimate_form(cut, members, names).answered.estimate)
     raw = sum(part * one.raw for part, one in zip(parts, each, strict=True))
     variance = sum(part**2 * one.variances for part, one in zip(parts, each, strict=True))

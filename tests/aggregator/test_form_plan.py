@@ -13,7 +13,7 @@ import pytest
 from aggregator.author.draft import draft_form
 from aggregator.author.toml_section import read_toml
 from aggregator.estimate.form import pooled_question
-from aggregator.estimate.form_table import cross
+from aggregator.estimate.form_table import cross_table
 from aggregator.estimate.form_view import FormView
 from aggregator.families.registry import decoder_of
 from aggregator.planner.form_plan import MEDIUM, FormPlan, plan_form
@@ -68,7 +68,7 @@ def test_an_association_of_the_planned_strength_is_detected_in_four_of_five_surv
         distribution, significant = pattern((4, 6), v).ravel(), 0
         for _ in range(40):
             one = FormView((0, 1), (4, 6), decoder, drawn_tally(view.channel, decoder, distribution, people // 3, rng))
-            significant += cross([one], 0, 1).association.significant
+            significant += cross_table([one], 0, 1).association.significant
         rates.append(significant / 40)
     assert 0.6 <= rates[0] <= 0.95
     assert rates[1] <= 0.5

@@ -14,7 +14,7 @@ import pytest
 from aggregator import Study, Truth, ingest, simulate
 from aggregator.estimate import query
 from aggregator.estimate.bins import bin_starts
-from aggregator.estimate.ordered import summary
+from aggregator.estimate.ordered import summary_statistics
 from aggregator.estimate.tally import Tally
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.registry import decoder_of
@@ -125,7 +125,7 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     """
     study = Study.open(lib)
     found, tally = study.estimate("way"), study.tally(study.campaign("way"))
-    read = summary(tally, found)
+    read = summary_statistics(tally, found)
     assert ([one.first for one in read.bins], len(read.quantiles)) == ([10, 20, 30], 9)
     assert read.bins[-1].last == 33
     document = json.loads(run(lib, "--json").stdout)
@@ -174,7 +174,7 @@ def test_a_mean_without_unbiased_estimate_leaves_the_shares(tmp_path):
     assert found.method == "em"
     assert sentence in found._repr_html_()
     assert "share" in found._repr_html_()
-    assert not summary(study.tally(signed), found).known
+    assert not summary_statistics(study.tally(signed), found).known
     for words in (("--mean",), ("--by", "period")):
         assert f"{sentence}: estimate quantiles or shares instead" in run(lib, *words, code=1).stderr
     assert "median" in run(lib, "--by", "period", "--quantiles", ".5").stdout

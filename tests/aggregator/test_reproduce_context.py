@@ -16,11 +16,11 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.sets.recipe import subset_error
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context import EXPERIMENTS, blocks, places, reader
-from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, even_blocks, people_needed
+from aggregator.reproduce.context.reader import METHODS, CampaignReader, block_notion, even_blocks, people_needed
 from aggregator.reproduce.context.sensitive import high_low_shares
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, DataFolder
 from aggregator.reproduce.experiment import Setting
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.notions import Block, HighLow, Ldp
 
 
@@ -31,10 +31,10 @@ def read_by(size, notion, mechanism):
 @pytest.mark.parametrize(
     ("notion", "mechanism"),
     [
-        (Ldp(level(1)), "hadamard"),
-        (Ldp(level(1)), "projective"),
-        (Block.over(level(1), [0, 0, 0, 1, 1, 1]), "best-in-blocks"),
-        (HighLow(level(1), 6, (0, 2)), "hadamard"),
+        (Ldp(level_of_nats(1)), "hadamard"),
+        (Ldp(level_of_nats(1)), "projective"),
+        (Block.over(level_of_nats(1), [0, 0, 0, 1, 1, 1]), "best-in-blocks"),
+        (HighLow(level_of_nats(1), 6, (0, 2)), "hadamard"),
     ],
 )
 def test_people_drawn_from_a_distribution_report_by_its_mixture(notion, mechanism):
@@ -58,7 +58,7 @@ def test_people_drawn_from_a_distribution_report_by_its_mixture(notion, mechanis
 @pytest.mark.parametrize("mechanism", ["hadamard", "projective"])
 def test_each_person_is_reported_once(mechanism):
     """A fixed population of 100,000 sends one report a person, and the estimate is within 0.03 of its shares."""
-    asked, held = read_by(5, Ldp(level(2)), mechanism), np.array([50_000, 20_000, 0, 20_000, 10_000])
+    asked, held = read_by(5, Ldp(level_of_nats(2)), mechanism), np.array([50_000, 20_000, 0, 20_000, 10_000])
     tally = asked.tally(held, np.random.default_rng(1))
     assert tally.counts.sum() == tally.reports == held.sum()
     # For 100,000 people, the standard error of a share is below 0.006.
@@ -71,7 +71,7 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
     variation."""
     distribution = 1 / np.arange(1, 21)
     distribution /= distribution.sum()
-    asked = read_by(20, block(20, 4, 2.0), "hadamard")
+    asked = read_by(20, block_notion(20, 4, 2.0), "hadamard")
     share = asked.shares(asked.drawn(distribution, 1_000_000, np.random.default_rng(4)), method)
     assert share.sum() == pytest.approx(1)
     assert share.min() >= 0
@@ -82,7 +82,7 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
 def test_the_methods_give_different_estimates():
     """With 1,000 reports over 50 values the estimates of each two methods are more than 0.01 apart in total
     variation."""
-    asked = read_by(50, Ldp(level(1)), "hadamard")
+    asked = read_by(50, Ldp(level_of_nats(1)), "hadamard")
     tally = asked.drawn(np.full(50, 0.02), 1000, np.random.default_rng(4))
     found = [asked.shares(tally, method) for method in METHODS]
     assert all(total_variation(a, b) > 0.01 for i, a in enumerate(found) for b in found[:i])
@@ -95,7 +95,7 @@ def test_the_needed_people_give_the_requested_distance():
     A difference of 3% is more than 3 standard errors; the seed is fixed. A failure means a wrong number of people.
     """
     distribution = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
-    asked, generator = read_by(8, Ldp(level(1)), "hadamard"), np.random.default_rng(6)
+    asked, generator = read_by(8, Ldp(level_of_nats(1)), "hadamard"), np.random.default_rng(6)
     people = round(people_needed(asked, distribution, 0.02))
     away = []
     for _ in range(2000):
@@ -108,8 +108,8 @@ def test_blocks_are_equal_runs():
     """m blocks are runs of consecutive values with sizes as equal as possible; one block is plain LDP."""
     assert even_blocks(10, 5) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert sorted(np.bincount(even_blocks(11, 3)).tolist()) == [3, 4, 4]
-    assert block(10, 1, 1.0) == Ldp(level(1))
-    assert block(4, 2, 1.0) == Block.over(level(1), [0, 0, 1, 1])
+    assert block_notion(10, 1, 1.0) == Ldp(level_of_nats(1))
+    assert block_notion(4, 2, 1.0) == Block.over(level_of_nats(1), [0, 0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -119,16 +119,16 @@ def test_the_error_of_hadamard_in_a_block_has_the_listed_ratios(size, ratios):
     """In a block of 100, 16 or 10 values, Hadamard's error divided by that of the best subset selection has the listed
     values at 0.5, 1, 2 and 4 nats."""
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
-        best = min(subset_error(size, ones, level(eps)) for ones in range(1, size))
-        assert expected_mse(hadamard(size, level(eps))) / best == pytest.approx(ratio, rel=0.005)
+        best = min(subset_error(size, ones, level_of_nats(eps)) for ones in range(1, size))
+        assert expected_mse(hadamard(size, level_of_nats(eps))) / best == pytest.approx(ratio, rel=0.005)
 
 
 def test_equal_blocks_divide_the_error_by_their_number():
     """For uniform shares, Hadamard in m equal blocks has 1/m of the squared error of Hadamard over all values, within
     1%."""
-    plain = expected_mse(read_by(60, Ldp(level(1)), "hadamard").campaign.channel)
+    plain = expected_mse(read_by(60, Ldp(level_of_nats(1)), "hadamard").campaign.channel)
     for m in (2, 5, 10):
-        inside = expected_mse(read_by(60, block(60, m, 1.0), "hadamard").campaign.channel)
+        inside = expected_mse(read_by(60, block_notion(60, m, 1.0), "hadamard").campaign.channel)
         assert plain / inside == pytest.approx(m, rel=0.01)
 
 
@@ -147,7 +147,7 @@ def test_the_error_of_hadamard_under_high_low_has_the_stated_ratios(sensitive, p
     assert distribution.sum() == pytest.approx(1)
     assert distribution[:sensitive].sum() == pytest.approx(part)
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
-        notion = HighLow(level(eps), 1000, tuple(range(sensitive)))
+        notion = HighLow(level_of_nats(eps), 1000, tuple(range(sensitive)))
         channels = [
             simulated_people.campaign(simulated_people.values(1000), notion, *options).channel
             for options in (("hadamard",), ("projective", part))

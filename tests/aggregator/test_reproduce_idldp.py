@@ -117,7 +117,7 @@ def test_errors_of_sets_are_those_of_every_device(name, length):
     """Bias and variance of each item, in the class of budgets of its input, are the sums over all people."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(length), 60, 40, 4)))
     campaign = surveys.campaign(people.size, length, 1.0, mechanisms.RECIPES[name])
-    found = surveys.expected(people, length, campaign.channel)
+    found = surveys.exact_survey_errors(people, length, campaign.channel)
     assert found.parts.sum() == pytest.approx(1)
     # Input x has the budget of its class, so the budgets do not depend on the items.
     for x in range(people.size):
@@ -133,7 +133,7 @@ def test_errors_of_single_items_equal_eq_7():
     channel = surveys.campaign(7, 0, 2.0, "oue").channel
     own, other = channel.own_weights[0] / S, channel.other_weights[0] / S
     fixed, held = table.variances(np.array([own]), np.array([other]))
-    found = surveys.expected(people, 0, channel)
+    found = surveys.exact_survey_errors(people, 0, channel)
     assert found.bias == pytest.approx(0, abs=1e-12)
     assert found.deviation[0] ** 2 == pytest.approx(50 * fixed + people.counts * held)
     assert found.mse == pytest.approx((50 * fixed * 7 + 50 * held).item() / 50)
@@ -145,7 +145,7 @@ def test_oue_and_rappor_do_not_depend_on_dummies():
     for name in ("OUE", "RAPPOR"):
         channel = surveys.campaign(people.size, 3, 1.0, mechanisms.RECIPES[name]).channel
         assert mechanisms.exact_errors(people, 3, 1.0, name).mse == pytest.approx(
-            surveys.expected(people, 3, channel).mse
+            surveys.exact_survey_errors(people, 3, channel).mse
         )
 
 
@@ -160,10 +160,10 @@ def test_simulated_surveys_have_the_exact_error(length, name):
     lists = random_lists(np.random.default_rng(1), 2000, 40, 3)
     people = ItemHolders.of(baskets(lists)) if length else ItemHolders.first(baskets(lists))
     truth = mechanisms.exact_errors(people, length, 1.0, name)
-    found = mechanisms.repeated(people, length, 1.0, name, setting(repeats=400))
-    squares = np.array([surveys.squared(each.raw, people) for each in found])
+    found = mechanisms.repeated_surveys(people, length, 1.0, name, setting(repeats=400))
+    squares = np.array([surveys.total_error(each.raw, people) for each in found])
     assert abs(squares.mean() - truth.mse) < 4 * squares.std() / math.sqrt(len(squares))
-    assert np.mean([surveys.relative(each.raw, people, 5) for each in found]) == pytest.approx(
+    assert np.mean([surveys.mean_relative_error(each.raw, people, 5) for each in found]) == pytest.approx(
         truth.relative(5), rel=0.05
     )
     if not length:
@@ -214,8 +214,8 @@ def test_measures_equal_values_computed_by_hand():
     """Squared error over n, relative error and precision of the top items equal values computed by hand."""
     people = ItemHolders.of(baskets([[0, 1], [0, 1], [0, 2], [0]]))
     found = np.array([2.0, 2.0, 3.0])
-    assert surveys.squared(found, people) == (4 + 0 + 4) / 4
-    assert surveys.relative(found, people, 2) == (2 / 4 + 0) / 2
+    assert surveys.total_error(found, people) == (4 + 0 + 4) / 4
+    assert surveys.mean_relative_error(found, people, 2) == (2 / 4 + 0) / 2
     assert surveys.count_variation(found, people) == (2 + 0 + 2) / 2 / 4
     assert surveys.precision(found, people, 1) == 0
     assert surveys.precision(found, people, 2) == 0.5
@@ -237,7 +237,7 @@ def test_no_unary_encoding_is_below_the_floor(eps, kind):
         certify(channel, asked)
         own, other = np.array(channel.own_weights) / S, np.array(channel.other_weights) / S
         fixed, held = table.variances(own, other)
-        least = surveys.floor(1, eps) * (1 - 1e-6)
+        least = surveys.total_error_bound(1, eps) * (1 - 1e-6)
         assert (fixed >= least).all()
         assert (fixed + held >= least).all()
 
@@ -246,9 +246,9 @@ def test_the_floor_is_nearly_reached():
     """If one item in a million is sensitive, IDUE's variance is within 5% of the floor, which is a quarter of OUE's
     variance."""
     own, other = idue.optimum([1, 10**6], np.array([[np.inf, 1.0], [1.0, 2.0]]))
-    assert idue.worst_error([1, 10**6], own, other) < 1.05 * surveys.floor(10**6 + 1, 1.0)
+    assert idue.worst_error([1, 10**6], own, other) < 1.05 * surveys.total_error_bound(10**6 + 1, 1.0)
     odds = math.e
-    assert surveys.floor(1, 1.0) == pytest.approx(4 * odds / (odds - 1) ** 2 / 4)
+    assert surveys.total_error_bound(1, 1.0) == pytest.approx(4 * odds / (odds - 1) ** 2 / 4)
 
 
 # The planner
@@ -289,7 +289,10 @@ def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
     for name in ("OUE", "IDUE"):
         found = {
             length: np.mean(
-                [surveys.squared(one.shrunk, people) for one in mechanisms.repeated(people, length, eps, name, setting)]
+                [
+                    surveys.total_error(one.shrunk, people)
+                    for one in mechanisms.repeated_surveys(people, length, eps, name, setting)
+                ]
             )
             for length in lengths
         }
@@ -355,7 +358,7 @@ def test_every_mechanism_of_the_figures_is_certified():
         campaign = surveys.campaign(40, 2, 1.0, recipe)
         certify(campaign.channel, campaign.notion)
     with pytest.raises(ValueError, match="bit vectors"):
-        mechanisms.bits(
+        mechanisms.unary_channel(
             simulated_people.campaign(simulated_people.values(4), Graded.over([NAT] * 4), "hadamard").channel
         )
 
@@ -394,10 +397,10 @@ def test_errors_of_points_are_those_of_surveys():
     """
     people = ItemHolders.first(baskets(random_lists(np.random.default_rng(1), 2000, 40, 3)))
     truth = points.point_errors(people, 1.0, np.random.default_rng(2))
-    found = mechanisms.repeated(people, 0, 1.0, points.LABEL, setting(repeats=150))
-    squares = np.array([surveys.squared(each.raw, people) for each in found])
+    found = mechanisms.repeated_surveys(people, 0, 1.0, points.LABEL, setting(repeats=150))
+    squares = np.array([surveys.total_error(each.raw, people) for each in found])
     assert abs(squares.mean() - truth.mse) < 4 * squares.std() / math.sqrt(len(squares))
-    relative = np.mean([surveys.relative(each.raw, people, 5) for each in found])
+    relative = np.mean([surveys.mean_relative_error(each.raw, people, 5) for each in found])
     assert relative == pytest.approx(truth.relative(5), rel=0.05)
 
 

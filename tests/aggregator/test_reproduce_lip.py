@@ -20,15 +20,15 @@ from aggregator.reproduce.lip.declared_priors import UNIT, best_errors
 from aggregator.reproduce.lip.districts import population_error
 from aggregator.reproduce.lip.published import (
     SPARSE,
-    bit,
-    claimed,
+    bit_prior,
+    claimed_error,
     ldp_channels,
-    level,
+    level_of_nats,
     of_bit,
     satisfies,
     true_level,
     unary_bit,
-    unbiased,
+    unbiased_error,
     valid_from,
     warner,
 )
@@ -67,12 +67,14 @@ def test_every_channel_of_plain_ldp_without_bit_vectors_is_compared():
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0, 4.0])
 def test_errors_of_one_bit_equal_the_closed_forms(share, eps):
     """The published error, the valid optimum, and LDP with and without MMSE are eq. 19, MATH 2.3, eq. 20 and eq. 25."""
-    prior, p, odds = bit(share), float(share), math.exp(eps)
-    assert of_bit(published_lip_response(prior, level(eps)), prior) == pytest.approx(claimed(p, eps), abs=1e-9)
-    assert of_bit(lip_response(prior, level(eps)), prior) == pytest.approx(local_mse(p, eps), abs=1e-9)
+    prior, p, odds = bit_prior(share), float(share), math.exp(eps)
+    assert of_bit(published_lip_response(prior, level_of_nats(eps)), prior) == pytest.approx(
+        claimed_error(p, eps), abs=1e-9
+    )
+    assert of_bit(lip_response(prior, level_of_nats(eps)), prior) == pytest.approx(local_mse(p, eps), abs=1e-9)
     gain = (p * (1 - p) * (1 - odds)) ** 2 / ((1 - p + p * odds) * (odds - p * odds + p))
     assert of_bit(warner(eps), prior) == pytest.approx(p * (1 - p) - gain, abs=1e-9)
-    assert unbiased(warner(eps), prior) == pytest.approx(odds / (odds - 1) ** 2, rel=1e-9)
+    assert unbiased_error(warner(eps), prior) == pytest.approx(odds / (odds - 1) ** 2, rel=1e-9)
 
 
 def program_of_mae(share, eps):
@@ -98,9 +100,9 @@ def test_the_published_channel_has_the_least_error_of_a_single_report(share, eps
     Its reports then have the distribution of the answers. Otherwise the best valid channel says yes with probability
     1/(e^eps + 1), and the least error is that channel's or, if P1 is below 1/(2 e^eps), that of no report.
     """
-    prior, p, odds = bit(share), float(share), math.exp(eps)
+    prior, p, odds = bit_prior(share), float(share), math.exp(eps)
     assert least_mae(prior, eps) == pytest.approx(program_of_mae(p, eps), abs=1e-9)
-    ours, theirs = lip_response(prior, level(eps)), published_lip_response(prior, level(eps))
+    ours, theirs = lip_response(prior, level_of_nats(eps)), published_lip_response(prior, level_of_nats(eps))
     yes = [p * channel.weight(1, 1) / 2**64 + (1 - p) * channel.weight(0, 1) / 2**64 for channel in (ours, theirs)]
     assert yes == pytest.approx([max(p, 1 / (odds + 1)), p], abs=1e-9)
     if p >= 1 / (odds + 1):
@@ -123,7 +125,7 @@ def test_the_true_level_is_the_least_that_certifies():
     assert not satisfies(channel, prior, found - 1e-6)
     edge = valid_from(prior)
     for eps, valid in ((edge - 0.01, False), (edge + 0.01, True)):
-        assert satisfies(published_lip_response(prior, level(eps)), prior, eps) == valid
+        assert satisfies(published_lip_response(prior, level_of_nats(eps)), prior, eps) == valid
 
 
 def optimum_of_sum(prior, values, eps):
@@ -149,8 +151,8 @@ def test_the_best_channel_for_a_sum_has_the_optimal_gain(size):
     for eps in (0.3, 1.0, 3.0):
         prior = random_prior(generator, size)
         values = sorted(generator.normal(size=size).tolist())
-        table = best_for_sum(prior, values, level(eps))
-        certify(table, Lip(level(eps), prior))
+        table = best_for_sum(prior, values, level_of_nats(eps))
+        certify(table, Lip(level_of_nats(eps), prior))
         found, best = sum_mse(table, prior, values), optimum_of_sum(prior, values, eps)
         distribution = np.array(prior) / sum(prior)
         variance = float(distribution @ np.array(values) ** 2 - (distribution @ values) ** 2)
@@ -225,7 +227,7 @@ def test_errors_of_declared_priors_use_the_channels_of_the_devices():
     errors = best_errors(yes, 1.5)
     for part, error in zip(yes.astype(int).tolist(), errors.tolist(), strict=True):
         prior = (UNIT - part, part)
-        channel = personal.lip_response(personal.canonical_prior(prior), level(1.5))
+        channel = personal.lip_response(personal.canonical_prior(prior), level_of_nats(1.5))
         assert error == pytest.approx(lip_mse(channel, prior) / 2, abs=1e-9)
 
 

@@ -33,7 +33,7 @@ def audited(campaign):
     return audit(
         campaign,
         levels_request(
-            campaign, prior=PRIOR, epsilons=(simulated_people.level(0.5),), pufferfish=pufferfish_of_halves()
+            campaign, prior=PRIOR, epsilons=(simulated_people.level_of_nats(0.5),), pufferfish=pufferfish_of_halves()
         ),
     )
 

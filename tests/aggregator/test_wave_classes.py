@@ -13,10 +13,10 @@ import pytest
 
 from aggregator import Study, Truth, ingest, simulate
 from aggregator.estimate import query
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import campaign_of_class
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.merged import MergedReports
-from aggregator.estimate.ordered import ordered_statistics, summary
+from aggregator.estimate.ordered import ordered_statistics, summary_statistics
 from aggregator.estimate.precision_pooling import PoolingRefused
 from aggregator.estimate.profile import CONVERGED_NATS, Profile
 from aggregator.estimate.tally import Tally
@@ -82,7 +82,7 @@ def test_each_class_is_estimated_like_a_separate_campaign():
             counts = np.split(tally.counts, [channels[0].output_count])[place]
             apart = signed_campaign(channels[place : place + 1], Ldp((NANONATS, level)[place]))
             alone = ordered_statistics(apart, Tally.of(counts), quantiles=PARTS, cdf=True, above=14, mean=True)
-            campaign, part = within(signed.campaign, tally, name)
+            campaign, part = campaign_of_class(signed.campaign, tally, name)
             found = ordered_statistics(campaign, part, quantiles=PARTS, cdf=True, above=14, mean=True, class_name=name)
             assert found.numbers() == alone.numbers()
             shares.append(alone.estimate.share)
@@ -97,7 +97,7 @@ def test_the_mean_of_all_people_is_the_weighted_mean_of_the_classes():
     signed = of_classes(NANONATS, 2 * NANONATS)
     people = np.array([3000, 1000])
     tally = drawn(signed, people, (distribution(3), distribution(10)), np.random.default_rng(2))
-    means = [query.mean(*within(signed.campaign, tally, name)) for name in signed.campaign.classes]
+    means = [query.mean(*campaign_of_class(signed.campaign, tally, name)) for name in signed.campaign.classes]
     raw, variance = (np.array(one) for one in zip(*((mean.raw, mean.se**2) for mean in means), strict=True))
     by_reports = query.mean(signed.campaign, tally)
     assert by_reports.raw == pytest.approx(people @ raw / 4000, abs=1e-9)
@@ -238,7 +238,7 @@ def test_the_summary_of_many_classes_is_consistent():
     """The summary of 8 classes has deciles in order and inside their intervals, and bins that sum to one."""
     signed = of_classes(*(NANONATS * (1 + place) // 2 for place in range(8)))
     tally = drawn(signed, [300] * 8, [distribution(2 + place) for place in range(8)], np.random.default_rng(7))
-    found = summary(tally, estimate(signed, tally))
+    found = summary_statistics(tally, estimate(signed, tally))
     assert all(one.value <= other.value for one, other in pairwise(found.quantiles))
     assert all(one.low <= one.value <= one.high for one in found.quantiles)
     assert sum(one.estimate for one in found.bins) == pytest.approx(1)

@@ -23,12 +23,12 @@ from aggregator.reproduce.context.reader import (
     TV,
     VALUES,
     CampaignReader,
-    block,
+    block_notion,
     distributions,
     people_needed,
 )
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level, reason
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.notions import Ldp
 
 PEOPLE = tuple(1000 * 2**i for i in range(10))
@@ -46,9 +46,11 @@ class _LastDistances(NamedTuple):
 def distances_in_blocks(setting: Setting) -> ExperimentResult:
     """Compute fig. 2: the total variation by number of people, with LDP and with blocks."""
     domain = simulated_people.values(VALUES)
-    plain = CampaignReader(simulated_people.campaign(domain, Ldp(level(EPS)), "hadamard"))
-    inside = {m: CampaignReader(simulated_people.campaign(domain, block(VALUES, m, EPS), "hadamard")) for m in BLOCKS}
-    auto = CampaignReader(simulated_people.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "auto"))
+    plain = CampaignReader(simulated_people.campaign(domain, Ldp(level_of_nats(EPS)), "hadamard"))
+    inside = {
+        m: CampaignReader(simulated_people.campaign(domain, block_notion(VALUES, m, EPS), "hadamard")) for m in BLOCKS
+    }
+    auto = CampaignReader(simulated_people.campaign(domain, block_notion(VALUES, BLOCKS[-1], EPS), "auto"))
     lines = [
         ("LDP, Hadamard", "ldp", plain, "projection"),
         *((f"{m} blocks, Hadamard", "published", inside[m], "projection") for m in BLOCKS),
@@ -171,7 +173,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
     for eps in setting.track(LEVELS):
         for m in (1, *BLOCKS):
             for name in ("hadamard", "auto"):
-                reader = CampaignReader(simulated_people.campaign(domain, block(VALUES, m, eps), name))
+                reader = CampaignReader(simulated_people.campaign(domain, block_notion(VALUES, m, eps), name))
                 error[m, name, eps] = expected_mse(reader.campaign.channel)
                 bits[m, name] = max(bits.get((m, name), 0), reader.campaign.channel.output_bits)
                 if name == "hadamard" and eps <= 1:
@@ -237,7 +239,7 @@ def _findings_of_gains(
     beside = {
         m: max(
             error[m, "auto", eps]
-            / (min(subset_error(VALUES // m, d, level(eps)) for d in range(1, VALUES // m)) + (m - 1) / VALUES)
+            / (min(subset_error(VALUES // m, d, level_of_nats(eps)) for d in range(1, VALUES // m)) + (m - 1) / VALUES)
             for eps in LEVELS
         )
         for m in (1, *BLOCKS)

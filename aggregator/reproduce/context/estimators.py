@@ -6,9 +6,18 @@ An unbiased estimate of many values is mostly noise, so the method matters as mu
 from __future__ import annotations
 
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, distributions
+from aggregator.reproduce.context.reader import (
+    BLOCKS,
+    EPS,
+    METHODS,
+    TV,
+    VALUES,
+    CampaignReader,
+    block_notion,
+    distributions,
+)
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.notions import HighLow, Ldp
 
 PEOPLE = 100_000
@@ -18,13 +27,13 @@ def estimators(setting: Setting) -> ExperimentResult:
     """Compare the total variation of four estimates, for four channels and distributions."""
     domain = simulated_people.values(VALUES)
     channels = {
-        "LDP, Hadamard": CampaignReader(simulated_people.campaign(domain, Ldp(level(EPS)), "hadamard")),
-        "LDP, projective": CampaignReader(simulated_people.campaign(domain, Ldp(level(EPS)), "projective")),
+        "LDP, Hadamard": CampaignReader(simulated_people.campaign(domain, Ldp(level_of_nats(EPS)), "hadamard")),
+        "LDP, projective": CampaignReader(simulated_people.campaign(domain, Ldp(level_of_nats(EPS)), "projective")),
         f"{BLOCKS[-1]} blocks, Hadamard": CampaignReader(
-            simulated_people.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "hadamard")
+            simulated_people.campaign(domain, block_notion(VALUES, BLOCKS[-1], EPS), "hadamard")
         ),
         "100 sensitive, Hadamard": CampaignReader(
-            simulated_people.campaign(domain, HighLow(level(EPS), VALUES, tuple(range(100))), "hadamard")
+            simulated_people.campaign(domain, HighLow(level_of_nats(EPS), VALUES, tuple(range(100))), "hadamard")
         ),
     }
     everything = distributions(setting.generator)

@@ -16,7 +16,7 @@ from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import EPS, TV, CampaignReader
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, SOURCES, CheckIns
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.domain import Domain
 from protocol.notions import Block, Ldp, Notion
 
@@ -46,7 +46,7 @@ def grid_blocks(rows: int, columns: int) -> list[int]:
 
 def _on_grid(domain: Domain, grid: tuple[int, int], mechanism: str) -> CampaignReader:
     parts = grid_blocks(*grid)
-    notion: Notion = Block.over(level(EPS), parts) if grid != (1, 1) else Ldp(level(EPS))
+    notion: Notion = Block.over(level_of_nats(EPS), parts) if grid != (1, 1) else Ldp(level_of_nats(EPS))
     return CampaignReader(simulated_people.campaign(domain, notion, mechanism))
 
 

@@ -22,7 +22,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.campaign import Campaign
 from protocol.channels import ProjectiveResponse
 from protocol.notions import Block, Ldp, Notion
@@ -56,9 +56,9 @@ def even_blocks(size: int, count: int) -> list[int]:
     return [x * count // size for x in range(size)]
 
 
-def block(size: int, count: int, eps: float) -> Notion:
+def block_notion(size: int, count: int, eps: float) -> Notion:
     """Return block-structured LDP with ``count`` blocks, or plain LDP for one block."""
-    return Block.over(level(eps), even_blocks(size, count)) if count > 1 else Ldp(level(eps))
+    return Block.over(level_of_nats(eps), even_blocks(size, count)) if count > 1 else Ldp(level_of_nats(eps))
 
 
 @dataclass(frozen=True)

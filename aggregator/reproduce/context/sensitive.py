@@ -12,7 +12,7 @@ from aggregator.families.decoder import Floats
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, CampaignReader, people_needed
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level, reason
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.notions import HighLow, Ldp
 
 HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
@@ -32,9 +32,9 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
     bits: dict[str, int] = {}
     constants = []
     for eps in setting.track(LEVELS):
-        plain = simulated_people.campaign(domain, Ldp(level(eps)), "projective")
+        plain = simulated_people.campaign(domain, Ldp(level_of_nats(eps)), "projective")
         for sensitive in sorted({s for s, _ in HIGH_LOW}):
-            notion = HighLow(level(eps), VALUES, tuple(range(sensitive)))
+            notion = HighLow(level_of_nats(eps), VALUES, tuple(range(sensitive)))
             campaigns = {
                 name: simulated_people.campaign(domain, notion, name)
                 for name in ("hadamard", "projective", "utility-oue")

@@ -18,12 +18,12 @@ from aggregator.reproduce.idldp.mechanisms import (
     FLOOR,
     PLAIN_BAYES,
     SHRUNK,
-    baskets,
     estimated,
     exact_errors,
     method_curves,
-    partly,
-    repeated,
+    partly_read_remark,
+    read_baskets,
+    repeated_surveys,
 )
 from aggregator.reproduce.idldp.points import LABEL, in_few_bits, point_errors
 from aggregator.reproduce.idldp.surveys import (
@@ -35,17 +35,17 @@ from aggregator.reproduce.idldp.surveys import (
     ItemHolders,
     Parts,
     count_variation,
-    floor,
-    frequent,
-    relative,
-    squared,
+    mean_relative_error,
+    most_frequent_items,
+    total_error,
+    total_error_bound,
 )
 
 BY_K = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 
 
 def _title(label: str, people: ItemHolders) -> str:
-    return f"{label}, first items" + (", of a part" if partly(people) else "")
+    return f"{label}, first items" + (", of a part" if partly_read_remark(people) else "")
 
 
 def _measured(
@@ -56,8 +56,8 @@ def _measured(
     for name, errors in exact.items():
         measures["mse", name], measures["re", name] = errors.mse, errors.relative(k)
     for name, every in estimates.items():
-        measures["mse", name] = fmean([squared(estimate, people) for estimate in every])
-        measures["re", name] = fmean([relative(estimate, people, k) for estimate in every])
+        measures["mse", name] = fmean([total_error(estimate, people) for estimate in every])
+        measures["re", name] = fmean([mean_relative_error(estimate, people, k) for estimate in every])
     return measures
 
 
@@ -73,13 +73,13 @@ def _by_share(texts: Mapping[float, str]) -> str:
 
 def errors_by_eps(label: str, setting: Setting) -> ExperimentResult:
     """Compute the total error and RE(20) by level, for the first items of Retail or of Kosarak."""
-    people, k = ItemHolders.first(baskets(setting.data, label)), 20
+    people, k = ItemHolders.first(read_baskets(setting.data, label)), 20
     levels = SPARSE if setting.quick else FULL
     measures = series([_at_level(people, eps, k, setting) for eps in setting.track(levels)])
     squares, relatives = (
         {name: numbers for (kind, name), numbers in measures.items() if kind == measure} for measure in ("mse", "re")
     )
-    bound = Curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound")
+    bound = Curve(FLOOR, levels, [total_error_bound(people.size, eps) for eps in levels], "bound")
     plots = tuple(
         Plot(_title(label, people), EPSILON, y_label, curves, log_y=True)
         for y_label, curves in (
@@ -104,7 +104,9 @@ def errors_by_eps(label: str, setting: Setting) -> ExperimentResult:
             f"{ratio('mse', 'IDUE', 'OUE', four_nats):.0%} at 4 nats; it has "
             f"{ratio('re', 'IDUE', 'OUE', one_nat):.0%} of OUE's RE({k}) at 1 nat and "
             f"{ratio('re', 'IDUE', 'OUE', four_nats):.0%} at 4 nats",
-            reason(worst < 1) + "; RE is averaged over random assignments of budgets to items" + partly(people),
+            reason(worst < 1)
+            + "; RE is averaged over random assignments of budgets to items"
+            + partly_read_remark(people),
         ),
         Finding(
             "(the estimate is the unbiased one)",
@@ -132,10 +134,11 @@ def errors_by_eps(label: str, setting: Setting) -> ExperimentResult:
         in_few_bits(squares, people.size, levels),
     )
     verdict = (
-        f"For the first items of {label} ({people.size:,} items{'' if not partly(people) else ', a part of the data'}) "
-        f"at 1 nat, IDUE has {ratio('mse', 'IDUE', 'OUE', one_nat):.0%} of OUE's total error. With IDUE's reports, "
-        f"empirical Bayes has {ratio('mse', BAYES, 'IDUE', one_nat):.1%} of the total error of the unbiased estimate, "
-        f"but its RE({k}) is {measures['re', BAYES][one_nat]:.2f}, and that of the unbiased estimate is "
+        f"For the first items of {label} ({people.size:,} "
+        f"items{'' if not partly_read_remark(people) else ', a part of the data'}) at 1 nat, IDUE has "
+        f"{ratio('mse', 'IDUE', 'OUE', one_nat):.0%} of OUE's total error. With IDUE's reports, empirical Bayes has "
+        f"{ratio('mse', BAYES, 'IDUE', one_nat):.1%} of the total error of the unbiased estimate, but its RE({k}) is "
+        f"{measures['re', BAYES][one_nat]:.2f}, and that of the unbiased estimate is "
         f"{measures['re', 'IDUE'][one_nat]:.2f}: it shrinks many frequent items to zero as well."
     )
     return ExperimentResult(plots, findings, verdict, people.label)
@@ -145,7 +148,7 @@ def _at_level(people: ItemHolders, eps: float, k: int, setting: Setting) -> dict
     """Return the errors of ``_measured``, the total variation, "tv", of two distributions, and the "bits" of a report
     of graded projective response."""
     points = point_errors(people, eps, setting.generator)
-    surveys = {name: repeated(people, 0, eps, name, setting) for name in SHRUNK}
+    surveys = {name: repeated_surveys(people, 0, eps, name, setting) for name in SHRUNK}
     exact = {LABEL: points, **{name: exact_errors(people, 0, eps, name) for name in COMPARED}}
     estimates = {kind: every for name in SHRUNK for kind, every in estimated(name, surveys[name]).items()}
     return _measured(exact, estimates, people, k) | {
@@ -158,7 +161,7 @@ def _at_level(people: ItemHolders, eps: float, k: int, setting: Setting) -> dict
 def errors_by_k(setting: Setting) -> ExperimentResult:
     """Compute RE(k) by k at 2 nats."""
     eps = 2.0
-    populations = {label: ItemHolders.first(baskets(setting.data, label)) for label in ("Retail", "Kosarak")}
+    populations = {label: ItemHolders.first(read_baskets(setting.data, label)) for label in ("Retail", "Kosarak")}
     relatives: dict[str, dict[str, list[float]]] = {}
     for label in setting.track(populations):
         people = populations[label]
@@ -166,10 +169,12 @@ def errors_by_k(setting: Setting) -> ExperimentResult:
         estimates: dict[str, list[Floats]] = {}
         for name in COMPARED:
             exact[name] = exact_errors(people, 0, eps, name)
-            estimates |= estimated(name, repeated(people, 0, eps, name, setting))
+            estimates |= estimated(name, repeated_surveys(people, 0, eps, name, setting))
         relatives[label] = {name: [errors.relative(k) for k in BY_K] for name, errors in exact.items()}
         for kind, every in estimates.items():
-            relatives[label][kind] = [fmean([relative(estimate, people, k) for estimate in every]) for k in BY_K]
+            relatives[label][kind] = [
+                fmean([mean_relative_error(estimate, people, k) for estimate in every]) for k in BY_K
+            ]
     plots = tuple(
         Plot(
             f"{_title(label, people)}, eps = {eps:g}",
@@ -197,7 +202,7 @@ def errors_by_k(setting: Setting) -> ExperimentResult:
             + " of OUE's",
             reason(largest < 1)
             + f"; the paper does not give the level of this figure, which is {eps:g} nats here"
-            + partly(populations["Kosarak"]).replace("; only", "; of Kosarak only"),
+            + partly_read_remark(populations["Kosarak"]).replace("; only", "; of Kosarak only"),
         ),
         Finding(
             "(the estimate is the unbiased one)",
@@ -228,7 +233,7 @@ def errors_by_k(setting: Setting) -> ExperimentResult:
 def errors_by_share(setting: Setting) -> ExperimentResult:
     """Compute the error with budgets eps and 2 eps, by the share of the items with the smaller budget."""
     k, eps = 50, 2.0
-    people = ItemHolders.first(baskets(setting.data, "Retail"))
+    people = ItemHolders.first(read_baskets(setting.data, "Retail"))
     shares = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if setting.quick else (0.01, *(p / 20 for p in range(1, 20)))
     main, little = "IDUE, others at 2 eps", "IDUE, others at 1.2 eps"
     measures_by_share = []
@@ -238,7 +243,7 @@ def errors_by_share(setting: Setting) -> ExperimentResult:
         exact: dict[str, ExactErrors] = {LABEL: points, main: exact_errors(people, 0, eps, "IDUE", parts)}
         exact |= {name: exact_errors(people, 0, eps, name, parts) for name in ("RAPPOR", "OUE")}
         exact[little] = exact_errors(people, 0, eps, "IDUE", ((share, 1.0), (1 - share, 1.2)))
-        surveys = repeated(people, 0, eps, "IDUE", setting, parts)
+        surveys = repeated_surveys(people, 0, eps, "IDUE", setting, parts)
         measures_by_share.append(_measured(exact, {BAYES: [survey.shrunk for survey in surveys]}, people, k))
     measures = series(measures_by_share)
     percent = [100 * share for share in shares]
@@ -247,7 +252,7 @@ def errors_by_share(setting: Setting) -> ExperimentResult:
     for measure, y_label in (("mse", MSE), ("re", f"mean relative error, top {k}")):
         curves = [Curve(name, percent, measures[measure, name], role) for name, role in names.items()]
         if measure == "mse":
-            curves.append(Curve(FLOOR, percent, [floor(people.size, eps)] * len(percent), "bound"))
+            curves.append(Curve(FLOOR, percent, [total_error_bound(people.size, eps)] * len(percent), "bound"))
         plots.append(
             Plot(
                 f"{_title('Retail', people)}, eps = {eps:g}", "items of the smaller budget, percent", y_label,
@@ -258,7 +263,7 @@ def errors_by_share(setting: Setting) -> ExperimentResult:
     of_little = _ratios(measures["mse", little], measures["mse", "OUE"])
     in_points = _ratios(measures["mse", LABEL], measures["mse", main])
     place = {share: index for index, share in enumerate(shares)}
-    top = frequent(people.counts, k)
+    top = most_frequent_items(people.counts, k)
     findings = (
         Finding(
             "IDUE gains more if fewer items are sensitive",
@@ -266,8 +271,8 @@ def errors_by_share(setting: Setting) -> ExperimentResult:
             + _by_share({share: f"{ratio[place[share]]:.0%}" for share in (0.01, 0.05, 0.1, 0.2)}),
             reason(all(fewer < more + 1e-6 for fewer, more in pairwise(ratio)))
             + "; no unbiased estimate from bits goes below "
-            f"{floor(people.size, eps) / measures['mse', 'OUE'][0]:.0%} of OUE's error, however few items are "
-            "sensitive",
+            f"{total_error_bound(people.size, eps) / measures['mse', 'OUE'][0]:.0%} of OUE's error, however few items "
+            "are sensitive",
         ),
         Finding(
             "with more than 40% of the items at the smaller budget IDUE is almost the same as OUE",

@@ -19,8 +19,16 @@ from aggregator.families.registry import decoder_of
 from aggregator.planner.padding import Padding, choose_padding
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level
-from aggregator.reproduce.idldp.mechanisms import COMPARED, RECIPES, ROLES, baskets, exact_errors, partly, repeated
-from aggregator.reproduce.idldp.surveys import ItemHolders, campaign, relative
+from aggregator.reproduce.idldp.mechanisms import (
+    COMPARED,
+    RECIPES,
+    ROLES,
+    exact_errors,
+    partly_read_remark,
+    read_baskets,
+    repeated_surveys,
+)
+from aggregator.reproduce.idldp.surveys import ItemHolders, campaign, mean_relative_error
 from protocol import exact
 
 LEVELS = (1.0, 2.0, 4.0)
@@ -52,7 +60,7 @@ class ItemSetData:
 
     def read(self, data: DataFolder) -> ItemHolders:
         """Return the people of the data set with their items."""
-        return ItemHolders.of(baskets(data, self.name))
+        return ItemHolders.of(read_baskets(data, self.name))
 
 
 CLOTHING = ItemSetData("Clothing", 20, 8, 1)
@@ -120,7 +128,7 @@ def by_length(data_set: ItemSetData, setting: Setting) -> ExperimentResult:
     lengths = comparison.lengths
     plots = tuple(
         Plot(
-            f"{data_set.name}{', a part' if partly(people) else ''}, eps = {eps:g}", "padding l",
+            f"{data_set.name}{', a part' if partly_read_remark(people) else ''}, eps = {eps:g}", "padding l",
             f"mean relative error, top {k}",
             (
                 *(Curve(f"{name}-PS", lengths, comparison.errors[name][eps], ROLES[name]) for name in COMPARED),
@@ -155,7 +163,12 @@ def _of_lengths(data_set: ItemSetData, people: ItemHolders, setting: Setting) ->
         for name, of_name in plan.items():
             of_name[eps] = planned(people, sets, eps, name, lengths, unbiased=True).length
         simulated[eps] = [
-            fmean([relative(survey.raw, people, k) for survey in repeated(people, length, eps, "IDUE", setting)])
+            fmean(
+                [
+                    mean_relative_error(survey.raw, people, k)
+                    for survey in repeated_surveys(people, length, eps, "IDUE", setting)
+                ]
+            )
             for length in lengths
         ]
     return _ErrorsByLength(lengths, errors, best_total, plan, simulated)
@@ -176,7 +189,7 @@ def _findings_by_length(data_set: ItemSetData, people: ItemHolders, comparison: 
             f"best for the RE({k}) of IDUE-PS: {paddings(best)}. Best for its total error: "
             f"{paddings(comparison.best_total)}",
             ("no difference" if best[LEVELS[0]] < best[LEVELS[-1]] else "at these levels the same l is best")
-            + partly(people),
+            + partly_read_remark(people),
         ),
         Finding(
             "l is best near the mean size at 4 nats, below it at 2; earlier work takes the 90th percentile",

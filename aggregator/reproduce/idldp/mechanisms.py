@@ -15,7 +15,7 @@ from aggregator.reproduce.idldp.surveys import (
     ItemSurvey,
     Parts,
     campaign,
-    expected,
+    exact_survey_errors,
     simulated_survey,
 )
 from protocol.channels import Bits, Channel
@@ -37,12 +37,12 @@ FLOOR = "lower bound of unbiased estimates from bits"
 SIMULATED = ", simulated"
 
 
-def baskets(data: DataFolder, name: str) -> Baskets:
+def read_baskets(data: DataFolder, name: str) -> Baskets:
     """Return the data set of that name."""
     return data.clothing() if name == "Clothing" else data.baskets(name.lower())
 
 
-def partly(people: ItemHolders) -> str:
+def partly_read_remark(people: ItemHolders) -> str:
     """Return a remark if only a part of the data was read; "" otherwise."""
     return (
         ""
@@ -51,14 +51,14 @@ def partly(people: ItemHolders) -> str:
     )
 
 
-def bits(channel: Channel) -> Bits:
+def unary_channel(channel: Channel) -> Bits:
     """Return the channel as the channel of a unary encoding."""
     if not isinstance(channel, Bits):
         raise ValueError(f"a channel of bit vectors is expected, not {channel.family}")
     return channel
 
 
-def repeated(
+def repeated_surveys(
     people: ItemHolders, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
 ) -> list[ItemSurvey]:
     """Return simulated surveys, one for each repetition of the setting."""
@@ -69,7 +69,9 @@ def repeated(
 def exact_errors(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> ExactErrors:
     """Return the exact errors of a mechanism. OUE and RAPPOR have the same integers with and without dummies."""
     padded = 0 if name in ("RAPPOR", "OUE") else length
-    return expected(people, length, bits(campaign(people.size, padded, eps, RECIPES[name], parts).channel))
+    return exact_survey_errors(
+        people, length, unary_channel(campaign(people.size, padded, eps, RECIPES[name], parts).channel)
+    )
 
 
 def estimated(name: str, surveys: Sequence[ItemSurvey]) -> dict[str, list[Floats]]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, series
 from aggregator.reproduce.idldp.lengths import CLOTHING, KOSARAK, RETAIL, paddings, planned
-from aggregator.reproduce.idldp.mechanisms import exact_errors, partly, repeated
-from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, squared
+from aggregator.reproduce.idldp.mechanisms import exact_errors, partly_read_remark, repeated_surveys
+from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, total_error
 
 PADDED = 2.0
 """The level, in nats, at which the findings compare padding lengths."""
@@ -59,7 +59,7 @@ def padding(setting: Setting) -> ExperimentResult:
     part = comparison.part
     plots = tuple(
         Plot(
-            f"{label}{', a part' if partly(people) else ''}, {people.size:,} items", EPSILON, MSE,
+            f"{label}{', a part' if partly_read_remark(people) else ''}, {people.size:,} items", EPSILON, MSE,
             (
                 Curve("IDUE-PS, l of the 90th percentile", levels, comparison.errors[label]["percentile"], "other"),
                 Curve("OUE-PS, planner's l", levels, comparison.errors[label]["OUE-PS"], "ldp"),
@@ -133,7 +133,7 @@ def _findings_of_padding(
                 f"{part(label, 'IDUE-PS', 'percentile'):.1%} of that with l = {_percentile(people)}, the 90th "
                 f"percentile of the set sizes, and {part(label, 'IDUE-PS', 'OUE-PS'):.0%} of that of OUE-PS with the l "
                 "that the planner chooses for OUE-PS",
-                partly(people).removeprefix("; "),
+                partly_read_remark(people).removeprefix("; "),
             )
             for label, people in populations.items()
         ),
@@ -179,4 +179,6 @@ def _findings_of_padding(
 
 def _shrunk(people: ItemHolders, length: int, eps: float, name: str, setting: Setting) -> float:
     """Return the simulated total error of empirical Bayes."""
-    return fmean([squared(survey.shrunk, people) for survey in repeated(people, length, eps, name, setting)])
+    return fmean(
+        [total_error(survey.shrunk, people) for survey in repeated_surveys(people, length, eps, name, setting)]
+    )

@@ -7,8 +7,8 @@ from statistics import fmean
 
 from aggregator.families.decoder import Floats
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, by_level
-from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, baskets, exact_errors, repeated
-from aggregator.reproduce.idldp.surveys import EPSILON, ItemHolders, precision, relative
+from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, exact_errors, read_baskets, repeated_surveys
+from aggregator.reproduce.idldp.surveys import EPSILON, ItemHolders, mean_relative_error, precision
 
 BAYES = "IDUE-PS, empirical Bayes"
 PLAIN_BAYES = "OUE-PS, empirical Bayes"
@@ -24,7 +24,7 @@ def _by_k(estimates: Sequence[Floats], people: ItemHolders, ks: Sequence[int]) -
     return [
         (
             fmean([precision(estimate, people, k) for estimate in estimates]),
-            fmean([relative(estimate, people, k) for estimate in estimates]),
+            fmean([mean_relative_error(estimate, people, k) for estimate in estimates]),
         )
         for k in ks
     ]
@@ -52,7 +52,7 @@ def _measured(
     true: dict[str, list[float]] = {}
     for name in COMPARED:
         true[f"{name}-PS"] = [exact_errors(people, length, eps, name).relative(k) for k in ks]
-        surveys = repeated(people, length, eps, name, setting)
+        surveys = repeated_surveys(people, length, eps, name, setting)
         measures[f"{name}-PS"] = _by_k([survey.raw for survey in surveys], people, ks)
         if name != "RAPPOR":
             measures[f"{name}-PS, empirical Bayes"] = _by_k([survey.shrunk for survey in surveys], people, ks)
@@ -72,7 +72,7 @@ def _sides(measures: dict[str, list[tuple[float, float]]], name: str, other: str
 def ranks_by_eps(setting: Setting) -> ExperimentResult:
     """Compute precision and RE of the 20 most frequent items of Clothing by level, with l = 2."""
     length, k, wide_k = 2, 20, 100
-    people = ItemHolders.of(baskets(setting.data, "Clothing"))
+    people = ItemHolders.of(read_baskets(setting.data, "Clothing"))
     measures: dict[str, list[tuple[float, float]]] = {}
     wide: dict[str, list[tuple[float, float]]] = {}
     true: dict[str, list[float]] = {}
@@ -137,7 +137,7 @@ def ranks_by_eps(setting: Setting) -> ExperimentResult:
 def ranks_by_k(setting: Setting) -> ExperimentResult:
     """Compute precision and RE by k of Clothing, with l = 2 at 3 nats."""
     length, eps = 2, 3.0
-    people = ItemHolders.of(baskets(setting.data, "Clothing"))
+    people = ItemHolders.of(read_baskets(setting.data, "Clothing"))
     ((measures, true),) = (_measured(people, length, eps, BY_K, setting) for _ in setting.track((eps,)))
     precise, relatives = _curves(BY_K, measures, true)
     title = f"Clothing, l = {length}, eps = {eps:g}"

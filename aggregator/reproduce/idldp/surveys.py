@@ -178,19 +178,19 @@ class ExactErrors:
 
     def relative_bias(self, k: int) -> float:
         """Return RE(k) of the expected estimates, which is the relative error from bias alone."""
-        top = frequent(self.counts, k)
+        top = most_frequent_items(self.counts, k)
         return float((np.abs(self.bias[top]) / self.counts[top]).mean())
 
     def relative(self, k: int) -> float:
         """Return RE(k), the mean relative error of the ``k`` most frequent items, for normal estimates."""
-        top = frequent(self.counts, k)
+        top = most_frequent_items(self.counts, k)
         bias, deviation = self.bias[top], np.maximum(self.deviation[:, top], 1e-12)
         ratio = bias / deviation
         errors = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + bias * erf(ratio / np.sqrt(2))
         return float((self.parts @ errors / self.counts[top]).mean())
 
 
-def expected(people: ItemHolders, length: int, channel: Bits) -> ExactErrors:
+def exact_survey_errors(people: ItemHolders, length: int, channel: Bits) -> ExactErrors:
     """Return the exact errors of a survey; ``length`` is 0 if each person has one item, without padding."""
     chance, square = chances(people, max(length, 1))
     a, b = (np.array(weights)[:, np.newaxis] / S for weights in (channel.own_weights, channel.other_weights))
@@ -260,22 +260,22 @@ def simulated_survey(
     return ItemSurvey(campaign, unbiased_estimate(decoder_of(campaign.channel).uncorrected, tally), order, len(people))
 
 
-def frequent(counts: Integers | Floats, k: int) -> Integers:
+def most_frequent_items(counts: Integers | Floats, k: int) -> Integers:
     """Return the indices of the ``k`` items with the largest counts."""
     top: Integers = np.argsort(-counts, kind="stable")[:k]
     return top
 
 
-def squared(estimate: Floats, people: ItemHolders) -> float:
+def total_error(estimate: Floats, people: ItemHolders) -> float:
     """Return the total error: the squared errors of the counts, summed over the items and divided by n (Gu et al. 2020,
     sec. VII)."""
     return float(((estimate - people.counts) ** 2).sum() / len(people))
 
 
-def relative(estimate: Floats, people: ItemHolders, k: int) -> float:
+def mean_relative_error(estimate: Floats, people: ItemHolders, k: int) -> float:
     """Return RE(k), the mean relative error of the ``k`` most frequent items (Gu et al. 2020, sec. VII)."""
     truth = people.counts
-    top = frequent(truth, k)
+    top = most_frequent_items(truth, k)
     return float((np.abs(estimate[top] - truth[top]) / truth[top]).mean())
 
 
@@ -287,10 +287,10 @@ def count_variation(estimate: Floats, people: ItemHolders) -> float:
 def precision(estimate: Floats, people: ItemHolders, k: int) -> float:
     """Return the share of the ``k`` items with the largest estimates that are among the ``k`` most frequent
     items."""
-    return len(np.intersect1d(frequent(estimate, k), frequent(people.counts, k))) / k
+    return len(np.intersect1d(most_frequent_items(estimate, k), most_frequent_items(people.counts, k))) / k
 
 
-def floor(size: int, eps: float) -> float:
+def total_error_bound(size: int, eps: float) -> float:
     """Return a lower bound on the total error for unary encodings under MinID-LDP.
 
     An item has u = ln(a/b) and v = ln((1-b)/(1-a)). For an item and another item with the least budget (u', v'), u + v'

@@ -24,14 +24,23 @@ from aggregator.reproduce.idldp.mechanisms import (
     RECIPES,
     ROLES,
     SIMULATED,
-    bits,
     estimated,
     exact_errors,
     method_curves,
-    repeated,
+    repeated_surveys,
+    unary_channel,
 )
 from aggregator.reproduce.idldp.points import LABEL, in_few_bits, point_errors
-from aggregator.reproduce.idldp.surveys import EPSILON, FULL, MSE, SPARSE, ItemHolders, campaign, floor, squared
+from aggregator.reproduce.idldp.surveys import (
+    EPSILON,
+    FULL,
+    MSE,
+    SPARSE,
+    ItemHolders,
+    campaign,
+    total_error,
+    total_error_bound,
+)
 from protocol import exact
 from protocol.channels.bits.channel import S
 from protocol.notions import Ldp
@@ -64,7 +73,7 @@ def synthetic_errors(setting: Setting) -> ExperimentResult:
             (
                 *method_curves(levels, errors[label], ROLES, COMPARED),
                 Curve(LABEL + SIMULATED, levels, errors[label][LABEL + SIMULATED], "ours", marks=True),
-                Curve(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound"),
+                Curve(FLOOR, levels, [total_error_bound(people.size, eps) for eps in levels], "bound"),
             ),
             log_y=True,
         )
@@ -96,13 +105,13 @@ def _errors(people: ItemHolders, eps: float, setting: Setting) -> tuple[dict[str
     """Return the total errors by name of the curve, with the "bits" of a report of graded projective response; and
     the distances of the simulated errors from the exact ones, in standard errors."""
     points = point_errors(people, eps, setting.generator)
-    short = [squared(survey.raw, people) for survey in repeated(people, 0, eps, LABEL, setting)]
+    short = [total_error(survey.raw, people) for survey in repeated_surveys(people, 0, eps, LABEL, setting)]
     errors, off = {LABEL: points.mse, "bits": points.bits, LABEL + SIMULATED: fmean(short)}, []
     for name in ROLES:
         true = exact_errors(people, 0, eps, name)
         errors[name] = true.mse
-        for kind, estimates in estimated(name, repeated(people, 0, eps, name, setting)).items():
-            errors[kind] = fmean([squared(estimate, people) for estimate in estimates])
+        for kind, estimates in estimated(name, repeated_surveys(people, 0, eps, name, setting)).items():
+            errors[kind] = fmean([total_error(estimate, people) for estimate in estimates])
         off.append(abs(errors[name + SIMULATED] - true.mse) * math.sqrt(setting.repeats) / true.spread)
     return errors, off
 
@@ -113,7 +122,7 @@ def _findings(
     power, even = errors["power law"], errors["uniform"]
     one_nat, two_nats = levels.index(1.0), levels.index(2.0)
     # Only the last term of eq. 7 depends on the distribution of values.
-    classes = bits(campaign(POWER, 0, 2.0, RECIPES["IDUE"]).channel)
+    classes = unary_channel(campaign(POWER, 0, 2.0, RECIPES["IDUE"]).channel)
     a, b = np.array(classes.own_weights) / S, np.array(classes.other_weights) / S
     last = (1 - a - b) / (a - b)
     reading = (last.max() - last.min()) / power["IDUE"][two_nats]
@@ -145,7 +154,8 @@ def _findings(
             reason(outperforms)
             + ". There is a limit: whatever the budgets of the other items are, no unbiased estimate from a "
             "unary encoding has less than a quarter of OUE's error for an item that nobody has. At 1 nat IDUE's error "
-            f"is {even['IDUE'][one_nat] / floor(EVEN, 1.0):.2f} times the sum of this limit over all items (uniform)",
+            f"is {even['IDUE'][one_nat] / total_error_bound(EVEN, 1.0):.2f} times the sum of this limit over all items "
+            "(uniform)",
         ),
         Finding(
             "opt1 and opt2 are near-optimal",

@@ -25,56 +25,56 @@ from aggregator.reproduce.lip.published import (
     CONDITION,
     EPSILON,
     FULL,
-    bit,
-    claimed,
+    bit_prior,
+    claimed_error,
     error_plot,
     of_bit,
-    published,
+    published_curves,
     root_of_bit,
     true_level,
     unary_bit,
-    unbiased,
+    unbiased_error,
     valid_from,
     warner,
     z_score,
 )  # fmt: skip
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.channels import Channel
 from protocol.personal import lip_response
 
 
 def example_1(setting: Setting) -> ExperimentResult:
     """Compute Example 1 (fig. 2): a survey of 100 people."""
-    people, prior = 100, bit("0.1")
+    people, prior = 100, bit_prior("0.1")
     share = prior[1] / sum(prior)
     levels = tuple(quarter / 4 for quarter in range(2, 21))
     simulated = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
     marks, off = [], []
     for eps in setting.track(simulated):
-        channel = lip_response(prior, level(eps))
+        channel = lip_response(prior, level_of_nats(eps))
         squares = _simulated_bits(channel, prior, people, setting)
         marks.append(float(squares.mean()))
         off.append(z_score(squares, people * of_bit(channel, prior)))
-    best = [people * of_bit(lip_response(prior, level(eps)), prior) for eps in levels]
+    best = [people * of_bit(lip_response(prior, level_of_nats(eps)), prior) for eps in levels]
     plot = Plot(
         f"N = {people}, P1 = {share:g}", EPSILON, "expected squared error of the sum",
         (
-            Curve("LDP, unbiased", levels, [people * unbiased(warner(eps), prior) for eps in levels], "free"),
+            Curve("LDP, unbiased", levels, [people * unbiased_error(warner(eps), prior) for eps in levels], "free"),
             Curve("unary encoding (LDP), unbiased", levels,
-                  [people * unbiased(unary_bit(eps), prior) for eps in levels], "free"),
+                  [people * unbiased_error(unary_bit(eps), prior) for eps in levels], "free"),
             Curve("LDP, MMSE", levels, [people * of_bit(warner(eps), prior) for eps in levels], "ldp"),
-            *published("published LIP", levels, prior, lambda channel: people * of_bit(channel, prior)),
+            *published_curves("published LIP", levels, prior, lambda channel: people * of_bit(channel, prior)),
             Curve("valid optimum", levels, best, "optimum"),
             Curve("valid optimum, simulated", simulated, marks, "optimum", marks=True),
             Curve("prior alone", levels, (people * share * (1 - share),) * len(levels), "alone"),
         ),
         log_y=True,
     )  # fmt: skip
-    theirs = published_lip_response(prior, level(1))
-    optimum, ldp = (people * of_bit(channel, prior) for channel in (lip_response(prior, level(1)), warner(1)))
+    theirs = published_lip_response(prior, level_of_nats(1))
+    optimum, ldp = (people * of_bit(channel, prior) for channel in (lip_response(prior, level_of_nats(1)), warner(1)))
     findings = (
         Finding(
-            f"LIP's error is far below LDP's; at 1 nat, eq. 19 gives {people * claimed(share, 1):.3g}",
+            f"LIP's error is far below LDP's; at 1 nat, eq. 19 gives {people * claimed_error(share, 1):.3g}",
             f"the published channel has an error of {people * of_bit(theirs, prior):.3g}, but its true level is "
             f"{true_level(theirs, prior):.2f} nats; the best valid channel has {optimum:.3g}, LDP with MMSE {ldp:.3g}, "
             f"the prior without any report {people * share * (1 - share):.3g}",
@@ -82,15 +82,16 @@ def example_1(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             f"E_LDP = 100 e^eps / (e^eps + 1)^2, which would be {people * math.e / (math.e + 1) ** 2:.3g} at 1 nat",
-            f"the error at 1 nat is {people * unbiased(warner(1), prior):.4g}",
+            f"the error at 1 nat is {people * unbiased_error(warner(1), prior):.4g}",
             "a misprint: the denominator must be the square of e^eps - 1, as in eq. 25",
         ),
         Finding(
             "the unary encoding with p = 1/2 is the better LDP mechanism; q* = 1 - e^eps/2; "
             f"error 25 / (1/2 - q)^2, which is {25 / (0.5 - 1 / (math.e + 1)) ** 2:.4g} at 1 nat",
-            f"the error at 1 nat is {people * unbiased(unary_bit(1), prior):.4g} with q = 1/(e^eps + 1)",
+            f"the error at 1 nat is {people * unbiased_error(unary_bit(1), prior):.4g} with q = 1/(e^eps + 1)",
             f"q is misprinted, and the printed error assumes that everybody says yes; if {share:.0%} of them do, the "
-            f"error is smaller. For one bit, plain randomised response has {people * unbiased(warner(1), prior):.4g}",
+            "error is smaller. For one bit, plain randomised response has "
+            f"{people * unbiased_error(warner(1), prior):.4g}",
         ),
         Finding(
             "all errors are expected errors",
@@ -123,7 +124,7 @@ def bit_errors(setting: Setting) -> ExperimentResult:
     levels = tuple(half / 2 for half in range(2, 11))
     plots = []
     for share in setting.track(("0.5", "0.99", "0.1")):
-        prior = bit(share)
+        prior = bit_prior(share)
         plots.append(_bit_plot(f"P1 = {share}", prior, levels, free=True))
     # The last curve is that of the prior alone, without a channel.
     worst = not any(
@@ -132,23 +133,26 @@ def bit_errors(setting: Setting) -> ExperimentResult:
         for curve in plot.curves[1:-1]
         for error, limit in zip(curve.y, plot.curves[0].y, strict=True)
     )
-    skewed = bit("0.99")
-    theirs = published_lip_response(skewed, level(1))
+    skewed = bit_prior("0.99")
+    theirs = published_lip_response(skewed, level_of_nats(1))
     gains = {
-        share: math.sqrt(of_bit(lip_response(bit(share), level(1)), bit(share)) / of_bit(warner(1), bit(share)))
+        share: math.sqrt(
+            of_bit(lip_response(bit_prior(share), level_of_nats(1)), bit_prior(share))
+            / of_bit(warner(1), bit_prior(share))
+        )
         for share in ("0.5", "0.99")
     }
     at_one, at_four = (
-        f"{math.sqrt(unbiased(warner(eps), (1, 1))):.3f}, {root_of_bit(warner(eps), (1, 1)):.3f} and "
-        f"{root_of_bit(lip_response((1, 1), level(eps)), (1, 1)):.3f}"
+        f"{math.sqrt(unbiased_error(warner(eps), (1, 1))):.3f}, {root_of_bit(warner(eps), (1, 1)):.3f} and "
+        f"{root_of_bit(lip_response((1, 1), level_of_nats(eps)), (1, 1)):.3f}"
         for eps in (1, 4)
     )
     findings = (
         Finding(
             "with P1 = 0.99 LIP's advantage over LDP is largest; at 1 nat, eq. 19 gives "
-            f"{math.sqrt(claimed(0.99, 1)):.4f}",
+            f"{math.sqrt(claimed_error(0.99, 1)):.4f}",
             f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; the valid optimum has an "
-            f"error of {root_of_bit(lip_response(skewed, level(1)), skewed):.4f}, LDP with MMSE "
+            f"error of {root_of_bit(lip_response(skewed, level_of_nats(1)), skewed):.4f}, LDP with MMSE "
             f"{root_of_bit(warner(1), skewed):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
             f"{CONDITION}; with P1 = 0.99 this holds from {valid_from(skewed):.2f} nats on, so the channel is "
             "invalid in nearly the whole plot",
@@ -163,8 +167,8 @@ def bit_errors(setting: Setting) -> ExperimentResult:
         Finding(
             "LDP without a prior is worst throughout",
             ("confirmed for every channel" if worst else "not everywhere")
-            + f": at 1 nat and P1 = 0.5 its error is {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f}, and "
-            f"{root_of_bit(warner(1), bit('0.5')):.3f} with a prior",
+            + f": at 1 nat and P1 = 0.5 its error is {math.sqrt(unbiased_error(warner(1), bit_prior('0.5'))):.3f}, and "
+            f"{root_of_bit(warner(1), bit_prior('0.5')):.3f} with a prior",
             reason(worst, ": at small levels most of the gain comes from the prior in the estimate, under LDP as well"),
         ),
     )
@@ -180,16 +184,22 @@ def _bit_plot(title: str, prior: Sequence[int], levels: Sequence[float], *, free
     x, root = tuple(levels), partial(root_of_bit, prior=prior)
     curves = [Curve("LDP, MMSE", x, [root(warner(eps)) for eps in x], "ldp")]
     if free:
-        curves.insert(0, Curve("LDP, unbiased", x, [math.sqrt(unbiased(warner(eps), prior)) for eps in x], "free"))
-    curves += published("published LIP", x, prior, root)
+        curves.insert(
+            0, Curve("LDP, unbiased", x, [math.sqrt(unbiased_error(warner(eps), prior)) for eps in x], "free")
+        )
+    curves += published_curves("published LIP", x, prior, root)
     if not free:
         curves += [
-            *published("published LIP at eps/2", x, prior, root, part=0.5),
-            Curve("symmetric LIP at eps/2", x, [root(symmetric_lip(prior, level(eps / 2))) for eps in x], "other"),
-            Curve("valid optimum at eps/2", x, [root(lip_response(prior, level(eps / 2))) for eps in x], "ours"),
+            *published_curves("published LIP at eps/2", x, prior, root, part=0.5),
+            Curve(
+                "symmetric LIP at eps/2", x, [root(symmetric_lip(prior, level_of_nats(eps / 2))) for eps in x], "other"
+            ),
+            Curve(
+                "valid optimum at eps/2", x, [root(lip_response(prior, level_of_nats(eps / 2))) for eps in x], "ours"
+            ),
         ]
     curves += [
-        Curve("valid optimum", x, [root(lip_response(prior, level(eps))) for eps in x], "optimum"),
+        Curve("valid optimum", x, [root(lip_response(prior, level_of_nats(eps))) for eps in x], "optimum"),
         Curve("prior alone", x, (math.sqrt(prior_mse(prior) / 2),) * len(x), "alone"),
     ]
     return error_plot(title, *curves)
@@ -200,7 +210,7 @@ def _crossings(prior: Sequence[int]) -> str:
 
     def crossing(recipe: Callable[[Sequence[int], int], Channel]) -> float:
         def not_worse(eps: float) -> bool:
-            return of_bit(recipe(prior, level(eps / 2)), prior) <= of_bit(warner(eps), prior)
+            return of_bit(recipe(prior, level_of_nats(eps / 2)), prior) <= of_bit(warner(eps), prior)
 
         return max(takewhile(not_worse, (step / 20 for step in range(1, 201))), default=0.0)
 
@@ -213,14 +223,15 @@ def _crossings(prior: Sequence[int]) -> str:
 
 def figure_6_cns(setting: Setting) -> ExperimentResult:
     """Compute fig. 6 of the first version: LIP at half the level of LDP."""
-    plots = [_bit_plot(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
-    rare = bit("0.01")
+    plots = [_bit_plot(f"P1 = {share}", bit_prior(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
+    rare = bit_prior("0.01")
     symmetric = [
-        of_bit(symmetric_lip((1, 1), level(eps / 2)), (1, 1)) / of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
+        of_bit(symmetric_lip((1, 1), level_of_nats(eps / 2)), (1, 1))
+        / of_bit(lip_response((1, 1), level_of_nats(eps / 2)), (1, 1))
         for eps in FULL
     ]
     apart = max(abs(ratio - 1) for ratio in symmetric)
-    theirs = published_lip_response(rare, level(0.5))
+    theirs = published_lip_response(rare, level_of_nats(0.5))
     findings = (
         Finding(
             "with P1 = 0.01, eps/2-LIP has less error than eps-LDP up to 8.3 nats",
@@ -239,9 +250,9 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
             "with P1 = 0.5, eps-LDP lies between LIP at eps/2 and at eps",
             "confirmed at every level plotted"
             if all(
-                of_bit(lip_response((1, 1), level(eps)), (1, 1))
+                of_bit(lip_response((1, 1), level_of_nats(eps)), (1, 1))
                 <= of_bit(warner(eps), (1, 1))
-                <= of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
+                <= of_bit(lip_response((1, 1), level_of_nats(eps / 2)), (1, 1))
                 for eps in FULL
             )
             else "not at every level plotted",
@@ -267,13 +278,13 @@ def figure_9a(setting: Setting) -> ExperimentResult:
     levels = FULL
     for _ in setting.track((0,)):
         plot = _bit_plot(f"{popular} of {pages:,} pages with more than {bar:,} clicks", prior, levels, free=False)
-    theirs = published_lip_response(prior, level(1))
+    theirs = published_lip_response(prior, level_of_nats(1))
     findings = (
         Finding(
             "LIP has less error than LDP, and the difference is larger if popular pages are rarer",
             f"at 1 nat the published channel has an error of {root_of_bit(theirs, prior):.5f} and a true level of "
             f"{true_level(theirs, prior):.2f} nats; the valid optimum has "
-            f"{root_of_bit(lip_response(prior, level(1)), prior):.5f}, LDP with MMSE "
+            f"{root_of_bit(lip_response(prior, level_of_nats(1)), prior):.5f}, LDP with MMSE "
             f"{root_of_bit(warner(1), prior):.5f}, the prior alone {math.sqrt(share * (1 - share)):.5f}",
             f"{CONDITION}; here this holds from {valid_from(prior):.2f} nats on",
         ),
@@ -291,7 +302,8 @@ def figure_9a(setting: Setting) -> ExperimentResult:
         ),
     )  # fmt: skip
     of_prior = {
-        eps: math.sqrt(of_bit(lip_response(prior, level(eps)), prior) / (share * (1 - share))) for eps in (1, 4, 6)
+        eps: math.sqrt(of_bit(lip_response(prior, level_of_nats(eps)), prior) / (share * (1 - share)))
+        for eps in (1, 4, 6)
     }
     verdict = (
         f"If a yes is as rare as {share:.2%}, no valid channel improves much on the prior up to 4 nats: valid LIP has "

@@ -17,9 +17,9 @@ from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Pl
 from aggregator.reproduce.lip.published import (
     SPARSE,
     at_levels,
-    bit,
-    claimed,
-    compared,
+    bit_prior,
+    claimed_error,
+    compared_curves,
     error_plot,
     of_bit,
     roots,
@@ -31,7 +31,7 @@ from aggregator.reproduce.lip.trusted_curator import (
     curator_error_of,
     curator_sum_error,
 )
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol import personal
 from protocol.personal import lip_response
 
@@ -103,8 +103,8 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
         for curator, best in zip(of_people["curator"], of_people["best"], strict=True)
     )
     global_prior = " and ".join(
-        f"{curator_error(number, float(share), level(1)).mse:.3g} with N = {number}, P1 = {share} "
-        f"(devices {number * of_bit(lip_response(bit(share), level(1)), bit(share)):.3g})"
+        f"{curator_error(number, float(share), level_of_nats(1)).mse:.3g} with N = {number}, P1 = {share} "
+        f"(devices {number * of_bit(lip_response(bit_prior(share), level_of_nats(1)), bit_prior(share)):.3g})"
         for number, share in ((5, "0.5"), (100, "0.1"))
     )
     return (
@@ -156,7 +156,7 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
 def _plot(people: int, errors: Errors, simulated: Sequence[float]) -> Plot:
     curator = tuple(root if root > MIN_PLOTTED else math.nan for root in roots(errors["curator"]))
     curves = (
-        *compared(SPARSE, errors, " for all"),
+        *compared_curves(SPARSE, errors, " for all"),
         Curve("valid optimum, simulated", SPARSE[: len(simulated)], roots(simulated), "optimum", marks=True),
     )
     if sum(not math.isnan(root) for root in curator) > 1:
@@ -167,7 +167,7 @@ def _plot(people: int, errors: Errors, simulated: Sequence[float]) -> Plot:
 def _of_curator(p: Floats, eps: float, local: float) -> float:
     """Return the error of a trusted curator per person: at most ``local``, the error of the devices."""
     if len(p) <= MAX_EXACT_PEOPLE:
-        return curator_error_of(p.tolist(), level(eps)) / len(p)
+        return curator_error_of(p.tolist(), level_of_nats(eps)) / len(p)
     return min(curator_sum_error(p, eps) / len(p), local)  # a curator can simulate the devices (Theorem 6)
 
 
@@ -182,7 +182,7 @@ def declared_errors(yes: Floats, eps: float) -> dict[str, float]:
     errors = {"ldp": float(_bit_errors(p, flip, flip).mean())}
     for half, nats in (("", eps), (" half", eps / 2)):
         errors["best" + half] = float(best_errors(yes, nats).mean())
-        errors["published" + half] = float(np.mean([claimed(share, nats) for share in p.tolist()]))
+        errors["published" + half] = float(np.mean([claimed_error(share, nats) for share in p.tolist()]))
         errors["protected" + half] = float((np.minimum(p, 1 - p) >= 1 / (math.exp(nats) + 1)).mean())
     return errors
 
@@ -191,7 +191,7 @@ def _decoder(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
     """Return the decoder of people with declared priors ``yes`` / ``UNIT``, and the probabilities P(Y = x | X = x),
     (people, 2)."""
     priors: Integers = np.stack([UNIT - yes, yes], axis=1).astype(np.int64)
-    decoder = PersonalDecoder(priors, level(eps), np.full(len(yes), 1 / len(yes)))
+    decoder = PersonalDecoder(priors, level_of_nats(eps), np.full(len(yes), 1 / len(yes)))
     truths: Floats = decoder.ceiling.reshape(priors.shape) * len(yes)
     return decoder, truths
 

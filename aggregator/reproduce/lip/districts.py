@@ -19,15 +19,15 @@ from aggregator.reproduce.lip.published import (
     BEST_LDP,
     CONDITION,
     SPARSE,
-    compared,
+    compared_curves,
     error_plot,
     ldp_channels,
-    published,
+    published_curves,
     roots,
     true_level,
     valid_from,
 )
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.channels import Channel
 from protocol.notions import Ldp, Lip
 
@@ -50,7 +50,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     alone = math.sqrt(float((p * (1 - p)).mean()))
     plot = error_plot(
         f"{people:,} users, one district",
-        *compared(SPARSE, errors, " for all"),
+        *compared_curves(SPARSE, errors, " for all"),
         Curve("prior alone", SPARSE, (alone,) * len(SPARSE), "alone"),
     )
     at_one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors.items()}
@@ -98,7 +98,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     shown = (levels[0] if setting.quick else 1.0, 4.0)
     domain = simulated_people.values(size)
     campaigns = {
-        eps: simulated_people.campaign(domain, Lip(level(eps), prior), "lip")
+        eps: simulated_people.campaign(domain, Lip(level_of_nats(eps), prior), "lip")
         for eps in sorted({*levels, *(eps / 2 for eps in levels)})
     }
     best = [population_error(campaigns[eps].channel, prior, truth) for eps in levels]
@@ -108,7 +108,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     for eps in setting.track(levels):
         ldp.append(min(population_error(channel, prior, truth) for channel in ldp_channels(size, eps)))
         if eps in shown:
-            plain = simulated_people.campaign(domain, Ldp(level(eps)), "auto")
+            plain = simulated_people.campaign(domain, Ldp(level_of_nats(eps)), "auto")
             methods = {"mmse": campaigns[eps], "map": campaigns[eps], "projection": plain, "empirical-bayes": plain}
             far[eps] = {
                 method: simulated_people.simulated_variation(
@@ -124,17 +124,20 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     plot = error_plot(
         f"last check-in of {int(population.sum()):,} users, {size} districts",
         Curve(
-            "randomised response, MMSE", levels, [root(randomized_response(size, level(eps))) for eps in levels], "ldp"
+            "randomised response, MMSE",
+            levels,
+            [root(randomized_response(size, level_of_nats(eps))) for eps in levels],
+            "ldp",
         ),
         Curve("best LDP, MMSE", levels, roots(ldp), "ldp"),
-        *published("published LIP", levels, prior, root),
-        *published("published LIP at eps/2", levels, prior, root, part=0.5),
+        *published_curves("published LIP", levels, prior, root),
+        *published_curves("published LIP at eps/2", levels, prior, root, part=0.5),
         Curve("our best valid LIP at eps/2", levels, roots(half), "ours"),
         Curve("our best valid LIP", levels, roots(best), "optimum"),
         Curve("prior alone", levels, (alone,) * len(levels), "alone"),
     )
     place = {eps: index for index, eps in enumerate(levels)}
-    theirs = published_lip_response(prior, level(1))
+    theirs = published_lip_response(prior, level_of_nats(1))
 
     def distances(method: str) -> str:
         return " and ".join(f"{far[eps][method]:.3f}" for eps in shown)

@@ -13,7 +13,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, series
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol import personal
 from protocol.campaign import Campaign
 from protocol.notions import Ldp, Lip
@@ -39,8 +39,8 @@ def one_step(setting: Setting) -> ExperimentResult:
     sizes = tuple(10**power for power in range(3, 8))
     domain = simulated_people.values(size)
     campaigns = {
-        "lip": simulated_people.campaign(domain, Lip(level(eps), prior), "lip"),
-        "ldp": simulated_people.campaign(domain, Ldp(level(eps)), "auto"),
+        "lip": simulated_people.campaign(domain, Lip(level_of_nats(eps), prior), "lip"),
+        "ldp": simulated_people.campaign(domain, Ldp(level_of_nats(eps)), "auto"),
     }
     # Maximum likelihood takes ten seconds for a survey, so a quick run leaves it out.
     methods = [name for name in METHODS if name != "lip em" or not setting.quick]

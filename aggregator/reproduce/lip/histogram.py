@@ -24,12 +24,12 @@ from aggregator.reproduce.lip.published import (
     at_levels,
     error_plot,
     ldp_channels,
-    published,
+    published_curves,
     roots,
     true_level,
     valid_from,
 )
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.channels import Channel
 from protocol.notions import Ldp, Lip
 
@@ -51,14 +51,14 @@ ESTIMATORS = (
 
 def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
     """Return the squared error of one person's histogram with each channel, and its lower bound."""
-    optimum = simulated_people.campaign(simulated_people.values(SIZE), Lip(level(eps), tuple(prior)), "lip")
+    optimum = simulated_people.campaign(simulated_people.values(SIZE), Lip(level_of_nats(eps), tuple(prior)), "lip")
     distribution = [weight / sum(prior) for weight in prior]
     return {
         "best": lip_mse(optimum.channel, prior),
-        "ldp": lip_mse(randomized_response(SIZE, level(eps)), prior),
+        "ldp": lip_mse(randomized_response(SIZE, level_of_nats(eps)), prior),
         "best ldp": min(lip_mse(channel, prior) for channel in ldp_channels(SIZE, eps)),
-        "oue": expected_mse(oue(SIZE, level(eps)), distribution) - prior_mse(prior),
-        "bound": lip_mse_bound(level(eps), prior),
+        "oue": expected_mse(oue(SIZE, level_of_nats(eps)), distribution) - prior_mse(prior),
+        "bound": lip_mse_bound(level_of_nats(eps), prior),
     }
 
 
@@ -95,8 +95,8 @@ def _plot(name: str, levels: tuple[float, ...], errors: dict[str, list[float]]) 
         Curve("OUE, one value, as the paper counts", levels, one_value, "free"),
         Curve("randomised response, MMSE", levels, roots(errors["ldp"]), "ldp"),
         Curve("best LDP, MMSE", levels, roots(errors["best ldp"]), "ldp"),
-        *published("published LIP", levels, prior, root),
-        *published("published LIP at eps/2", levels, prior, root, part=0.5),
+        *published_curves("published LIP", levels, prior, root),
+        *published_curves("published LIP at eps/2", levels, prior, root, part=0.5),
         Curve("our best valid LIP", levels, roots(errors["best"]), "optimum"),
         Curve("lower bound of valid LIP", levels, roots(errors["bound"]), "bound"),
         Curve("prior alone", levels, (math.sqrt(prior_mse(prior)),) * len(levels), "alone"),
@@ -107,8 +107,8 @@ def _distances(setting: Setting) -> dict[str, tuple[float, float]]:
     """Return the total variation distance of each estimator with a correct and with a wrong Zipf prior."""
     domain, distribution = simulated_people.values(SIZE), np.array(ZIPF) / sum(ZIPF)
     campaigns = {
-        "lip": simulated_people.campaign(domain, Lip(level(NATS), ZIPF), "lip"),
-        "ldp": simulated_people.campaign(domain, Ldp(level(NATS)), "auto"),
+        "lip": simulated_people.campaign(domain, Lip(level_of_nats(NATS), ZIPF), "lip"),
+        "ldp": simulated_people.campaign(domain, Ldp(level_of_nats(NATS)), "auto"),
     }
     populations = [
         np.rint(PEOPLE * share).astype(np.int64)
@@ -129,7 +129,7 @@ def _distances(setting: Setting) -> dict[str, tuple[float, float]]:
 def _findings(
     levels: tuple[float, ...], errors: dict[str, dict[str, list[float]]], far: dict[str, tuple[float, float]]
 ) -> tuple[Finding, ...]:
-    theirs = published_lip_response(EVEN, level(1))
+    theirs = published_lip_response(EVEN, level_of_nats(1))
     at_one = {
         name: {key: numbers[levels.index(1.0)] for key, numbers in of_distribution.items()}
         for name, of_distribution in errors.items()
@@ -144,15 +144,15 @@ def _findings(
     smaller = [
         eps
         for eps, error in zip(levels, errors["uniform"]["best ldp"], strict=True)
-        if error < lip_mse(published_lip_response(EVEN, level(eps / 2)), EVEN)
+        if error < lip_mse(published_lip_response(EVEN, level_of_nats(eps / 2)), EVEN)
     ]
     return (
         Finding(
             "the published channel with 20 values is eps-LIP at every level from 0 to 10 nats",
             f"with a uniform prior it is eps-LIP from {valid_from(EVEN):.2f} nats on, with a Zipf prior from "
             f"{valid_from(ZIPF):.2f} nats on. At 1 nat its true level is {true_level(theirs, EVEN):.2f} nats with the "
-            f"uniform prior and {true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f} nats with the Zipf "
-            "prior",
+            f"uniform prior and {true_level(published_lip_response(ZIPF, level_of_nats(1)), ZIPF):.2f} nats with the "
+            "Zipf prior",
             CONDITION,
         ),
         Finding(

@@ -18,7 +18,7 @@ from aggregator.families.response.recipe import published_lip_response, randomiz
 from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, Plot, parted
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol import exact
 from protocol.channels import Channel, Table
 from protocol.notions import Ldp
@@ -53,7 +53,7 @@ def valid_from(prior: Sequence[int]) -> float:
     return math.log(sum(prior) / min(prior) - 1)
 
 
-def bit(share: str) -> tuple[int, int]:
+def bit_prior(share: str) -> tuple[int, int]:
     """Return the prior (no, yes) as integers, where a yes has the probability ``share``, a decimal."""
     yes = Fraction(share)
     return yes.denominator - yes.numerator, yes.numerator
@@ -69,7 +69,7 @@ def root_of_bit(channel: Channel, prior: Sequence[int]) -> float:
     return math.sqrt(of_bit(channel, prior))
 
 
-def unbiased(channel: Channel, prior: Sequence[int]) -> float:
+def unbiased_error(channel: Channel, prior: Sequence[int]) -> float:
     """Return the squared error of one person's bit without a prior: the variance of the unbiased estimate."""
     distribution = [weight / sum(prior) for weight in prior]
     return (expected_mse(channel, distribution) - prior_mse(prior)) / 2
@@ -77,13 +77,13 @@ def unbiased(channel: Channel, prior: Sequence[int]) -> float:
 
 def warner(eps: float) -> Channel:
     """Return randomised response for one bit, which satisfies plain LDP at ``eps`` nats."""
-    return randomized_response(2, level(eps))
+    return randomized_response(2, level_of_nats(eps))
 
 
 def ldp_channels(size: int, eps: float) -> list[Channel]:
     """Return the channels of the mechanisms for plain LDP at ``eps`` nats over ``size`` values, except those whose
     outputs are sets: their reports are counted bit by bit, and a posterior needs the whole output."""
-    question = PlannedQuestion(simulated_people.values(size), Ldp(level(eps)))
+    question = PlannedQuestion(simulated_people.values(size), Ldp(level_of_nats(eps)))
     return [
         candidate.channel
         for _, candidate in candidates(question)
@@ -93,11 +93,11 @@ def ldp_channels(size: int, eps: float) -> list[Channel]:
 
 def unary_bit(eps: float) -> Table:
     """Return the optimised unary encoding of one bit: P(1|yes) = 1/2, P(1|no) = 1/(e^eps + 1)."""
-    lie = Fraction(1 << exact.EXP_BITS, exact.exp_lower(level(eps)) + (1 << exact.EXP_BITS))
+    lie = Fraction(1 << exact.EXP_BITS, exact.exp_lower(level_of_nats(eps)) + (1 << exact.EXP_BITS))
     return Table.rounded([[1 - lie, lie], [Fraction(1, 2), Fraction(1, 2)]])
 
 
-def claimed(share: float, eps: float) -> float:
+def claimed_error(share: float, eps: float) -> float:
     """Return the squared error of one bit that the paper claims, P (1 - P) (2 e^-eps - e^-2eps) (eq. 19)."""
     return share * (1 - share) * (2 * math.exp(-eps) - math.exp(-2 * eps))
 
@@ -117,18 +117,18 @@ def z_score(squares: Floats, expected: float) -> float:
     return abs(float(squares.mean()) - expected) * math.sqrt(len(squares)) / deviation
 
 
-def published(
+def published_curves(
     name: str, levels: Sequence[float], prior: Sequence[int], error: Callable[[Channel], float], *, part: float = 1.0
 ) -> tuple[Curve, ...]:
     """Return the curves of the published channel at ``part`` of each level: one where the channel satisfies that level,
     and one where it does not."""
-    channels = [published_lip_response(prior, level(eps * part)) for eps in levels]
+    channels = [published_lip_response(prior, level_of_nats(eps * part)) for eps in levels]
     valid = [satisfies(channel, prior, eps * part) for channel, eps in zip(channels, levels, strict=True)]
     notion = "eps-LIP" if part == 1 else "eps/2-LIP"
     return parted(name, levels, [error(channel) for channel in channels], valid, notion)
 
 
-def compared(x: Sequence[float], errors: Mapping[str, Sequence[float]], remark: str = "") -> tuple[Curve, ...]:
+def compared_curves(x: Sequence[float], errors: Mapping[str, Sequence[float]], remark: str = "") -> tuple[Curve, ...]:
     """Return the curves of LDP, of the published channel and of the valid optimum, the last two also at half the level.
 
     Args:

@@ -18,8 +18,8 @@ import numpy as np
 from aggregator.estimate.error import report_mae
 from aggregator.families.response.recipe import published_lip_response
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason
-from aggregator.reproduce.lip.published import EPSILON, FULL, bit, published, true_level, warner
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.lip.published import EPSILON, FULL, bit_prior, published_curves, true_level, warner
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.channels import Channel
 from protocol.personal import lip_response
 
@@ -53,15 +53,15 @@ def report_error(setting: Setting) -> ExperimentResult:
     """Test Proposition 3, that one channel minimises the squared and the absolute error."""
     plots = []
     for text in ("0.3", "0.1"):
-        prior = bit(text)
+        prior = bit_prior(text)
         plots.append(
             Plot(
                 f"P1 = {text}", EPSILON, "E|X - Y|",
                 (
                     Curve("LDP", FULL, [_mae(warner(eps), prior) for eps in FULL], "ldp"),
-                    *published("published LIP", FULL, prior, partial(_mae, prior=prior)),
+                    *published_curves("published LIP", FULL, prior, partial(_mae, prior=prior)),
                     Curve("valid optimum of the squared error", FULL,
-                          [_mae(lip_response(prior, level(eps)), prior) for eps in FULL], "ours"),
+                          [_mae(lip_response(prior, level_of_nats(eps)), prior) for eps in FULL], "ours"),
                     Curve("least valid", FULL, [least_mae(prior, eps) for eps in FULL], "optimum"),
                     Curve("no report", FULL, (float(text),) * len(FULL), "alone"),
                 ),
@@ -73,17 +73,17 @@ def report_error(setting: Setting) -> ExperimentResult:
         rare, eps = float(setting.generator.uniform(0.002, 0.5)), float(setting.generator.uniform(0.1, 6))
         prior = tuple(np.rint(np.array([1 - rare, rare]) * 10**9).astype(np.int64).tolist())
         share, edge = prior[1] / sum(prior), 1 / (math.exp(eps) + 1)
-        channel = lip_response(prior, level(eps))
+        channel = lip_response(prior, level_of_nats(eps))
         if share >= edge:
             valid += 1
-            theirs = published_lip_response(prior, level(eps))
+            theirs = published_lip_response(prior, level_of_nats(eps))
             far = max(far, abs(_mae(theirs, prior) - least_mae(prior, eps)))
             apart = max(apart, abs(_yes(theirs, prior) - share))
         else:
             same += _mae(channel, prior) <= least_mae(prior, eps) + 1e-9
             shifted = max(shifted, abs(_yes(channel, prior) - edge))
-    skewed, optimum = bit("0.1"), lip_response(bit("0.1"), level(1))
-    theirs = published_lip_response(skewed, level(1))
+    skewed, optimum = bit_prior("0.1"), lip_response(bit_prior("0.1"), level_of_nats(1))
+    theirs = published_lip_response(skewed, level_of_nats(1))
     findings = (
         Finding(
             "Proposition 3: q0 = P1 / e^eps, q1 = P0 / e^eps minimise both the MSE and the MAE (eq. 22)",

@@ -13,7 +13,7 @@ from aggregator.families.response.recipe import randomized_response
 from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting
 from aggregator.reproduce.lip.published import true_level
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol import exact, levels
 from protocol.channels import Channel
 from protocol.notions.information import RADIUS_UNITS
@@ -43,7 +43,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
     for name, prior in setting.track(list(PRIORS.items())):
         alone = prior_mse(prior)
         for eps in EPSILONS:
-            nano = level(eps)
+            nano = level_of_nats(eps)
             centre = optimal_table(prior, nano)
             ours = [lip_mse(optimal_table(prior, nano, _units(radius)), prior) for radius in RADII]
             shrunk = [lip_mse(optimal_table(prior, level_for_ball(nano, _units(radius))), prior) for radius in RADII]
@@ -73,7 +73,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
                     f"{_level_in_ball(centre, prior, SHOWN):.3f} nats for the worst prior within the radius",
                 )
             )
-    response = lip_response(PRIORS["P1 = 0.3"], level(1))
+    response = lip_response(PRIORS["P1 = 0.3"], level_of_nats(1))
     findings.append(
         Finding(
             "the analyst may know the priors less accurately, which is left to future work",

@@ -18,25 +18,28 @@ from aggregator.reproduce.lip.published import (
     FULL,
     SPARSE,
     at_levels,
-    compared,
+    compared_curves,
     error_plot,
     satisfies,
     true_level,
 )
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.channels import Channel
 
 
 def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
-    """Return the numbers of ``compared`` for one person's value, 0 .. k - 1, and the true "level" of the published
-    channel."""
+    """Return the numbers of ``compared_curves`` for one person's value, 0 .. k - 1, and the true "level" of the
+    published channel."""
     nats = {"": eps, " half": eps / 2}
-    theirs = {half: published_lip_response(prior, level(target)) for half, target in nats.items()}
+    theirs = {half: published_lip_response(prior, level_of_nats(target)) for half, target in nats.items()}
     channels: dict[str, Channel] = {
-        "ldp": randomized_response(len(prior), level(eps)),
+        "ldp": randomized_response(len(prior), level_of_nats(eps)),
         **{f"published{half}": channel for half, channel in theirs.items()},
-        **{f"best{half}": best_for_sum(prior, range(len(prior)), level(target)) for half, target in nats.items()},
+        **{
+            f"best{half}": best_for_sum(prior, range(len(prior)), level_of_nats(target))
+            for half, target in nats.items()
+        },
     }
     errors = {name: sum_mse(channel, prior, range(len(prior))) for name, channel in channels.items()}
     protected = {f"protected{half}": float(satisfies(theirs[half], prior, target)) for half, target in nats.items()}
@@ -60,7 +63,7 @@ def figure_6a(setting: Setting) -> ExperimentResult:
     protected, worst = errors["protected"], errors["worst"]
     plot = error_plot(
         f"{size} values, {people} people, random priors",
-        *compared(levels, errors),
+        *compared_curves(levels, errors),
         Curve("prior alone", levels, (math.sqrt(_mean_variance(priors)),) * len(levels), "alone"),
     )
     place = {eps: index for index, eps in enumerate(levels)}
@@ -107,7 +110,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
     plot = Plot(
         f"eps = {eps:g}, uniform priors", "size of the domain", ERROR,
         (
-            *compared(sizes, errors),
+            *compared_curves(sizes, errors),
             Curve("prior alone", sizes, [math.sqrt((size**2 - 1) / 12) for size in sizes], "alone"),
         ),
     )  # fmt: skip

@@ -16,22 +16,22 @@ from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Pl
 from aggregator.reproduce.lip.published import (
     EPSILON,
     FULL,
-    bit,
-    claimed,
+    bit_prior,
+    claimed_error,
     of_bit,
     satisfies,
     true_level,
     valid_from,
     warner,
 )
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.personal import lip_response
 
 
 def validity(setting: Setting) -> ExperimentResult:
     """Find the priors and levels for which the published channel satisfies its definition."""
     grid = tuple(step / 20 for step in range(1, 201))
-    named = {"20 values, uniform": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
+    named = {"20 values, uniform": (1,) * 20, "P1 = 0.1": bit_prior("0.1"), "P1 = 0.01": bit_prior("0.01")}
     smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
     edge = Plot(
         "where the published channel is valid", EPSILON, "smallest share of the prior",
@@ -43,7 +43,7 @@ def validity(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
 
     def true_levels(prior: Sequence[int]) -> tuple[float, ...]:
-        return tuple(true_level(published_lip_response(prior, level(eps)), prior) for eps in FULL)
+        return tuple(true_level(published_lip_response(prior, level_of_nats(eps)), prior) for eps in FULL)
 
     levels = Plot(
         "true level of the published channel", EPSILON, "true level, nats",
@@ -60,7 +60,7 @@ def validity(setting: Setting) -> ExperimentResult:
         shares = setting.generator.dirichlet(np.full(size, setting.generator.choice([1.0, 20.0])))
         prior = tuple((1 + shares * 10**9).astype(np.int64).tolist())
         eps = float(setting.generator.uniform(0.1, 6))
-        channel = published_lip_response(prior, level(eps))
+        channel = published_lip_response(prior, level_of_nats(eps))
         nats = true_level(channel, prior)
         share = min(prior) / sum(prior)
         lowest = math.exp(-eps)
@@ -85,12 +85,13 @@ def validity(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the experiments: P1 = 0.1, 0.01 and 0.99; 20 equally likely values; P1 uniform in 0 .. 1",
-            f"the channel is valid from {valid_from(bit('0.1')):.2f} nats on for P1 = 0.1, from "
-            f"{valid_from(bit('0.01')):.2f} nats on for P1 = 0.01 and 0.99, and from {valid_from((1,) * 20):.2f} nats "
-            f"on for 20 equally likely values. It is not valid for {2 / (math.exp(1) + 1):.1%} of uniformly drawn P1 "
-            f"at 1 nat, and for {2 / (math.exp(2) + 1):.1%} at 2 nats",
-            "the figures show these cases; halftruth refuses the published channel where it is not valid, and offers "
-            "the optimum",
+            f"the channel is valid from {valid_from(bit_prior('0.1')):.2f} nats on for P1 = 0.1, from "
+            f"{valid_from(bit_prior('0.01')):.2f} nats on for P1 = 0.01 and 0.99, and from "
+            f"{valid_from((1,) * 20):.2f} nats on for 20 equally likely values. It is not valid for "
+            f"{2 / (math.exp(1) + 1):.1%} of uniformly drawn P1 at 1 nat, and for {2 / (math.exp(2) + 1):.1%} at 2 "
+            "nats",
+            "the figures show these cases; halftruth refuses the published channel where it is not valid, and "
+            "offers the optimum",
         ),
     )
     verdict = (
@@ -105,17 +106,17 @@ def claimed_errors(setting: Setting) -> ExperimentResult:
     cases = [(1.0, "0.01"), (1.0, "0.1"), (2.0, "0.01"), (2.0, "0.1"), (2.0, "0.3"), (4.0, "0.01"), (4.0, "0.1")]
     findings, shares = [], []
     for eps, share in setting.track(cases):
-        prior = bit(share)
-        theirs = published_lip_response(prior, level(eps))
-        best, ldp = of_bit(lip_response(prior, level(eps)), prior), of_bit(warner(eps), prior)
+        prior = bit_prior(share)
+        theirs = published_lip_response(prior, level_of_nats(eps))
+        best, ldp = of_bit(lip_response(prior, level_of_nats(eps)), prior), of_bit(warner(eps), prior)
         alone = prior_mse(prior) / 2
         shares.append((alone - best) / (alone - of_bit(theirs, prior)))
         valid = satisfies(theirs, prior, eps)
         findings.append(
             Finding(
-                f"eps = {eps:g}, P1 = {share}: an error of {claimed(float(share), eps):.5f} (eq. 19)",
+                f"eps = {eps:g}, P1 = {share}: an error of {claimed_error(float(share), eps):.5f} (eq. 19)",
                 f"valid optimum {best:.5f}; LDP with MMSE {ldp:.5f}; prior alone {alone:.5f}",
-                f"valid: {reason(abs(claimed(float(share), eps) - best) < 1e-6)}"
+                f"valid: {reason(abs(claimed_error(float(share), eps) - best) < 1e-6)}"
                 if valid
                 else f"the published channel's true level is {true_level(theirs, prior):.2f} nats",
             )

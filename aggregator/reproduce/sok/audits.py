@@ -12,7 +12,7 @@ from aggregator.anonymity import ReleaseError, anonymity_of_reports
 from aggregator.author.audit import MAX_STEPS, Audit, audit, levels_request
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting, reason, series
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, pufferfish_of_halves
 from protocol import levels
 from protocol.campaign import Campaign
@@ -115,7 +115,8 @@ def example_levels(setting: Setting) -> ExperimentResult:
     campaigns = examples()
     audits = {
         name: audit(
-            campaign, levels_request(campaign, prior=PRIOR, epsilons=(level(0.5),), pufferfish=pufferfish_of_halves())
+            campaign,
+            levels_request(campaign, prior=PRIOR, epsilons=(level_of_nats(0.5),), pufferfish=pufferfish_of_halves()),
         )
         for name, campaign in setting.track(campaigns.items())
     }
@@ -178,11 +179,11 @@ def levels_by_eps(setting: Setting) -> ExperimentResult:
     even = (1,) * len(PRIOR)
     cases: dict[str, tuple[Sequence[int], Callable[[float], Campaign]]] = {
         "randomised response, uniform prior": (
-            even, lambda eps: simulated_people.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
+            even, lambda eps: simulated_people.campaign(DOMAIN, Ldp(level_of_nats(eps)), "randomized-response")),
         "randomised response, skewed prior": (
-            PRIOR, lambda eps: simulated_people.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
+            PRIOR, lambda eps: simulated_people.campaign(DOMAIN, Ldp(level_of_nats(eps)), "randomized-response")),
         "LIP, skewed prior": (
-            PRIOR, lambda eps: simulated_people.campaign(DOMAIN, Lip(level(eps), PRIOR), "lip-table")),
+            PRIOR, lambda eps: simulated_people.campaign(DOMAIN, Lip(level_of_nats(eps), PRIOR), "lip-table")),
     }  # fmt: skip
     plots, level_series = [], {}
     for name, (prior, make) in setting.track(cases.items()):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from aggregator.reproduce import simulated_people
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol.campaign import Campaign
 from protocol.channels import Table
 from protocol.domain import Buckets
@@ -41,7 +41,7 @@ def rarely() -> Table:
 
 def examples() -> dict[str, Campaign]:
     """Return campaigns with different promises, by name, at 1 nat if the promise has a level."""
-    nat, size = level(1), len(PRIOR)
+    nat, size = level_of_nats(1), len(PRIOR)
     settings: dict[str, tuple[Notion, str]] = {
         "randomised response": (Ldp(nat), "randomized-response"),
         "Hadamard": (Ldp(nat), "hadamard"),

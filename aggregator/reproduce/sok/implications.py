@@ -10,7 +10,7 @@ import numpy as np
 
 from aggregator.families.response.recipe import random_sampling
 from aggregator.reproduce.experiment import ExperimentResult, Finding, Setting, reason
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from protocol import levels
 from protocol.channels import Table
 from protocol.levels import Pufferfish, Scenario
@@ -111,7 +111,7 @@ def _beside_ldp(difference: float) -> str:
 
 def _largest_difference(prior: Sequence[int]) -> float:
     """Return the largest difference between the cells of the random sampling channel and the paper's formula."""
-    channel, distribution = random_sampling(prior, level(1)), np.array(prior) / sum(prior)
+    channel, distribution = random_sampling(prior, level_of_nats(1)), np.array(prior) / sum(prior)
     rows = (
         np.array([[channel.weight(x, y) for y in range(len(distribution))] for x in range(len(distribution))])
         / 2**channel.scale

@@ -12,7 +12,7 @@ from aggregator.author.audit import MAX_STEPS
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.reproduce import simulated_people
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Plot, Setting
-from aggregator.reproduce.simulated_people import level
+from aggregator.reproduce.simulated_people import level_of_nats
 from aggregator.reproduce.sok.audits import LEVELS
 from aggregator.reproduce.sok.examples import DOMAIN, PRIOR
 from protocol import levels
@@ -35,9 +35,9 @@ class _MeasuredCampaign:
 def utility(setting: Setting) -> ExperimentResult:
     """Compare the errors of point-wise and average-case notions."""
     notion_of: dict[str, tuple[Callable[[float], Notion], str, str]] = {
-        "LDP, best": (lambda eps: Ldp(level(eps)), "auto", "ldp"),
-        "LIP, best": (lambda eps: Lip(level(eps), PRIOR), "lip-table", "optimum"),
-        "mutual information": (lambda eps: MutualInformation(level(eps), PRIOR), "mutual-information", "ours"),
+        "LDP, best": (lambda eps: Ldp(level_of_nats(eps)), "auto", "ldp"),
+        "LIP, best": (lambda eps: Lip(level_of_nats(eps), PRIOR), "lip-table", "optimum"),
+        "mutual information": (lambda eps: MutualInformation(level_of_nats(eps), PRIOR), "mutual-information", "ours"),
     }
     measurements: dict[str, list[_MeasuredCampaign]] = {}
     for name, (notion, mechanism, _) in setting.track(notion_of.items()):
