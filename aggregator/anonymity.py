@@ -1,8 +1,8 @@
 """k-anonymity and l-diversity of a release: a table of rows, or the reports of a study.
 
-Rows with equal known columns form an equivalence class; k is the size of the smallest one, l the smallest number of
-different sensitive values in one. Both numbers describe one release, not the mechanism that made it. They promise
-nothing against an observer who knows more than the known columns, and do not replace a privacy level.
+Rows with equal known columns form an equivalence class; k is the size of the smallest class, l the smallest number
+of different sensitive values in a class. Both numbers describe one release, not the mechanism that made it. They
+promise nothing against an observer who knows more than the known columns, and do not replace a privacy level.
 
 Source: Wang, Qin, Qiu 2023, Def. 3 and 4 (Samarati and Sweeney 1998; Machanavajjhala et al. 2007, distinct
 l-diversity).

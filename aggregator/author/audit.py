@@ -31,7 +31,8 @@ from protocol.views import View, is_plain
 from protocol.views.view import channel_places
 
 MAX_STEPS = 2**21
-"""Maximum number of steps of an audit on the aggregator, more than on a device: about ten seconds for a level."""
+"""Maximum number of steps for one level on the aggregator, more than on a device: about two seconds, but mutual
+information may take a hundred times as long."""
 
 
 class AuditError(HalftruthError, ValueError):

@@ -111,7 +111,7 @@ class DraftClasses:
             question: the question to all classes, with all expected reports; classes have equal size. For a mean,
                 ``auto`` replaces the domain by a few numbers, the same for all classes.
         Raises:
-            DraftError: no mechanism applies to a class, or the named one does not.
+            DraftError: no mechanism applies to a class, or the named mechanism does not.
         """
         questions = class_questions(question)
         if name == AUTO:
@@ -149,7 +149,7 @@ def class_choice(name: str, question: PlannedQuestion) -> Candidate:
     """Return the candidate of the mechanism ``name`` for the question to one class; for ``auto``, the best candidate.
 
     Raises:
-        DraftError: no mechanism applies to the question, or the named one does not.
+        DraftError: no mechanism applies to the question, or the named mechanism does not.
     """
     inner = tuple(INNER.values())
     try:

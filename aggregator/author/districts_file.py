@@ -37,7 +37,8 @@ MICRODEGREE = UNITS // MICRODEGREES
 
 
 class DistrictsError(ValueTableError):
-    """A file does not describe districts of a grid. The text names the file, and the feature if one is wrong."""
+    """A file does not describe districts of a grid. The text names the file and, if a feature is
+    wrong, this feature."""
 
 
 def read_districts(path: Path, grid: Grid) -> Districts:

@@ -33,7 +33,7 @@ MAX_NAMED = 5
 
 
 class ValueTableError(BadData):
-    """A file of values cannot be read, or does not fit the campaign. The text names the line if one is wrong."""
+    """A file of values cannot be read, or does not fit the campaign. If a line is wrong, the text names it."""
 
     stage = "value table"
 

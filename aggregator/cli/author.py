@@ -142,7 +142,7 @@ def _too_late(campaign: Campaign, closing_time: datetime.datetime | None) -> str
 )
 @options.plot(
     "the error rates of the best test that distinguishes two answers by one report (by one output of a "
-    "bundle). It shows the worst pair of answers, and one pair for each other bound of the notion"
+    "bundle). It shows the worst pair of answers, and pairs for other bounds of the notion, at most four pairs in all"
 )
 @arguments.as_json
 def audit(

@@ -34,7 +34,8 @@ from aggregator.study import Study
     type=WholeNumber(min=1),
     default=PER_MINUTE,
     show_default=True,
-    help="Requests that one client may send per minute; after a pause, up to twice as many in one minute.",
+    help="Requests that one client may send per minute; after a pause, up to twice as many in one minute (three times "
+    "as many around midnight UTC).",
 )
 @click.option("--tls-cert", type=arguments.existing, help="Certificate chain, PEM.")
 @click.option("--tls-key", type=arguments.existing, help="Secret key of the certificate, PEM.")

@@ -37,10 +37,10 @@ def bin_count(reports: int) -> int:
 def bin_starts(domain: Domain, max_bins: int = BINS) -> list[int]:
     """Return the first input of each bin except the first bin, in increasing order.
 
-    Bins of evenly spaced numbers are 1, 2 or 5 times a power of ten steps wide. They begin at the multiples of this
-    width or, if the lowest number is no multiple of the step, at whole widths above the lowest number. Days are cut
-    where weeks, months, quarters, half years, years, decades or centuries begin. Other values are cut into bins of
-    about equal numbers of values.
+    Bins of evenly spaced numbers, except the first and the last, are 1, 2 or 5 times a power of ten steps wide. They
+    begin at the multiples of this width or, if the lowest number is no multiple of the step, at whole widths above the
+    lowest number. Days are cut where weeks, months, quarters, half years, years, decades or centuries begin. Other
+    values are cut into bins of about equal numbers of values.
 
     Args:
         domain: the ordered values.

@@ -26,7 +26,7 @@ class RefusalReason(StrEnum):
     """The signature does not verify under the named key, or the key is weak (under a weak key, a signature proves
     nothing), or its id belongs to another key."""
     EARLY = "early"
-    """The report's period lies after the next one, so the clocks of the device and of the study differ by at least a
+    """The report's period lies after the next period, so the clocks of the device and of the study differ by at least a
     period."""
     LATE = "late"
     """The report's period begins at or after the campaign's closing."""

@@ -182,8 +182,8 @@ class StudySnapshot:
         return tuple(log.stat().st_mtime_ns for log in logs)
 
     def _settled(self) -> Stamp:
-        """Wait until the stamp is so old that every later change of the study gives another one, and return the
-        stamp."""
+        """Wait until the stamp is so old that every later change of the study gives another stamp, and return
+        it."""
         stamp = self._stamp_now()
         while 0 <= time.time() - max(stamp) / 10**9 < TICK:
             time.sleep(TICK)

@@ -19,7 +19,8 @@ from protocol.notions.classes import class_channels
 from protocol.views import Identity
 
 MAX_STEPS = 2**20
-"""Maximum number of steps for one level, about a second; levels that need more are not computed."""
+"""Maximum number of steps for one level, about a second; mutual information, which takes logarithms, may take a hundred
+times as long. Levels that need more steps are not computed."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def open_store(folder: Path, urandom: Callable[[int], bytes], key_store: KeyStor
 
     Args:
         key_store: the key store of its secret and its checkpoint. None for the key store that the store was created
-            with, or the default one for a new store.
+            with, or the default key store for a new store.
     Raises:
         StoreRestored: the store is behind its checkpoint, it was moved or copied, or a part of it is missing.
         StoreDamaged, StoreError: as for ``Device.open``.
@@ -104,7 +104,7 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
 
 
 def key_store_to_use(store: Store, folder: Path, named_key_store: KeyStore | None) -> KeyStore:
-    """Return the key store that the store was created with; for a new store, the named one or the default.
+    """Return the key store that the store was created with; for a new store, the named or the default key store.
 
     A second place for the checkpoint may be added later.
 

@@ -1,4 +1,4 @@
-"""Write files: durably in place of an earlier one, or as a new one."""
+"""Write files: durably in place of an earlier file, or as a new file."""
 
 from __future__ import annotations
 

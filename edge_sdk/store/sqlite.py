@@ -165,10 +165,10 @@ class Store:
                 raise store_error(error, self.folder) from None
 
     def _undo(self, error: BaseException) -> None:
-        """Undo the transaction after an error; explain an error of SQLite.
+        """Undo the transaction after an error; explain an error of SQLite or the file system.
 
         Raises:
-            StoreError: ``error`` is one of SQLite.
+            StoreError: ``error`` is such an error, or the transaction could not be undone.
         """
         try:
             self._cached_data_version = 0

@@ -147,7 +147,7 @@ def test_lifts_within_the_range_satisfy_the_level(eps, billionths, parts, seed):
     alone = math.exp(level_for_ball(round(eps * NANONATS), billionths) / NANONATS)
     for low, high in (lift_range(b, radius), (1 / alone, alone)):
         assert low <= 1 <= high
-        # The mixture of two lifts has the mean one. It is scaled to deviate from one as far as both ranges allow.
+        # The mixture of two lifts has the mean 1. It is scaled to deviate from 1 as far as both ranges allow.
         lifts = np.array(parts) / 1000
         lifts = lifts - lifts @ distribution
         if abs(lifts).max() < 1e-6:

@@ -950,7 +950,8 @@ def test_a_killed_unit_resumes_with_the_readings_on_disk(tmp_path, runs):
     reading for each kill was on the disk without a report. The charge equals the number of stored outputs.
 
     More than 0.8 ``runs`` children are killed. So 30 runs miss a fault that shows after one kill in five with a
-    probability below 0.4%, and 1,000 runs miss one that shows after one kill in a hundred with one below 0.04%.
+    probability below 0.4%, and 1,000 runs miss one that shows after one kill in a hundred with a probability below
+    0.04%.
     """
     done = subprocess.run(
         [sys.executable, "-m", "tests.edge_sdk.daemon_run", str(runs), "7", str(tmp_path / "unit")],
