@@ -133,7 +133,7 @@ def _answers(domain: Domain) -> str:
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (quantity(domain.item_count, "item"), numbering(domain))))
         return (
-            f"a set of {items}; each device fills its set up to {quantity(domain.padding, 'item')} with dummies, and "
+            f"any of {items}; each device fills its set up to {quantity(domain.padding, 'item')} with dummies, and "
             "reports one item of it, chosen at random"
         )
     if isinstance(domain, Form):
