@@ -42,7 +42,7 @@ DAYS = "days since 1970-01-01"
 
 
 class NotANumber(HalftruthError, ValueError):
-    """A mean of values that are not numbers was requested, or a sum of days."""
+    """The campaign's values have no mean, or no sum."""
 
 
 @dataclass(frozen=True)

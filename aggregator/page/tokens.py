@@ -39,7 +39,7 @@ _LINE_CONTINUES_BEFORE = frozenset(")]},;:?.&|=") | {"=>"}
 
 
 class BundleError(HalftruthError):
-    """JavaScript that cannot be put into a page."""
+    """A script or style cannot be put into a page."""
 
 
 class Token(NamedTuple):

@@ -82,14 +82,12 @@ def plan_classes(
     reports: int,
     target_errors: Sequence[float],
 ) -> list[ClassPlan]:
-    """Return a plan for each class alone, and a plan for all classes together.
+    """Return a plan for each class alone, and then a plan for all classes together.
 
     Args:
         questions, choices: the question and the candidate of each class.
         reports: n, the number of reports of all classes together.
         target_errors: the target errors of the quantity that the goal names (see ``ClassPlan.people_for``).
-    Returns:
-        A plan for each class, and then a plan for everybody.
     """
     class_reports = math.ceil(reports / len(names))
     plans = [

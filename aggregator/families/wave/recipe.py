@@ -33,8 +33,7 @@ def wave(size: int, level: int) -> Wave:
 
 
 def half_width(size: int, level: int) -> int:
-    """Return the published half width b, or the nearest permitted half width (the larger of two equally
-    near).
+    """Return the half width b of Li et al. 2020, or the nearest permitted one (the larger of two equally near).
 
         b = floor(k (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)))
 
