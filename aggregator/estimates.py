@@ -129,6 +129,7 @@ class Estimates(Holdings):
             PoolingRefused: the classes cannot be pooled by precision.
             NotInvertible: no unbiased estimate exists, and the method needs one.
             BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
+            OSError: the file of margins cannot be read.
             ValueError: ``confidence`` is not between 0 and 1.
         """
         from aggregator.estimate import estimator  # an ingest and a status need no estimators
@@ -173,8 +174,7 @@ class Estimates(Holdings):
             NotOfForm: the campaign is not a form, or has no such question.
             NotAsked: no counted report is about this question, or its mechanism does not distinguish the values; with
                 margins, no view asks it together with the question of a margin.
-            StudyError, NoSuchClass, NotEnough, NotInvertible, ValueError: as in ``estimate``.
-            BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
+            StudyError, NoSuchClass, NotEnough, NotInvertible, BadData, OSError, ValueError: as in ``estimate``.
         """
         return self._of_form(campaign, (name,), period, class_name, confidence, margins)
 
@@ -205,7 +205,8 @@ class Estimates(Holdings):
         Raises:
             NotAsked: no device that has answered was asked both questions, or a mechanism does not distinguish the
                 values.
-            NotOfForm, StudyError, NoSuchClass, NotEnough, NotInvertible, BadData, ValueError: as in ``question``.
+            NotOfForm, StudyError, NoSuchClass, NotEnough, NotInvertible, BadData, OSError, ValueError: as in
+                ``question``.
         """
         return self._of_form(campaign, (rows, columns), period, class_name, confidence, margins)
 
@@ -265,8 +266,8 @@ class Estimates(Holdings):
                 a quantile is not between 0 and 1.
             NotInDomain: an end of a range is outside the campaign's range, and the campaign does not clamp.
             NotANumber: the mean of values that are neither numbers nor dates.
-            StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible, ValueError: as in ``estimate``.
-            BadData: the file of margins is invalid, or the reports cannot be weighted to the margins.
+            StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible, BadData, OSError, ValueError: as in
+                ``estimate``.
         """
         from aggregator.estimate.ordered import ordered_statistics
 
