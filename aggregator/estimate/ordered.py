@@ -7,6 +7,7 @@ measurements.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aggregator.estimate import estimator, query
 from aggregator.estimate.bins import bin_count, bin_starts
@@ -85,24 +86,26 @@ def ordered_statistics(
 
 def summary_statistics(tally: Tally, estimate: Estimate) -> OrderedStatistics:
     """Return the mean, if the values are numbers, and for the wave mechanism also the nine deciles and the shares of
-    bins.
+    bins, if the reports of every class support them.
 
     Args:
         tally: the counts from which the estimate was computed.
         estimate: the estimate.
     Returns:
         The numbers of a mean without an unbiased estimate are NaN.
-    Raises:
-        NotOrdered: the reports do not support quantiles.
     """
     campaign = estimate.campaign
     mean = _mean(tally, estimate) if has_mean(campaign) else None
+    mean_only = OrderedStatistics(estimate, (), (), (), None, None, mean)
     if not is_wave(campaign):
-        return OrderedStatistics(estimate, (), (), (), None, None, mean)
-    ranges = RangeStatistics(tally, estimate)
+        return mean_only
+    try:
+        ranges = RangeStatistics(tally, estimate)
+    except NotOrdered:  # a class uses another mechanism, on too many values
+        return mean_only
     deciles = tuple(ranges.quantile(p) for p in DECILES)
     bins = ranges.bins(bin_starts(campaign.domain, bin_count(estimate.reports)))
-    return OrderedStatistics(estimate, deciles, (), bins, None, None, mean)
+    return replace(mean_only, quantiles=deciles, bins=bins)
 
 
 def _mean(tally: Tally, estimate: Estimate) -> query.QueryResult:

@@ -19,6 +19,7 @@ from aggregator.estimate.merged import MergedReports
 from aggregator.estimate.ordered import ordered_statistics, summary_statistics
 from aggregator.estimate.precision_pooling import PoolingRefused
 from aggregator.estimate.profile import CONVERGED_NATS, Profile
+from aggregator.estimate.range_statistics import INTERVAL_BLOCKS
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin
 from aggregator.families.registry import decoder_of
@@ -40,12 +41,12 @@ KEY = SigningKey(bytes([7]) * 32)
 
 
 def signed_campaign(channels, notion, classes=(), periods=1):
-    now = int(time.time())
+    now, size = int(time.time()), channels[0].input_count
     channel = (
-        Blocks(0, tuple((block, K) for block in range(1, len(channels) + 1)), channels) if classes else channels[0]
+        Blocks(0, tuple((block, size) for block in range(1, len(channels) + 1)), channels) if classes else channels[0]
     )
     campaign = Campaign(
-        "Way", "How far?", "", "O", NumberRange.of(10, 9 + K, unit="km"), notion, "wave", plain_views(channel),
+        "Way", "How far?", "", "O", NumberRange.of(10, 9 + size, unit="km"), notion, "wave", plain_views(channel),
         now - 50_000 * periods, now + 50_000 * periods, 100_000, 1, 9, "open", classes=tuple(classes),
     )  # fmt: skip
     return open_campaign(seal_campaign(campaign, KEY), [KEY.public])
@@ -260,6 +261,18 @@ def lib(tmp_path_factory):
         (folder / f"{period}.htr").write_bytes(sent.reports)
         assert ingest(study, [folder / f"{period}.htr"], now=now).accepted == 400
     return folder / "lib"
+
+
+def test_the_summary_has_only_the_mean_if_a_class_supports_no_quantiles():
+    """With randomised response in one class and more values than blocks, the summary has only the mean."""
+    size = INTERVAL_BLOCKS + 1
+    channels = wave(size, NANONATS), randomized_response(size, 8 * NANONATS)
+    signed = signed_campaign(channels, Classes.of((Ldp(NANONATS), Ldp(8 * NANONATS))), ("a", "b"))
+    equal = np.full(size, 1 / size)
+    tally = drawn(signed, (900, 400), (equal, equal), np.random.default_rng(12))
+    found = summary_statistics(tally, estimate(signed, tally))
+    assert set(found.numbers()) == {"mean"}
+    assert found.mean.low < 10 + size / 2 < found.mean.high
 
 
 def test_results_of_all_people_and_of_each_class_are_shown(lib, tmp_path):
