@@ -33,6 +33,8 @@ class BudgetPolicy:
         lifetime: the cap for all answers of this device; 8 nats until the owner sets another.
         per_campaign: the cap for one campaign, even if it is forgotten and joined again.
         window: (seconds, nats), the cap for any interval of this length.
+    Raises:
+        ValueError: a value cannot be a cap.
     """
 
     lifetime: float | None = None

@@ -98,7 +98,11 @@ def json_anywhere() -> Parser:
 
 
 def nats_from(text: str) -> float:
-    """Return a number of nats; the error does not repeat the text, which may be a value typed in the wrong place."""
+    """Return a number of nats.
+
+    Raises:
+        ArgumentTypeError: not a number; the text is not repeated, because it may be an answer.
+    """
     try:
         return float(text)
     except ValueError:
@@ -106,7 +110,11 @@ def nats_from(text: str) -> float:
 
 
 def whole_number(text: str) -> int:
-    """Return a whole number; the error does not repeat it, because it may be an answer."""
+    """Return a whole number.
+
+    Raises:
+        ArgumentTypeError: not a whole number; the text is not repeated, because it may be an answer.
+    """
     try:
         return int(text)
     except ValueError:

@@ -132,6 +132,8 @@ def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMe
         envelope: a report from ``waiting_envelopes``.
     Returns:
         One meaning for each output; empty if the channel is too large, and for an enrolment.
+    Raises:
+        NotJoined: this device has not joined the campaign.
     """
     sealed = decode(envelope.data)
     if sealed.kind is not Kind.REPORT:
