@@ -1,7 +1,7 @@
-"""The records: the tables of one store, each with its owner class.
+"""The records: the tables of one store, each with the class that writes it.
 
-Each table has one owner class. Only this class and the module rollback/recovery write the table; queries of other
-modules may read it. Rows of several owners that must be committed together are written in one transaction of the store.
+Only this class and the module rollback/recovery write the table; queries of other modules may read it. Rows of several
+tables that must be committed together are written in one transaction of the store.
 
 The module device defines the methods for apps; campaigns/consent, answers/answering and disclosure/preview implement
 them.

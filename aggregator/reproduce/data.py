@@ -126,13 +126,13 @@ class LastCheckIns:
 
     Attributes:
         last: (users,) the district of each user's last check-in.
-        owner, district, count: the number ``count`` of earlier check-ins of user ``owner`` in ``district``, with one
-            row for each pair of user and district.
+        user, district, count: the number ``count`` of earlier check-ins of ``user`` in ``district``, with one row for
+            each pair of user and district.
         label, complete: see ``Baskets``.
     """
 
     last: Integers
-    owner: Integers
+    user: Integers
     district: Integers
     count: Integers
     label: str
@@ -239,21 +239,21 @@ class DataFolder:
             arrays = compact_arrays(path, "last_district", "early_offsets", "early_district", "early_count")
             last, complete = arrays["last_district"].astype(np.int64), False
             ends = arrays["early_offsets"].astype(np.int64)
-            owner = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
+            user = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
             district, count = (arrays[key].astype(np.int64) for key in ("early_district", "early_count"))
-            if not len(owner) == len(district) == len(count):
+            if not len(user) == len(district) == len(count):
                 raise UnreadableData(
-                    f"{path.name} has {len(owner)} owners, {len(district)} districts and {len(count)} counts of "
+                    f"{path.name} has {len(user)} users, {len(district)} districts and {len(count)} counts of "
                     "check-ins: expected equal numbers; make the file again, or use the original file"
                 )
             records = len(last) + int(count.sum())
         else:
-            user, seconds, latitude, longitude = check_ins(path)
-            last, owner, district, count = _by_user(user, seconds, _districts(latitude, longitude))
-            records = len(user)
+            users, seconds, latitude, longitude = check_ins(path)
+            last, user, district, count = _by_user(users, seconds, _districts(latitude, longitude))
+            records = len(users)
             complete = records == SOURCES["gowalla-last"].records
         label = f"{_label('Gowalla', complete)}, {len(last):,} users with {records:,} check-ins"
-        return LastCheckIns(last, owner, district, count, label, complete)
+        return LastCheckIns(last, user, district, count, label, complete)
 
 
 def _label(title: str, complete: bool) -> str:
@@ -268,17 +268,17 @@ def _districts(latitude: Floats, longitude: Floats) -> Integers:
 
 
 def _by_user(user: Integers, seconds: Integers, district: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return the last district of each user, and the owner, district and count of all earlier check-ins.
+    """Return the last district of each user, and the user, district and count of all earlier check-ins.
 
     Among several check-ins in a user's last second, the first in the file is the last in time, because the newest come
     first.
     """
     order = np.lexsort((-np.arange(len(user)), seconds, user))
-    owners, starts = np.unique(user[order], return_index=True)
+    users, starts = np.unique(user[order], return_index=True)
     ends = np.append(starts[1:], len(user)) - 1
     last = district[order][ends]
     before = np.ones(len(user), dtype=bool)
     before[ends] = False
-    owner = np.repeat(np.arange(len(owners)), np.diff(np.append(starts, len(user))))[before]
-    pairs, count = np.unique(owner * DISTRICTS**2 + district[order][before], return_counts=True)
+    earlier = np.repeat(np.arange(len(users)), np.diff(np.append(starts, len(user))))[before]
+    pairs, count = np.unique(earlier * DISTRICTS**2 + district[order][before], return_counts=True)
     return last, pairs // DISTRICTS**2, pairs % DISTRICTS**2, count.astype(np.int64)

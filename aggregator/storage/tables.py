@@ -400,7 +400,7 @@ def sync_table(path: StoragePath) -> None:
 
 
 def write_table_checkpoint(path: StoragePath, table: DeltaTable) -> None:
-    """Write the checkpoint of a snapshot and sync it to the disk; a reader then starts there and does not read each
+    """Write Delta's checkpoint of a snapshot and sync it to the disk; a reader then starts there and does not read each
     earlier commit.
 
     Raises:

@@ -1,6 +1,6 @@
 """The tables of a store, and the number of their format.
 
-The module sqlite creates the tables. The owner classes, listed in records, define the meaning of the rows.
+The module sqlite creates the tables. The classes that write them, listed in records, define the meaning of the rows.
 """
 
 from __future__ import annotations

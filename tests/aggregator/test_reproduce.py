@@ -220,7 +220,7 @@ def test_the_last_check_in_is_the_newest(gowalla):
                       for u, minute, a, o in rows if u == user)  # fmt: skip
         assert found.last[place] == visits[-1][1]
         counts = Counter(district for _, district in visits[:-1])
-        chosen = found.owner == place
+        chosen = found.user == place
         assert dict(zip(found.district[chosen].tolist(), found.count[chosen].tolist(), strict=True)) == counts
     assert found.earlier.sum() == len(rows) - 3
     assert len(found.earlier) == DISTRICTS**2
@@ -254,13 +254,13 @@ def test_compact_check_ins_equal_the_originals(gowalla, tmp_path):
     compact.mkdir()
     np.savez(
         compact / SOURCES["gowalla-last"].compact, last_district=last.last, early_district=last.district,
-        early_offsets=np.append(0, np.cumsum(np.bincount(last.owner))), early_count=last.count,
+        early_offsets=np.append(0, np.cumsum(np.bincount(last.user))), early_count=last.count,
     )  # fmt: skip
     cells = np.flatnonzero(grid.counts)
     grid_csv = "row,col,checkins,users\n" + "".join(f"{c // 350},{c % 350},{grid.counts[c]},1\n" for c in cells)
     (compact / SOURCES["gowalla-grid"].compact).write_bytes(gzip.compress(grid_csv.encode()))
     other = DataFolder(compact).last_check_ins()
-    for name in ("last", "owner", "district", "count"):
+    for name in ("last", "user", "district", "count"):
         assert (getattr(other, name) == getattr(last, name)).all()
     assert (DataFolder(compact).check_ins_on_grid().counts == grid.counts).all()
 
@@ -326,7 +326,7 @@ def test_a_compact_file_of_unequal_arrays_is_refused(tmp_path):
         tmp_path / SOURCES["gowalla-last"].compact, last_district=[1, 2], early_offsets=[0, 1, 3],
         early_district=[1, 2, 3], early_count=[1, 2],
     )  # fmt: skip
-    with pytest.raises(UnreadableData, match="3 owners, 3 districts and 2 counts of check-ins: expected equal numbers"):
+    with pytest.raises(UnreadableData, match="3 users, 3 districts and 2 counts of check-ins: expected equal numbers"):
         DataFolder(tmp_path).last_check_ins()
 
 

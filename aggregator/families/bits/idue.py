@@ -119,7 +119,7 @@ def optimum(sizes: Sequence[int], levels: Floats, variant: str = "opt0") -> tupl
 
 
 class _Encoding(Problem):
-    """The optimisation problem of IDUE for classes of inputs with pairwise bounds; subclasses choose the variables."""
+    """The optimisation problem of IDUE for input classes with pairwise bounds; subclasses choose the variables."""
 
     def __init__(self, sizes: Floats, levels: Floats) -> None:
         self.sizes, self.count = sizes, len(sizes)

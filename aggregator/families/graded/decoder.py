@@ -1,7 +1,7 @@
 """The decoder of graded projective response, which counts reports orthogonal to each input and makes shares sum to one.
 
 S_x is the set of the cs outputs orthogonal to input x, out of K; two such sets have ci outputs in common. These numbers
-are the same for all classes of inputs. So t_x, the share of reports in S_x, has the mean
+are the same for all input classes. So t_x, the share of reports in S_x, has the mean
 
     p_x d_x + sum over x' of p_x' b_x',   d_x = (cs - ci) (inside_x - outside_x),
                                           b_x = ci inside_x + (cs - ci) outside_x

@@ -70,8 +70,8 @@ class ItemHolders:
     def of(cls, baskets: Baskets) -> ItemHolders:
         """Return the sets of all baskets; an item that is in a basket twice is in its set once."""
         domain, codes = np.unique(baskets.items, return_inverse=True)
-        owner = np.repeat(np.arange(len(baskets)), np.diff(baskets.offsets))
-        pairs = np.unique(owner * len(domain) + codes)
+        basket = np.repeat(np.arange(len(baskets)), np.diff(baskets.offsets))
+        pairs = np.unique(basket * len(domain) + codes)
         sizes = np.bincount(pairs // len(domain), minlength=len(baskets))
         return cls(np.append(0, np.cumsum(sizes)), pairs % len(domain), len(domain), baskets.label)
 

@@ -41,8 +41,8 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     places = setting.data.last_check_ins()
     people = len(places.last)
     in_region = places.district == REGION
-    inside = np.bincount(places.owner[in_region], places.count[in_region], minlength=people)
-    total = np.bincount(places.owner, places.count, minlength=people)
+    inside = np.bincount(places.user[in_region], places.count[in_region], minlength=people)
+    total = np.bincount(places.user, places.count, minlength=people)
     # Each person gets one more check-in inside and one outside, because the notion allows no prior of zero.
     yes = np.clip(np.rint(UNIT * (inside + 1) / (total + 2)), 1, UNIT - 1)
     errors = series([declared_errors(yes, eps) for eps in setting.track(SPARSE)])
