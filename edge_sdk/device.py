@@ -286,11 +286,12 @@ class Device(Membership, Disclosures):
     def set_clock(self) -> list[bytes]:
         """Accept the clock's current time as correct, if the clock was ahead before.
 
-        A device treats the time of a consent and the start of its latest answer's period as past, and a unit does not
-        answer until the clock shows a later time. This method lowers these two times only: spending and used slots
-        stay. It is refused if, from now on, the worst case of all campaigns and the cost of answers with later dates
-        together exceed a window cap. A later ``consent`` does not count answers with later dates. So these answers and
-        those of a campaign that the person agrees to afterwards may together exceed a window cap.
+        While the clock shows a time before the consent, a device does not answer. A unit does not answer either while
+        the clock shows a time before the start of its latest answer's period. This method lowers these two times only:
+        spending and used slots stay. It is refused if, from now on, the worst case of all campaigns and the cost of
+        answers with later dates together exceed a window cap. A later ``consent`` does not count answers with later
+        dates. So these answers and those of a campaign that the person agrees to afterwards may together exceed a
+        window cap.
 
         Returns:
             Ids of the campaigns whose recorded time was later. A transcript still continues only after its latest
