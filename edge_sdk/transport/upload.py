@@ -162,7 +162,7 @@ def _send_campaign(
         if not tried:
             yield _put_off(upload)
             return
-        left, attempt = _try_addresses(outbox, upload, to, opener, now)
+        left, attempt = _try_addresses(outbox, upload, to, opener, now, are_all=len(to) == len(addresses))
         if accepted := upload.envelopes - left:
             yield Attempt(upload.campaign_id, accepted, Outcome.SENT)
         if attempt is not None:
@@ -171,10 +171,12 @@ def _send_campaign(
 
 
 def _try_addresses(
-    outbox: StoredOutbox, upload: Upload, to: Iterable[Address], opener: Opener, now: float
+    outbox: StoredOutbox, upload: Upload, to: Iterable[Address], opener: Opener, now: float, *, are_all: bool
 ) -> tuple[int, Attempt | None]:
     """Send an upload to each address in turn until all its envelopes are accepted.
 
+    Args:
+        are_all: whether ``to`` has all addresses of the campaign; otherwise no refusal is permanent.
     Returns:
         (number of envelopes left, the attempt that failed); the attempt is None if no envelope is left.
     """
@@ -197,7 +199,7 @@ def _try_addresses(
             reasons.append(f"the study at {target.host} does not have this campaign")
             troubles.add(Trouble.UNKNOWN_CAMPAIGN)
     reason = "; ".join(reasons)
-    if all(trouble.permanent for trouble in troubles):
+    if are_all and all(trouble.permanent for trouble in troubles):
         # An address that refused only the code may accept the bytes with another code.
         of_code = Trouble.CODE_REFUSED in troubles
         outbox.refuse(left, Trouble.CODE_REFUSED if of_code else Trouble.REFUSED)

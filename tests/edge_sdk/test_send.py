@@ -433,6 +433,17 @@ def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device, cloc
         assert ("are kept" in attempt.reason) == permanent
 
 
+def test_a_refusal_by_the_only_named_address_is_not_permanent(open_device, clock):
+    """If ``send`` names one of two addresses, and this one refuses the bytes, the next attempt sends them to both."""
+    device = open_device()
+    addresses = "https://first.example", "https://second.example"
+    agreed(device, campaign(addresses=addresses), None)
+    refused = UploadNetwork(FakeResponse(400, b'{"error": "no", "stage": "codec"}'))
+    assert outcomes(device.outbox.send(addresses[0], opener=refused)) == [Outcome.FAILED]
+    clock.now += MAX_SECONDS
+    assert outcomes(device.outbox.send(opener=UploadNetwork())) == [Outcome.SENT]
+
+
 @pytest.mark.parametrize(("status", "stage", "of_code"), [(400, "envelope", False), (403, "code", True)])
 def test_a_code_is_called_refused_only_if_the_study_refused_it(open_device, status, stage, of_code):
     """With a code, the reason names the code if the study refused the code, and not if it refused the bytes; in every
