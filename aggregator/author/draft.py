@@ -400,7 +400,7 @@ def _bundled(document: dict[str, Any]) -> bool:
 
 
 def _time(section: Section, name: str) -> int:
-    value = section.take(name, datetime.date, "a date, such as 2026-12-01, or a time with its offset")
+    value = section.take(name, datetime.date, "a date, such as 2026-12-01, or a time, in UTC unless it has an offset")
     if not isinstance(value, datetime.datetime):
         value = datetime.datetime.combine(value, datetime.time())
     if value.tzinfo is None:

@@ -53,7 +53,7 @@ def _findings(campaign: Campaign) -> Iterator[str]:
         mse, people_per_report = campaign_error(campaign)
     except NotInvertible as reason:
         # No advice is added here, because the reason ends with advice.
-        yield f"shares will have no unbiased estimate and no intervals: {reason}"
+        yield f"single shares will have no unbiased estimate and no intervals: {reason}"
     else:
         if people_per_report > HEAVY:
             noun = counted_noun(campaign)

@@ -183,9 +183,9 @@ def require_room(
             # releases nothing: the campaign has no reserve before its consent. Under a window cap, forgetting
             # may make room only when the length of the window has passed (see ``_counted``).
             never = cap.kind == PER_CAMPAIGN or worst_cost > cap.nanonats
-            advice = "" if never else ": forget a campaign to release its reserve for unused slots"
+            advice = "do not take part" if never else "forget a campaign to release its reserve for unused slots"
             raise BudgetRefused(
-                f"the campaign may cost up to {exact.in_nats(worst_cost)}, but {_left_of(cap, left)}{advice}"
+                f"the campaign may cost up to {exact.in_nats(worst_cost)}, but {_left_of(cap, left)}: {advice}"
             )
 
 
