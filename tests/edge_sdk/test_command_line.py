@@ -17,7 +17,7 @@ import pytest
 from edge_sdk import Device
 from edge_sdk.__main__ import main
 from edge_sdk.cli.arguments import command_in
-from edge_sdk.cli.output import lines
+from edge_sdk.cli.output import lines_for_people
 from edge_sdk.cli.parser import parser_of
 from protocol import envelope
 from protocol.campaign import campaign_id
@@ -297,7 +297,7 @@ def test_a_command_is_carried_out_if_its_output_cannot_be_written(run, tmp_path)
 def test_a_level_that_was_not_computed_is_said_to_be_so():
     """People see "not computed" where JSON has null, and "no bound" for an infinite level."""
     delta = [{"epsilon": 1.0, "ldp": None, "lip": None}]
-    shown = lines({"levels": {"ldp": None}, "delta": delta, "mutual_information_bits": None})
+    shown = lines_for_people({"levels": {"ldp": None}, "delta": delta, "mutual_information_bits": None})
     assert shown[:5] == [
         "levels:",
         "  ldp: no bound",
