@@ -61,7 +61,6 @@ class Release:
     least_diverse: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return dict(vars(self))
 
 

@@ -81,7 +81,6 @@ class Holdings:
         return sorted(listed_in(self._campaigns()), key=lambda listed: listed.name)
 
     def _campaigns(self) -> DeltaTable:
-        """Return the table of campaigns."""
         return tables.snapshot(self.path / CAMPAIGNS)
 
     def ids(self) -> tuple[str, ...]:

@@ -47,7 +47,6 @@ class BatchFile:
     lengths: dict[int, int]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {
             "bytes": self.size,
             "envelopes": self.kinds,

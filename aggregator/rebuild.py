@@ -72,7 +72,6 @@ class Rebuilt:
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {
             "study": str(self.path),
             "incomplete": list(self.incomplete),

@@ -76,7 +76,6 @@ class ErrorMessage:
 
 
 def message_of(error: BaseException) -> ErrorMessage:
-    """Return the message for an error."""
     key = next((KEYS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in KEYS), UNEXPECTED)
     detail = _place(error) if key == UNEXPECTED else str(error)
     return ErrorMessage(key, detail, REMEDIES.get(key, ""))

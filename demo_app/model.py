@@ -79,7 +79,6 @@ class Model:
         self._opened = Device.adopt(self._folder, self._keys(), clock=self._clock, urandom=self._urandom)
 
     def close(self) -> None:
-        """Close the store."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -287,7 +286,6 @@ class Model:
     # The budget
 
     def budget(self) -> BudgetContent:
-        """Return the current budget."""
         return BudgetContent.of(self._device)
 
     def lower_caps(
@@ -340,7 +338,6 @@ class Model:
         return answers
 
     def outbox(self) -> OutboxContent:
-        """Return the outbox."""
         from demo_app.content.post import OutboxContent
 
         return OutboxContent.of(self._device, self._clock())

@@ -71,7 +71,6 @@ class Envelope:
             )
 
     def encode(self) -> bytes:
-        """Return the bytes of the envelope."""
         return b"".join(
             (
                 _PREFIX,

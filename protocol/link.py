@@ -23,7 +23,6 @@ _CODE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_CODE}}}")
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is a valid code for a link."""
     return _CODE.fullmatch(text) is not None
 
 

@@ -159,7 +159,6 @@ def levels_request(
 
 
 def _prior_of(notion: Notion) -> tuple[int, ...] | None:
-    """Return the prior of a notion; None if it has none."""
     return notion.prior if isinstance(notion, Lip | MutualInformation | TranscriptPrior) else None
 
 

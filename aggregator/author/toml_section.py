@@ -82,7 +82,6 @@ class Section:
         return key in self._left
 
     def holds(self, key: str, kind: type) -> bool:
-        """Return whether ``key`` has a value of type ``kind``."""
         self._known.add(key)
         return isinstance(self._left.get(key), kind)
 

@@ -12,7 +12,6 @@ from protocol.errors import BadData, SignatureRefused
 
 
 def public_key(path: Path) -> bytes:
-    """Return the public key in a key file."""
     return author_key(path).public
 
 
@@ -25,7 +24,6 @@ def author_key(path: Path) -> keys.AuthorKey:
 
 
 def secret_key(path: Path) -> keys.SigningKey:
-    """Return the secret key in a key file."""
     try:
         return keys.SigningKey.from_line(path.read_bytes().decode("ascii"))
     except (UnicodeDecodeError, BadData):

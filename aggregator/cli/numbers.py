@@ -28,8 +28,6 @@ class RealNumber(click.FloatRange):
 
 
 class WholeNumber(click.IntRange):
-    """A whole number in a range."""
-
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:

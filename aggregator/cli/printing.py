@@ -58,7 +58,6 @@ def say_parts(parts: Iterator[str]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print JSON on stdout."""
     say_parts(json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(value))
     click.echo()
 

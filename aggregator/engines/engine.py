@@ -20,8 +20,6 @@ class EngineError(HalftruthError):
 
 
 class Engine(Protocol):
-    """The interface of all engines."""
-
     def ingest(
         self,
         study: Study,

@@ -42,5 +42,4 @@ class Local:
         return study.tally(signed, period)
 
     def spans(self, study: Study, signed: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """Yield the tally of each span of periods."""
         return study.spans(signed, spans)

@@ -166,7 +166,6 @@ class VerifiedEnrolments:
 
 
 def verify_enrolments(piece: Sequence[Range], study_version: StudyVersion) -> VerifiedEnrolments:
-    """Verify the enrolments of a piece."""
     chunk, _ = ranges.gather(piece)
     collector = stored_digests(study_version.path, study_version.digest_bytes).collector()
     with verifier(1, collector) as verifying:

@@ -38,15 +38,12 @@ class _StudyShard(Study):
         self._study, self._slice = study, slice_
 
     def listed(self) -> list[CampaignEntry]:
-        """Return all campaigns."""
         return self._study.listed()
 
     def cached_campaign(self, campaign: str) -> VerifiedCampaign:
-        """Return the campaign with this id."""
         return self._study.cached_campaign(campaign)
 
     def registry(self, campaign: str) -> Registry:
-        """Return all keys of a campaign."""
         return self._study.registry(campaign)
 
     def refused(self, signed: SignedCampaign | None) -> dict[str, int]:

@@ -67,13 +67,11 @@ class ExpectedViewError:
     people_per_report: float
 
     def as_json(self) -> dict[str, float | None]:
-        """Return the JSON object."""
         numbers = {"raw_mse": self.mse, "people_per_report": self.people_per_report}
         return {name: json_number(number) for name, number in numbers.items()}
 
 
 def view_errors(campaign: Campaign) -> list[ExpectedViewError]:
-    """Return the ``ExpectedViewError`` of each view of a campaign."""
     return errors_of_views(campaign.domain, campaign.views, len(campaign.classes))
 
 

@@ -96,7 +96,6 @@ class FormEstimate:
 
     @property
     def form(self) -> Form:
-        """The form of the campaign."""
         return _form_of(self.campaign)
 
     @property

@@ -200,7 +200,6 @@ class CrossTable:
 
     @cached_property
     def association(self) -> Association:
-        """The test of association."""
         statistic = float(np.linalg.norm(self.interaction, 2))
         null = np.sort(self._simulated())
         threshold = float(null[math.ceil((1 - SIGNIFICANT) * (SIMULATED_TABLES + 1)) - 1])

@@ -68,7 +68,6 @@ class Shift:
     high: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {**self.parameters, "difference": self.difference, "low": self.low, "high": self.high}
 
 
@@ -109,7 +108,6 @@ class OrderedComparison:
 
     @property
     def domain(self) -> Domain:
-        """The domain of the campaign."""
         return self.known[0][1].estimate.campaign.domain
 
     def noun_of(self, side: OrderedSide) -> str:

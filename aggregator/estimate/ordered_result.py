@@ -40,7 +40,6 @@ class Quantile:
     high: ShownValue
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {"p": self.p, "value": self.value, "low": self.low, "high": self.high}
 
 
@@ -60,7 +59,6 @@ class RangeShare:
     high: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {"from": self.first, "to": self.last, "estimate": self.estimate, "low": self.low, "high": self.high}
 
 
@@ -81,7 +79,6 @@ class CdfPoint:
     simultaneous_high: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {
             "value": self.value,
             "estimate": self.estimate,

@@ -46,11 +46,9 @@ class PriorTest:
 
     @property
     def rejected(self) -> bool:
-        """True if the test rejects the prior."""
         return self.p_value < ALPHA
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {
             "statistic": self.statistic,
             "freedom": self.freedom,

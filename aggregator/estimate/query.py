@@ -103,7 +103,6 @@ class QueryResult:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         numbers = {"estimate": self.estimate, "raw": self.raw, "se": self.se, "low": self.low, "high": self.high}
         known = {name: json_number(number) for name, number in numbers.items()}
         rest = {"confidence": self.confidence, "mmse": self.mmse, "unit": self.unit}

@@ -76,7 +76,6 @@ class Trend:
 
     @property
     def latest(self) -> Estimate:
-        """The last estimate."""
         return self.known[-1][1]
 
     def as_json(self) -> dict[str, Any]:

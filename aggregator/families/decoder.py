@@ -66,7 +66,6 @@ class BinomialSteps:
         return step_count
 
     def of(self, chosen: NDArray[np.bool_]) -> BinomialSteps:
-        """Return the steps of the chosen inputs only."""
         slack = self.slack[chosen] if isinstance(self.slack, np.ndarray) else self.slack
         return BinomialSteps(self.base[chosen], self.heights[:, chosen], self.counts[:, chosen], self.reports, slack)
 

@@ -16,5 +16,4 @@ LEVEL_RESERVE = 1e-9
 
 
 def ceil(numerator: int, denominator: int) -> int:
-    """Return numerator / denominator, rounded up."""
     return -(-numerator // denominator)

@@ -39,7 +39,6 @@ class Chunk:
         return np.frombuffer(self.data, dtype=np.uint8)
 
     def of(self, kind: Kind) -> EnvelopeOffsets:
-        """Return the envelopes of one kind."""
         begin, payload, end = self.frames[:3, self.frames[3] == kind]
         return EnvelopeOffsets(kind, self.data, begin, payload, end)
 

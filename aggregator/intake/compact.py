@@ -67,7 +67,6 @@ class FileTotals:
         return cls(len(listed), sum(listed))
 
     def as_json(self) -> dict[str, int]:
-        """Return the JSON object."""
         return {"files": self.files, "bytes": self.bytes}
 
 
@@ -90,7 +89,6 @@ class Compaction:
     unchanged: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {
             "before": self.before.as_json(),
             "after": self.after.as_json(),

@@ -282,7 +282,6 @@ class IngestTotals:
 
 
 def _reject_rows(refused: Mapping[tuple[str, RefusalReason], int], now: int) -> pa.Table:
-    """Return rows of the ``refusals`` table."""
     rows = [(campaign, str(reason), count, now) for (campaign, reason), count in sorted(refused.items()) if count]
     columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REFUSALS])
     return pa.table([list(column) for column in columns], schema=SCHEMAS[REFUSALS])

@@ -109,7 +109,6 @@ class _Partition:
     disjoint: bool = True
 
     def add(self, ranges: SlotRanges) -> None:
-        """Add the ranges of one file."""
         while self.runs and len(self.runs[-1]) <= 2 * len(ranges):
             ranges = self.runs.pop().joined(ranges)
         self.runs.append(ranges)

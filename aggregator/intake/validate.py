@@ -244,7 +244,6 @@ class _Verdicts:
             self.refuse(rows, over, RefusalReason.OVER_QUOTA)
 
     def campaign_at(self, index: int) -> Campaign:
-        """Return a campaign by its index."""
         return self.study.cached_campaign(self.campaigns[index]).signed.campaign
 
     def candidates(self, part: Integers) -> tuple[Integers, Candidates]:

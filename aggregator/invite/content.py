@@ -48,7 +48,6 @@ class PosterContent:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All texts of the poster."""
         return (
             self.head, self.title, self.question, self.purpose, self.part, *self.steps, self.when, self.link,
             self.promised, self.promise, *self.foot,

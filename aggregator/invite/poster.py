@@ -99,7 +99,6 @@ def blank_page() -> tuple[Figure, Axes]:
 
 
 def draw_lines(axes: Axes, lines: Iterable[DrawnLine]) -> None:
-    """Draw lines of text."""
     for line in lines:
         axes.text(
             line.x,

@@ -60,7 +60,6 @@ class ClassPlan:
     people_for: dict[float, int | None]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {
             "class": self.name,
             "epsilon": exact.nats(self.level),

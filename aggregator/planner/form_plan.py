@@ -78,7 +78,6 @@ class QuestionPlan:
     people_for: dict[float, int]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         people = {f"{target:g}": number for target, number in self.people_for.items()}
         return {"question": self.name, "values": self.values, "reports": self.reports, "se": self.se,
                 "people_for": people}  # fmt: skip
@@ -105,7 +104,6 @@ class TablePlan:
     people: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {"questions": list(self.names), "cells": self.cells, "reports": self.reports, "se": self.se,
                 "detectable_v": self.detectable, "people_for_medium": self.people}  # fmt: skip
 

@@ -51,7 +51,6 @@ class GoalErrors:
     in_range: float | None
 
     def as_json(self) -> dict[str, float | None]:
-        """Return the JSON object."""
         return {"decile": self.decile, "distance": self.distance, "mean": self.mean, "range": self.in_range}
 
 
@@ -80,7 +79,6 @@ class GoalPlan:
     people_for: dict[float, int | None]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {
             "goal": self.goal,
             "mechanism": self.choice.mechanism.name,

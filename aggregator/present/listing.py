@@ -322,7 +322,6 @@ def batch_table(batch: BatchFile) -> Table:
 
 
 def checkup_table(findings: Iterable[CheckResult]) -> Table:
-    """Return a table of the results of ``doctor``."""
     return _pairs([(finding.name, finding.text if finding.ok else f"WRONG: {finding.text}") for finding in findings])
 
 

@@ -103,7 +103,6 @@ class TrueOrdered:
         return query_texts(replace(result, estimate=true))[0]
 
     def share_of(self, range_share: RangeShare) -> float:
-        """Return the true share of a range."""
         return float(
             self._share[self._statistics.place(range_share.first) : self._statistics.place(range_share.last) + 1].sum()
         )

@@ -54,7 +54,6 @@ class Acknowledgement:
     not_accepted: tuple[int, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object."""
         return {"digest": self.digest, "envelopes": self.envelopes, "refused": list(self.not_accepted)}
 
 

@@ -231,7 +231,6 @@ class _Service:
         return await asyncio.to_thread(page.response_to, request.headers)
 
     def _campaign(self, request: Request) -> SignedCampaign:
-        """Return the campaign that a request names."""
         signed = self.snapshot.campaigns.get(request.path_params["id"])
         if signed is None:
             raise RequestRefused(

@@ -73,7 +73,6 @@ class CampaignPage:
         return gzip.compress(self.html, 9, mtime=0)
 
     def response_to(self, headers: Headers) -> Response:
-        """Return the response to a request with the given headers."""
         if self.headers["etag"] in [etag.strip() for etag in headers.get("if-none-match", "").split(",")]:
             return Response(status_code=304, headers=self.headers)
         accepted = _accepted(headers)

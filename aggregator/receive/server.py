@@ -94,7 +94,6 @@ def bind(address: str) -> socket.socket:
 
 
 def url(listening: socket.socket, tls: Tls | None) -> str:
-    """Return the URL of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 

@@ -34,7 +34,6 @@ class BudgetContent:
 
     @classmethod
     def of(cls, device: Device) -> BudgetContent:
-        """Return the current budget."""
         budget = device.budget
         caps = {(cap.kind, cap.seconds): cap.nats for cap in budget.caps}
         windows: dict[int, float] = {}

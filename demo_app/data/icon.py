@@ -37,7 +37,6 @@ def pixel(column: int, row: int) -> bytes:
 
 
 def png() -> bytes:
-    """Return the icon as PNG."""
     lines = b"".join(b"\0" + b"".join(pixel(column, row) for column in range(SIDE)) for row in range(SIDE))
     head = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
     return (

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class ConsentScreen(PageScreen):
-    """The screen of consent."""
-
     def open(self, content: TermsContent) -> None:
         terms = content.terms
         self._content, self._class = content, terms.member_of

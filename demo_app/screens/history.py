@@ -26,8 +26,6 @@ MAX_VALUES = 8
 
 
 class HistoryScreen(PageScreen):
-    """The history screen."""
-
     destination = "history"
 
     def open(self) -> None:

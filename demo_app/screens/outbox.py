@@ -19,8 +19,6 @@ from demo_app.widgets.field import Field
 
 
 class OutboxScreen(PageScreen):
-    """The outbox screen."""
-
     destination = "outbox"
 
     def open(self) -> None:

@@ -19,8 +19,6 @@ from demo_app.widgets.dialogs import ask, show_notice
 
 
 class SettingsScreen(PageScreen):
-    """The settings screen."""
-
     destination = "settings"
 
     def open(self) -> None:

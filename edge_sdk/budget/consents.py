@@ -67,7 +67,6 @@ class Consents:
         return [Commitment(*terms) for *terms, _ in rows] + chosen
 
     def add(self, number: int, consent: Consent) -> None:
-        """Store a consent."""
         terms = consent.commitment
         self.store.execute(
             "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

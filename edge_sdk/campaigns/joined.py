@@ -66,7 +66,6 @@ class Joined:
         return self.signed.campaign
 
     def with_role(self, role: Role) -> Joined:
-        """Return this campaign with ``role``."""
         return self if role == self.role else replace(self, role=role)
 
     def for_report(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:
@@ -161,7 +160,6 @@ class Joined:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate of ``channel``."""
         campaign = self.campaign
         if self._derived:
             notion, prior = self._derived

@@ -44,7 +44,6 @@ class Campaigns:
         return int(row[0])
 
     def is_joined(self, number: int) -> bool:
-        """Return whether a campaign is joined now."""
         return self.store.row("SELECT 1 FROM joined WHERE campaign = ?", number) is not None
 
     def require_joined(self, campaign_id: bytes) -> int:

@@ -205,7 +205,6 @@ class Store:
         self._connection.execute(sql, parameters)
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """Return all rows of a query."""
         with self._lock:
             self._require_open()
             try:

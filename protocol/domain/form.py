@@ -104,7 +104,6 @@ class FormQuestion:
             raise NotInDomain(f"question {self.name!r}: {error}") from None
 
     def label(self, x: int) -> str:
-        """Return the label of input ``x``."""
         return SKIPPED if x == self.domain.size else self.domain.label(x)
 
     def parse(self, text: str) -> SingleAnswer | None:

@@ -96,12 +96,10 @@ class Geo(Pairwise):
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return 1 + sum(count for _, count in self.down)
 
     @property
     def columns(self) -> int:
-        """Number of columns."""
         return 1 + sum(count for _, count in self.across)
 
     @property
@@ -120,7 +118,6 @@ class Geo(Pairwise):
 
     @cached_property
     def coordinates(self) -> tuple[tuple[int, int], ...]:
-        """The coordinates of each input."""
         return tuple((row, column) for row in _coordinates(self.down) for column in _coordinates(self.across))
 
     @property

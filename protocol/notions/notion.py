@@ -150,7 +150,6 @@ class Notion(ABC):
 
     @property
     def coarsening_steps(self) -> int:
-        """Number of steps of ``coarsened``."""
         raise NotImplementedError(f"{self.name} cannot be applied to the inputs of a view")
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Notion:

@@ -105,7 +105,6 @@ class BlocksDecoder(Decoder):
     """Decoder that applies the inner decoder of each block."""
 
     def __init__(self, channel: Blocks, decoder_of: Callable[[Channel], Decoder]) -> None:
-        """Make the decoders of the blocks of ``channel`` with ``decoder_of``."""
         self.input_count, self.features = channel.input_count, channel.output_count
         self._cover = channel.cover / ONE
         # These are tau and 1 - tau of the formulas above.

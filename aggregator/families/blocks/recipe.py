@@ -72,5 +72,4 @@ def for_ldp_block_and_high_low(build: Build) -> Callable[[PlannedQuestion], Reci
 
 
 def block_numbers(notion: Block) -> list[int]:
-    """Return the block number of each input."""
     return [block for block, length in notion.runs for _ in range(length)]

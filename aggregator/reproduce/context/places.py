@@ -69,7 +69,6 @@ class _GridErrors:
     distance_of_many: list[float]
 
     def curve(self, name: str, method: str) -> tuple[float, ...]:
-        """Return the distances by grid."""
         return tuple(self.distance[grid, name, method] for grid in GRIDS)
 
 

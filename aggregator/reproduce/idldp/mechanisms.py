@@ -38,7 +38,6 @@ SIMULATED = ", simulated"
 
 
 def read_baskets(data: DataFolder, name: str) -> Baskets:
-    """Return the data set of that name."""
     return data.clothing() if name == "Clothing" else data.baskets(name.lower())
 
 

@@ -65,7 +65,6 @@ def of_bit(channel: Channel, prior: Sequence[int]) -> float:
 
 
 def root_of_bit(channel: Channel, prior: Sequence[int]) -> float:
-    """Return the square root of ``of_bit``."""
     return math.sqrt(of_bit(channel, prior))
 
 
@@ -148,7 +147,6 @@ def compared_curves(x: Sequence[float], errors: Mapping[str, Sequence[float]], r
 
 
 def error_plot(title: str, *curves: Curve) -> Plot:
-    """Return a plot of errors by level."""
     return Plot(title, EPSILON, ERROR, curves, log_y=True)
 
 

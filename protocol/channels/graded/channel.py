@@ -179,7 +179,6 @@ class GradedProjective(Channel):
 
     @cached_property
     def inputs_by_class(self) -> Sequence[Sequence[int]]:
-        """The inputs of each class."""
         return runs.members_of(self.runs)
 
     def encode(self) -> codec.Value:

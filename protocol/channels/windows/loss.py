@@ -166,7 +166,6 @@ class InputGroups:
 
     @classmethod
     def of(cls, channel: Arrangement, inputs: Sequence[int]) -> InputGroups:
-        """Return the set of these inputs, grouped."""
         members = frozenset(inputs)
         heavies = [x for x in channel.heavies if x in members]
         singles = frozenset(x for x in channel.single_of if x in members)
