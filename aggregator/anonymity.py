@@ -201,8 +201,6 @@ def anonymity_of_views(channels: Sequence[Channel], tallies: Sequence[Tally]) ->
 
     A device's key reveals its view, so an equivalence class consists of the reports with the same view and output.
 
-    Args:
-        channels, tallies: the channel and the tally of each view.
     Raises:
         ReleaseError: as in ``anonymity_of_reports``.
     """

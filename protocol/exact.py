@@ -41,8 +41,6 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 def exp_lower(level: int) -> int:
     """Return N with N / 2^96 <= e^(level / 10^9), by Taylor's series with every term rounded down (SPEC 6.1).
 
-    Args:
-        level: nanonats.
     Raises:
         ValueError: ``level`` is negative.
     """
@@ -69,8 +67,6 @@ def exp_upper(level: int) -> int:
     2^10 terms are summed. So the sum is less than 2^39 units too low, and is increased by as much before it is rounded
     up.
 
-    Args:
-        level: nanonats.
     Raises:
         ValueError: ``level`` is outside 0 .. ``MAX_LEVEL``.
     """

@@ -132,8 +132,6 @@ class DraftClasses:
 def class_questions(question: PlannedQuestion) -> list[PlannedQuestion]:
     """Return the question of each class.
 
-    Args:
-        question: the question to all classes.
     Raises:
         TypeError: the question has no classes.
     """

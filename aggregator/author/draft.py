@@ -124,8 +124,6 @@ def bins_sentences_of_draft(document: dict[str, Any], campaign_domain: Domain) -
     """Return a sentence for each numeric question of a parsed form that gets fewer values than its author wrote; empty
     if the draft is not a form.
 
-    Args:
-        campaign_domain: the domain of the campaign of the draft.
     Raises:
         DraftError, BadData: an entry is invalid.
     """

@@ -134,8 +134,6 @@ class Section:
     def flag(self, key: str, meaning: str) -> bool:
         """Return whether ``key`` is true; false if it is missing.
 
-        Args:
-            meaning: the meaning of true, for errors.
         Raises:
             DraftError: the value is neither true nor false.
         """
@@ -200,8 +198,6 @@ class Section:
 def file_of(folder: Path, name: str, entry: str) -> Path:
     """Return the path of the file that an entry names, relative to the folder of the draft.
 
-    Args:
-        entry: the name of the entry, for the error.
     Raises:
         DraftError: there is no such file.
     """

@@ -156,8 +156,6 @@ def _contributions_of(steps: BinomialSteps) -> tuple[Floats, Integers]:
 def campaign_of_class(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
     """Return the campaign and the tally of one class.
 
-    Args:
-        name: the name of the class.
     Raises:
         NoSuchClass: the campaign has no class ``name``.
     """
@@ -228,12 +226,7 @@ def even_decoder(channel: Channel, class_count: int) -> Decoder:
 
 
 def view_decoder(campaign: Campaign, view: int, tally: Tally) -> Decoder:
-    """Return the decoder of one view, for all classes together.
-
-    Args:
-        view: the position of the view in the campaign.
-        tally: the tally of the view.
-    """
+    """Return the decoder of one view, for all classes together."""
     channel = campaign.views[view].channel
     return (
         classes_decoder(channel, tally.counts, class_count=len(campaign.classes))

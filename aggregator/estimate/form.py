@@ -208,8 +208,6 @@ def part_of(share: Floats, indicator: Floats) -> Floats:
     Args:
         share: (a,) consistent shares.
         indicator: (a,) 1 for the values of the denominator, 0 for others.
-    Returns:
-        The shares of the indicated values, in their order.
     """
     chosen = share[indicator > 0]
     total = chosen.sum()

@@ -92,11 +92,7 @@ class Association:
 
 
 def centred(table: Floats) -> Floats:
-    """Return one table or several, minus the mean of each row and column, plus the mean of all cells.
-
-    Args:
-        table: (..., a, b) one table or several.
-    """
+    """Return one table or several, minus the mean of each row and column, plus the mean of all cells."""
     rows, columns = table.mean(axis=-1, keepdims=True), table.mean(axis=-2, keepdims=True)
     interaction: Floats = table - rows - columns + rows.mean(axis=-2, keepdims=True)
     return interaction

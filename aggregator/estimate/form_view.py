@@ -120,9 +120,6 @@ class FormView:
     def marginal(self, place: int, numbers: Floats) -> Floats:
         """Return for each value of one question the sum of the numbers of the inputs with this value.
 
-        Args:
-            place: one of ``questions``.
-            numbers: (k,) a number for each input.
         Returns:
             (a,) the sums.
         """

@@ -82,12 +82,7 @@ class Tree:
         return np.bincount(self.parents[resolution], numbers, parents).astype(np.float64)
 
     def even(self, resolution: int, above: Floats) -> Floats:
-        """Return the shares of a resolution's districts if people are spread evenly inside each parent.
-
-        Args:
-            resolution: the index of the resolution.
-            above: the shares of the parents.
-        """
+        """Return the shares of a resolution's districts if people are spread evenly inside each parent."""
         values = self.values[resolution].astype(np.float64)
         even: Floats = (above / self.sums(resolution, values))[self.parents[resolution]] * values
         return even

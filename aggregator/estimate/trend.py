@@ -124,13 +124,7 @@ def _estimated(point: TrendPoint, estimate: Estimate, only: ValueOrDistrict | No
 
 
 def true_shares(estimate: Estimate, resolution: str, truth: Floats) -> Floats:
-    """Return the true shares at one resolution of an estimate, shape (k_j,).
-
-    Args:
-        estimate: the estimate.
-        resolution: the name of the resolution.
-        truth: (k,) the true shares of the values.
-    """
+    """Return the true shares at one resolution of an estimate, shape (k_j,)."""
     shares = estimate.at(resolution)
     if isinstance(shares, Estimate):
         return truth

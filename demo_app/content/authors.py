@@ -30,11 +30,7 @@ class Author:
 
     @classmethod
     def all_of(cls, device: Device, bundled: Iterable[AuthorKey]) -> tuple[Author, ...]:
-        """Return the trusted authors; those delivered with the app come first.
-
-        Args:
-            bundled: the keys that are delivered with the app.
-        """
+        """Return the trusted authors; those delivered with the app come first."""
         delivered = {key.public for key in bundled}
         return tuple(cls(key.name, key.fingerprint_text, key.public, key.public in delivered) for key in device.trusted)
 

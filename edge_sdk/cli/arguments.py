@@ -72,11 +72,6 @@ def unknown_arguments(words: Sequence[str], parser: argparse.ArgumentParser, of_
     """Return the text of the error for arguments that a command does not have.
 
     It repeats only options; for a command that may have a person's answer as an argument, only known options.
-
-    Args:
-        words: the unknown arguments.
-        parser: the parser of the command.
-        of_all: the parser of the options before the command.
     """
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:

@@ -83,8 +83,6 @@ def _take_over(store: Store, is_new: bool, key_store: KeyStore, secret: bytes | 
     """Delete all campaign data, and count as spent the larger of the amounts committed in the database and in the
     checkpoint.
 
-    Returns:
-        The checkpoint of the new ledger.
     Raises:
         StoreError: neither a database nor a checkpoint contains the amount committed.
         StoreDamaged: the database is damaged.

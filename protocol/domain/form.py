@@ -248,12 +248,7 @@ class Form(Domain):
         return self.answer_text(range(len(self.questions)), self.split(x))
 
     def answer_text(self, positions: Sequence[int], inputs: Sequence[int]) -> str:
-        """Return an answer to the questions at ``positions`` as text, such as ``age=30; vote=yes``.
-
-        Args:
-            positions: positions of the questions in the form.
-            inputs: one input for each of these questions.
-        """
+        """Return an answer to the questions at ``positions`` as text, such as ``age=30; vote=yes``."""
         pairs = zip((self.questions[position] for position in positions), inputs, strict=True)
         return f"{SEPARATOR} ".join(f"{question.name}{EQUALS}{question.label(x)}" for question, x in pairs)
 

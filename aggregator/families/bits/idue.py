@@ -71,8 +71,6 @@ def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
 
     Source: Gu et al. 2020, sec. VI-B.
 
-    Args:
-        budgets: the budget of each item in nanonats.
     Raises:
         ValueError: the numbers of budgets and items differ.
     """

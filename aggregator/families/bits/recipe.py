@@ -61,11 +61,6 @@ def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
     inputs, which is utility-optimised LDP.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR with its theta = t.
-
-    Args:
-        size: k, the number of values.
-        sensitive: the sensitive values.
-        level: the level in nanonats.
     """
     b = _symmetric(level)
     return _utility_optimised(size, sensitive, level, S - b, b)
@@ -76,11 +71,6 @@ def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
     values.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR.
-
-    Args:
-        size: k, the number of values.
-        sensitive: the sensitive values.
-        level: the level in nanonats.
     """
     return _utility_optimised(size, sensitive, level, S // 2, _least_b(S // 2, level))
 
