@@ -157,12 +157,7 @@ def classes_of(campaign: Campaign, truth: Truth, order: NDArray[np.int64], seed:
 
 
 def histories(
-    truth: Truth,
-    declared: Sequence[Hashable],
-    order: NDArray[np.int64],
-    periods: int,
-    change: float,
-    seed: int | None,
+    truth: Truth, declared: Sequence[Hashable], order: NDArray[np.int64], periods: int, change: float, seed: int | None
 ) -> NDArray[np.int64]:
     """Return the (people, periods) index of the group whose answer each person gives in each period.
 

@@ -94,11 +94,7 @@ class HalftruthApp(App):
         super().__init__()
         self._folder = folder or Path(self.user_data_dir)
         saved = Settings.load(self._folder)
-        self.settings = replace(
-            saved,
-            language=language or saved.language,
-            palette="dark" if dark else saved.palette,
-        )
+        self.settings = replace(saved, language=language or saved.language, palette="dark" if dark else saved.palette)
         self.address = address
         self._bundled = tuple(bundled)
         self._say_ready = say_ready

@@ -289,10 +289,7 @@ class Model:
         return BudgetContent.of(self._device)
 
     def lower_caps(
-        self,
-        lifetime: float | None = None,
-        per_campaign: float | None = None,
-        window: tuple[int, float] | None = None,
+        self, lifetime: float | None = None, per_campaign: float | None = None, window: tuple[int, float] | None = None
     ) -> BudgetContent:
         """Lower the caps, as ``Device.lower_caps`` does."""
         self._device.lower_caps(BudgetPolicy(lifetime, per_campaign, window))

@@ -86,8 +86,7 @@ def views_of(
             f"{next(notion.name for notion in notions if not notion.carries_views)}: leave out the section"
         )
     maps_and_shares = sorted(
-        _maps_and_shares(section, question.domain, folder),
-        key=lambda pair: pair[0].input_count(question.domain),
+        _maps_and_shares(section, question.domain, folder), key=lambda pair: pair[0].input_count(question.domain)
     )
     devices = whole_number(section, "devices", expected)
     section.refuse_unknown()

@@ -107,8 +107,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
             printing.say(f"  {count:,}  {'not enrolments, or ' * (reason == 'malformed')}{reason}")
     if not added and not known:
         raise Failure(
-            "no key was registered: name files of enrolments, as `simulate --keys` or a device writes them",
-            BAD_DATA,
+            "no key was registered: name files of enrolments, as `simulate --keys` or a device writes them", BAD_DATA
         )
 
 

@@ -30,9 +30,7 @@ class _NewFolder(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and is_remote(value):
             self.fail(
-                f"{value} is in a bucket: name a folder on this machine, and copy that folder to the bucket",
-                param,
-                ctx,
+                f"{value} is in a bucket: name a folder on this machine, and copy that folder to the bucket", param, ctx
             )
         require_utf8(str(value))
         return super().convert(value, param, ctx)

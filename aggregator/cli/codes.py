@@ -34,9 +34,7 @@ from protocol.link import Link
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the cards, such as de. [default: the campaign's]")
 @click.option(
-    "--out",
-    type=new_files.NewFile(".csv", ".pdf"),
-    help="File to write: a .csv for mailing, or a .pdf of cards.",
+    "--out", type=new_files.NewFile(".csv", ".pdf"), help="File to write: a .csv for mailing, or a .pdf of cards."
 )
 @arguments.as_json
 @arguments.in_study_on_disk

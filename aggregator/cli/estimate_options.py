@@ -128,10 +128,7 @@ class EstimateOptions:
         by_period, sums = self.by == "period", numbers in (["value"], ["sum"], ["weights"])
         yield (
             self.questions,
-            (
-                *("method", "value", "pool", "mean", "sum", "weights", "report", "forged", "population"),
-                *ranges,
-            ),
+            (*("method", "value", "pool", "mean", "sum", "weights", "report", "forged", "population"), *ranges),
             "--question and --cross cannot be combined with --{0}: leave out --{0}",
         )
         yield (

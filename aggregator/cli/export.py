@@ -34,13 +34,7 @@ MAP = ".geojson"
 @arguments.as_json
 @arguments.in_study
 def export(
-    ctx: click.Context,
-    campaign: str,
-    out: Path,
-    estimates: bool,
-    method: str | None,
-    confidence: float,
-    as_json: bool,
+    ctx: click.Context, campaign: str, out: Path, estimates: bool, method: str | None, confidence: float, as_json: bool
 ) -> None:
     """Write the tallies of CAMPAIGN to a file: the count of each output, by period (and by class and view). With
     --estimates, write the estimate of each period (and class) instead.

@@ -89,11 +89,7 @@ class FormRequest:
 
 
 def print_form(
-    chosen: EstimateOptions,
-    study: Study,
-    engine: Engine,
-    signed: SignedCampaign,
-    margins: tuple[KnownMargin, ...],
+    chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign, margins: tuple[KnownMargin, ...]
 ) -> FormEstimate | FormTrend | FormClasses | None:
     """Print the requested questions of a form, and return them; or write the page of all its questions, and return
     None."""
@@ -156,11 +152,7 @@ def _print_questions(
 
 
 def _print_trend(
-    study: Study,
-    engine: Engine,
-    signed: SignedCampaign,
-    request: FormRequest,
-    chosen: EstimateOptions,
+    study: Study, engine: Engine, signed: SignedCampaign, request: FormRequest, chosen: EstimateOptions
 ) -> FormTrend:
     """Estimate the requested questions in each span of periods (default: each period), print estimates and
     changes, and return them."""

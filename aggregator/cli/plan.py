@@ -52,11 +52,7 @@ Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_L
 @click.argument("draft", type=arguments.existing, required=False)
 @click.option("--values", "size", type=WholeNumber(2, MAX_VALUES), help="Number of values of the question.")
 @click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number in this range.")
-@click.option(
-    "--epsilon",
-    type=Epsilon,
-    help="The privacy level in nats; see docs/GLOSSARY.md.",
-)
+@click.option("--epsilon", type=Epsilon, help="The privacy level in nats; see docs/GLOSSARY.md.")
 @click.option(
     "--reports",
     type=WholeNumber(1, options.MAX_PEOPLE),

@@ -18,23 +18,12 @@ import numpy as np
 from aggregator.campaign_facts import counted_noun, counted_text
 from aggregator.estimate.advice import ONE_DEVICE
 from aggregator.estimate.forgeries import find_forgeries_in_tally
-from aggregator.estimate.form import (
-    NotAsked,
-    SharesEstimate,
-    answered_indicator,
-    pooled_question,
-    shares_among,
-)
+from aggregator.estimate.form import NotAsked, SharesEstimate, answered_indicator, pooled_question, shares_among
 from aggregator.estimate.form_change import AnsweredShares
 from aggregator.estimate.form_classes import class_weighting, form_views, weighted_views
 from aggregator.estimate.form_table import Association, cross_table
 from aggregator.estimate.form_view import FormView
-from aggregator.estimate.form_weights import (
-    Calibration,
-    PooledForm,
-    weighted_question,
-    weighted_table,
-)
+from aggregator.estimate.form_weights import Calibration, PooledForm, weighted_question, weighted_table
 from aggregator.estimate.interval import require_confidence
 from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.minimum import require_enough

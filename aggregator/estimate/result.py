@@ -209,11 +209,7 @@ class Estimate(Shares):
             **self._items(),
             "values": list(value_rows(self)),
             "resolutions": [
-                {
-                    "resolution": resolution.name,
-                    "reports": resolution.reports,
-                    "values": list(value_rows(resolution)),
-                }
+                {"resolution": resolution.name, "reports": resolution.reports, "values": list(value_rows(resolution))}
                 for resolution in self.resolutions[:-1]
             ],
             "prior_test": None if self.prior_test is None else self.prior_test.as_json(),

@@ -123,10 +123,7 @@ def _bare(axes: Axes) -> None:
 
 
 def _entitle(figure: Figure, estimate: FormEstimate, note: str = "") -> None:
-    lines = [
-        textwrap.fill(estimate.campaign.title, 80),
-        f"{' and '.join(estimate.questions)}: {estimate.counted}",
-    ]
+    lines = [textwrap.fill(estimate.campaign.title, 80), f"{' and '.join(estimate.questions)}: {estimate.counted}"]
     if estimate.skipping:
         lines[-1] += f"; shares of the people who did not skip {' or '.join(estimate.skipping)}"
     if estimate.association is not None:

@@ -17,13 +17,7 @@ from aggregator.present.ordered import statistic_name
 from aggregator.present.ordered_comparison import SHARED_DEVICES, counts_row, shift_texts, side_cells
 from aggregator.present.page_numbers import MAX_PAGE_ROWS
 from aggregator.present.page_parts import page_table, picture_of
-from aggregator.present.shown_changes import (
-    dates,
-    foremost_values,
-    interval_in_points,
-    percentage_points,
-    places_of,
-)
+from aggregator.present.shown_changes import dates, foremost_values, interval_in_points, percentage_points, places_of
 from aggregator.present.shown_shares import district_name, interval_name, percent, shown_intervals
 
 

@@ -41,10 +41,5 @@ class BudgetContent:
             shown = seconds - seconds % DAY_SECONDS if seconds > DAY_SECONDS else seconds
             windows[shown] = min(nats, windows.get(shown, nats))
         return cls(
-            caps["lifetime", 0],
-            budget.spent,
-            budget.reserved,
-            budget.remaining,
-            caps.get(("campaign", 0)),
-            windows,
+            caps["lifetime", 0], budget.spent, budget.reserved, budget.remaining, caps.get(("campaign", 0)), windows
         )

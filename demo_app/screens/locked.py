@@ -10,9 +10,4 @@ class LockedScreen(PageScreen):
     """The app while it is locked."""
 
     def open(self) -> None:
-        self.fill(
-            (
-                card(words(say("locked.why"))),
-                action("unlock", say("locked.unlock"), self.app.unlock),
-            )
-        )
+        self.fill((card(words(say("locked.why"))), action("unlock", say("locked.unlock"), self.app.unlock)))

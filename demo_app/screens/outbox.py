@@ -95,8 +95,7 @@ class OutboxScreen(PageScreen):
             yield words(say("outbox.unknown_campaign"), colour="alert")
         if upload.next_attempt is not None:
             yield words(
-                say("delivered.again", day=day(upload.next_attempt), clock=clock(upload.next_attempt)),
-                colour="muted",
+                say("delivered.again", day=day(upload.next_attempt), clock=clock(upload.next_attempt)), colour="muted"
             )
         else:
             yield words(say("outbox.ready"), colour="muted")

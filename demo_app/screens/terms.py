@@ -95,9 +95,7 @@ class TermsScreen(PageScreen):
             ),
             Chances(fits_true=content.preview.fits_true, fits_other=content.preview.fits_other),
         )
-        yield card(
-            BeforeAfter(before=content.preview.posterior.before, after=content.preview.posterior.after),
-        )
+        yield card(BeforeAfter(before=content.preview.posterior.before, after=content.preview.posterior.after))
         yield card(
             words(say("terms.price"), "title"),
             words(say("terms.cost_each" if content.each_costs else "terms.cost", cost=nats_rounded_up(terms.cost))),
@@ -164,10 +162,7 @@ class TermsScreen(PageScreen):
             say("terms.trust_ask"),
             say("terms.trust_what", name=name),
             say("terms.trust"),
-            lambda: self.app.do(
-                lambda model: model.trust_author_of(content.summary.campaign_id, name),
-                self.show,
-            ),
+            lambda: self.app.do(lambda model: model.trust_author_of(content.summary.campaign_id, name), self.show),
         )
 
     def _forget(self, content: TermsContent) -> None:

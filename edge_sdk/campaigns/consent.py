@@ -68,12 +68,7 @@ def agree(
 
 
 def choose_class(
-    records: Records,
-    joined: Joined,
-    now: int,
-    urandom: Randomness,
-    level: float,
-    history: Mapping[str, int] | None,
+    records: Records, joined: Joined, now: int, urandom: Randomness, level: float, history: Mapping[str, int] | None
 ) -> str:
     """Record the consent under a class chosen at random; return its name (see ``Device.choose_class``).
 
@@ -104,12 +99,7 @@ def choose_class(
 
 
 def choose_prior(
-    records: Records,
-    joined: Joined,
-    now: int,
-    urandom: Randomness,
-    level: float,
-    history: Mapping[str, int] | None,
+    records: Records, joined: Joined, now: int, urandom: Randomness, level: float, history: Mapping[str, int] | None
 ) -> tuple[int, ...]:
     """Record the consent under a prior chosen at random; return its weights (see ``Device.choose_prior``).
 

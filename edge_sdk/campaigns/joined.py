@@ -222,11 +222,7 @@ class Joined:
     def _commitment(self, cost: int, view: int) -> Commitment:
         campaign = self.campaign
         return Commitment(
-            cost,
-            campaign.max_draws_of(view),
-            campaign.answers_per_period,
-            campaign.period_seconds,
-            campaign.periods,
+            cost, campaign.max_draws_of(view), campaign.answers_per_period, campaign.period_seconds, campaign.periods
         )
 
     def draw(self, x: int, rand: bytes) -> bytes:

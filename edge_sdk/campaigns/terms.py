@@ -14,15 +14,7 @@ from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Dates, Domain, Form, Grid, Items, Line
 from protocol.domain.items import SEPARATOR
-from protocol.notions import (
-    Certificate,
-    Classes,
-    DeclaredPrior,
-    Lip,
-    MutualInformation,
-    Promise,
-    TranscriptPrior,
-)
+from protocol.notions import Certificate, Classes, DeclaredPrior, Lip, MutualInformation, Promise, TranscriptPrior
 from protocol.texts import Texts
 from protocol.views import Map, QuestionsMap, is_plain
 from protocol.views.sentences import question_sentence

@@ -174,9 +174,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     )
     answer = campaign(
         command(
-            "answer",
-            commands.answer,
-            "perturb one answer, charge its cost, and put the signed report into the outbox",
+            "answer", commands.answer, "perturb one answer, charge its cost, and put the signed report into the outbox"
         )
     )
     answer.add_argument(

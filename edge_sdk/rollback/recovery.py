@@ -33,10 +33,7 @@ STAYS = ("setting", "cap", "trusted", "known", "used", "closing", "declared", "l
 
 
 def adopt(
-    folder: str | os.PathLike[str],
-    urandom: Callable[[int], bytes],
-    now: int,
-    key_store: KeyStore | None = None,
+    folder: str | os.PathLike[str], urandom: Callable[[int], bytes], now: int, key_store: KeyStore | None = None
 ) -> None:
     """Make a restored, copied or damaged store usable again.
 

@@ -80,11 +80,7 @@ class Outbox(StoredOutbox):
         return len(envelopes)
 
     def send(
-        self,
-        url: str | None = None,
-        *,
-        campaign_id: CampaignId | None = None,
-        opener: Opener | None = None,
+        self, url: str | None = None, *, campaign_id: CampaignId | None = None, opener: Opener | None = None
     ) -> UploadResults:
         """Upload the envelopes that are due, each campaign to its own study; remove accepted envelopes from the
         queue.

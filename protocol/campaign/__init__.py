@@ -4,14 +4,7 @@
 length.
 """
 
-from protocol.campaign.campaign import (
-    ENROLMENTS,
-    GOALS,
-    MAX_ANSWERS_PER_PERIOD,
-    MAX_PERIODS,
-    MAX_TIME,
-    Campaign,
-)
+from protocol.campaign.campaign import ENROLMENTS, GOALS, MAX_ANSWERS_PER_PERIOD, MAX_PERIODS, MAX_TIME, Campaign
 from protocol.campaign.signed import (
     CAMPAIGN_ID_BYTES,
     SignedCampaign,

@@ -83,10 +83,7 @@ class WaveStructure(Structure):
         for x in inputs:
             # For the outputs outside the window, the minimum over all outputs is enough: if that minimum is inside the
             # window, the first ratio is larger anyway.
-            for joint, marginal in (
-                (prior[x] * channel.inside, nearest[x]),
-                (prior[x] * channel.outside, overall),
-            ):
+            for joint, marginal in ((prior[x] * channel.inside, nearest[x]), (prior[x] * channel.outside, overall)):
                 if joint * best[1] > best[0] * marginal:
                     best = (joint, marginal, x)
         return best
