@@ -61,8 +61,7 @@ def workers(number: int) -> Iterator[Cluster]:
 
 @dataclass
 class BestDuration:
-    """The shortest time of several turns: elapsed seconds, and processor seconds of the processes that did the
-    work."""
+    """The shortest time of several turns: elapsed seconds, and processor seconds of the processes that did the work."""
 
     wall: float = float("inf")
     cpu: float = float("inf")

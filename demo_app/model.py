@@ -103,9 +103,9 @@ class Model:
         if not self._bundled:
             # Return early, so that the first start need not import the parser of keys.
             return []
-        from edge_sdk.presentation import author_key
+        from edge_sdk.presentation import AuthorKey
 
-        return [author_key(line) for line in self._bundled]
+        return [AuthorKey.from_line(line) for line in self._bundled]
 
     def authors(self) -> tuple[Author, ...]:
         """Return the trusted authors; those delivered with the app come first."""
@@ -113,9 +113,9 @@ class Model:
 
     def trust(self, line: str) -> tuple[Author, ...]:
         """Trust the key in ``line``, and return all trusted authors."""
-        from edge_sdk.presentation import author_key
+        from edge_sdk.presentation import AuthorKey
 
-        self._device.trust_author(author_key(line))
+        self._device.trust_author(AuthorKey.from_line(line))
         return self.authors()
 
     def trust_author_of(self, campaign_id: bytes, name: str) -> TermsContent:
@@ -196,10 +196,10 @@ class Model:
 
     def follow(self, text: str) -> Invitation:
         """Fetch a link's campaign from the study, and return the response. Call this method after the person agreed."""
-        from edge_sdk.presentation import read_link
+        from edge_sdk.presentation import Link
         from edge_sdk.transport import download
 
-        return download.fetch_invited(read_link(text), self._opener)
+        return download.fetch_invited(Link.parse(text), self._opener)
 
     def accept(self, invitation: Invitation) -> TermsContent:
         """Join the campaign of a link, trust its author for this campaign only, and return its terms."""

@@ -8,7 +8,7 @@ This module does not import Kivy; widgets.palette contains the current palette.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 TOUCH = 48
 """dp: minimum width and height of everything that can be touched."""
@@ -112,8 +112,3 @@ def rgba(colour: str) -> tuple[float, float, float, float]:
     """Return red, green, blue and opacity (1) of "#rrggbb" as numbers from 0 to 1."""
     red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
     return red, green, blue, 1.0
-
-
-def roles() -> tuple[str, ...]:
-    """Return the names of a palette's colours."""
-    return tuple(field.name for field in fields(Palette))

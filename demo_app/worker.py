@@ -20,8 +20,7 @@ Deliver: TypeAlias = Callable[[Callable[[], None]], object]
 
 PATIENCE_SECONDS = 5.0
 """Seconds that ``end`` waits for work in progress: longer than a transaction, shorter than an upload on a dead
-network.
-"""
+network."""
 
 
 class Worker:

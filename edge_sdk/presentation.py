@@ -24,7 +24,7 @@ from protocol.domain.domain import decimal_of
 from protocol.envelope import decode
 from protocol.errors import CampaignError
 from protocol.keys import AuthorKey as AuthorKey
-from protocol.link import Link
+from protocol.link import Link as Link
 from protocol.views import Identity, QuestionsMap
 
 FEW_DAYS = 12
@@ -249,15 +249,6 @@ def uniform_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
     return {domain.label(x): 1 for x in range(domain.size)}
 
 
-def author_key(line: str) -> AuthorKey:
-    """Return an author's public key and name, from the line of a key file.
-
-    Raises:
-        KeyRefused: the line contains no key, or the key must not be used.
-    """
-    return AuthorKey.from_line(line)
-
-
 def named_author(device: Device, campaign_id: bytes, name: str) -> AuthorKey:
     """Return the author of a joined campaign, with a name chosen by the person.
 
@@ -265,15 +256,6 @@ def named_author(device: Device, campaign_id: bytes, name: str) -> AuthorKey:
         KeyRefused: the name is too long, or not readable on one line.
     """
     return AuthorKey(device.terms(campaign_id).author, name.strip())
-
-
-def read_link(text: str) -> Link:
-    """Return the link that a person pasted or opened.
-
-    Raises:
-        LinkRefused: the text is not a link to a campaign.
-    """
-    return Link.parse(text)
 
 
 def fingerprint_of(public: bytes) -> str:

@@ -216,8 +216,7 @@ def level_of(numerator: int, denominator: int) -> int | None:
 
 def rough_log(numerator: int, denominator: int) -> float:
     """Return ln(numerator / denominator) of positive integers in floating point: an approximation without an error
-    bound.
-    """
+    bound."""
     return math.log(numerator) - math.log(denominator)
 
 

@@ -21,10 +21,9 @@ from aggregator.estimate.classes import signed_of_class
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.ordered_campaign import has_summary
 from aggregator.estimate.ordered_comparison import OrderedComparison
-from aggregator.estimate.tally import Tally
 from aggregator.present.trends import change_csv, change_table
 from aggregator.study import Study
-from protocol.campaign import Campaign, SignedCampaign
+from protocol.campaign import Campaign
 
 
 @halftruth.command()
@@ -100,7 +99,7 @@ def compare(
     sides = (
         [Side(*entry) for entry in zip(campaigns, compared, tallies, strict=True)]
         if named is None
-        else [_side_of(compared[0], tallies[0], name) for name in named]
+        else [Side(name, *signed_of_class(compared[0], tallies[0], name), name) for name in named]
     )
     if questions:
         return print_form_difference(sides, FormRequest(questions, confidence, (), output_format))
@@ -127,11 +126,6 @@ def compare(
         draw_difference(change, plot)
         printing.note(f"{plot}  drawn")
     return change
-
-
-def _side_of(signed: SignedCampaign, tally: Tally, name: str) -> Side:
-    """Return one class of a campaign as a side of a comparison."""
-    return Side(name, *signed_of_class(signed, tally, name), name)
 
 
 def _two_of(text: str, campaign: Campaign) -> tuple[str, str]:

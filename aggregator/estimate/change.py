@@ -97,8 +97,7 @@ class DistrictDifference(DifferenceEstimates):
         return sorted(super().significant, key=lambda z: -abs(self.raw[z]))
 
     def as_json(self, only: ValueOrDistrict | None = None) -> dict[str, Any]:
-        """Return the JSON object; scripts depend on the names of its keys. For ``only`` see
-        ``Difference.as_json``."""
+        """Return the JSON object; scripts depend on the names of its keys. For ``only`` see ``Difference.as_json``."""
         return {"resolution": self.resolution} | _rows(self, self.labels, (self.before, self.after), only)
 
 

@@ -177,11 +177,6 @@ class CrossTable:
         return centred(self.raw - self.unrelated)
 
     @cached_property
-    def _unrelated_features(self) -> Floats:
-        """Mean features of the view's reports without association, shape (m,)."""
-        return self.view.decoder.forward(self.unrelated.ravel())
-
-    @cached_property
     def edge(self) -> float:
         """The edge e of the singular values of noise."""
         a, b = self.view.shape
@@ -215,7 +210,8 @@ class CrossTable:
 
     def _draws(self, rng: np.random.Generator) -> Floats:
         """Return the unbiased shares of reports simulated without association, shape (TABLES, k)."""
-        view, distribution = self.view, np.maximum(self._unrelated_features, 0)
+        view = self.view
+        distribution = np.maximum(view.decoder.forward(self.unrelated.ravel()), 0)
         if view.decoder.one_hot:
             reports = max(round(view.reports), 1)
             counts = rng.multinomial(reports, distribution / distribution.sum(), size=SIMULATED_TABLES)

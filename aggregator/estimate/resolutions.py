@@ -51,8 +51,7 @@ class ValueOrDistrict(NamedTuple):
 
 
 def name_of(map_: Map) -> str:
-    """Return the name of a resolution in tables: the number of values on each side of a district, or the map's
-    name."""
+    """Return the name of a resolution in tables: the number of values on each side of a district, or the map's name."""
     if isinstance(map_, Identity):
         return FINEST
     return str(map_.factor) if isinstance(map_, Coarse) else map_.name

@@ -16,8 +16,7 @@ from protocol.notions import Lip, MutualInformation
 
 
 def decoder_and_prior(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
-    """Return the decoder of a campaign's tally, and the prior of a person whose class is unknown; None without a
-    prior.
+    """Return the decoder of a campaign's tally, and the prior of a person whose class is unknown; None without a prior.
 
     Raises:
         NotEnough: too few devices for the campaign.

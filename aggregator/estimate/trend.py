@@ -79,8 +79,7 @@ class Trend:
         return self.known[-1][1]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object: for each span its estimate, or its number of reports if it has no
-        estimate."""
+        """Return the JSON object: for each span its estimate, or its number of reports if it has no estimate."""
         latest = self.latest
         campaign = latest.campaign
         rows = []

@@ -22,7 +22,6 @@ from aggregator.storage.paths import StoragePath, files_below, touch
 from aggregator.storage.tables import (
     REPORTS,
     SCHEMAS,
-    DataFile,
     StudyError,
     data_files,
     pause,
@@ -153,7 +152,8 @@ def compact(
 
 def _compact(path: StoragePath, cutoff: float, file_bytes: int) -> Compaction:
     files = data_files(path, require_whole(path))
-    unchanged = sum(not _rewritten(path, partition, file_bytes) for partition in _partitions(files).values())
+    partitions = {tuple(file.partition.values()): file.partition for file in files}
+    unchanged = sum(not _rewritten(path, partition, file_bytes) for partition in partitions.values())
     with raising_study_errors(path):
         table = snapshot(path)
         if not (path / "_delta_log" / f"{table.version():020}.checkpoint.parquet").exists():
@@ -170,10 +170,6 @@ def _compact(path: StoragePath, cutoff: float, file_bytes: int) -> Compaction:
         retained,
         unchanged,
     )
-
-
-def _partitions(files: Iterable[DataFile]) -> dict[tuple[str | int, ...], Mapping[str, str | int]]:
-    return {tuple(file.partition.values()): file.partition for file in files}
 
 
 def _rewritten(path: StoragePath, partition: Mapping[str, str | int], file_bytes: int) -> bool:

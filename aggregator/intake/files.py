@@ -44,7 +44,8 @@ def batch_files(paths: Iterable[str | StoragePath]) -> list[StoragePath]:
         if path.is_file():
             files.append(path)
         elif path.is_dir():
-            files += sorted((file.path for file in files_below(path) if _is_batch(path, file.path)), key=_in_order)
+            batches = (file.path for file in files_below(path) if _is_batch(path, file.path))
+            files += sorted(batches, key=lambda batch: batch.parts)
         else:
             missing.append(str(path))
     if missing:
@@ -58,10 +59,6 @@ def batch_files(paths: Iterable[str | StoragePath]) -> list[StoragePath]:
 def _is_batch(folder: StoragePath, file: StoragePath) -> bool:
     hidden = any(part.startswith(".") for part in file.parts[len(folder.parts) :])
     return not hidden and not file.name.endswith(UNFINISHED)
-
-
-def _in_order(file: StoragePath) -> tuple[str, ...]:
-    return file.parts
 
 
 def buffers(path: StoragePath, size: int) -> Iterator[bytes]:

@@ -2,8 +2,7 @@
 
 A name at the top level of a module gets a new name that is unique in the whole bundle; a name inside a function gets a
 new name that is unique in that function. New names of the top level begin with a capital letter and the others do not,
-so renaming creates no new shadowing. Names of properties, of classes (which distinguish errors) and
-of globals stay.
+so renaming creates no new shadowing. Names of properties, of classes (which distinguish errors) and of globals stay.
 
 Declarations and names of properties are recognized from the tokens: see ``_roles`` and ``_Declared``.
 """

@@ -40,8 +40,7 @@ _METADATA_SERVER = "169.254.169.254"
 
 
 class StoragePathError(HalftruthError):
-    """A path is malformed, the client for its object store is not installed, or the store has no
-    conditional writes."""
+    """A path is malformed, the client for its object store is not installed, or the store has no conditional writes."""
 
 
 class ObjectStoreError(OSError):

@@ -60,8 +60,8 @@ class LinkContent:
         Raises:
             LinkRefused: the text is not a valid link.
         """
-        from edge_sdk.presentation import read_link
+        from edge_sdk.presentation import Link
 
-        link = read_link(text)
+        link = Link.parse(text)
         known = [author for author in device.trusted if author.fingerprint_text == link.fingerprint_text]
         return cls(str(link), link.host, link.fingerprint_text, known[0].name if known else "", bool(known))

@@ -9,6 +9,8 @@ The module theme defines the colours.
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from kivy.event import EventDispatcher
 from kivy.metrics import dp, sp
 from kivy.properties import BooleanProperty, ColorProperty
@@ -39,8 +41,8 @@ class CurrentPalette(EventDispatcher):
 
     def use(self, colours: theme.Palette) -> None:
         """Switch every widget to another palette."""
-        for role in theme.roles():
-            setattr(self, role, theme.rgba(getattr(colours, role)))
+        for role, colour in asdict(colours).items():
+            setattr(self, role, theme.rgba(colour))
         # Widgets that draw themselves follow ``dark``, so it changes after all the colours.
         self.dark = colours is theme.DARK
 

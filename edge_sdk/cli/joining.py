@@ -93,7 +93,11 @@ def trust(options: argparse.Namespace) -> Printed:
         if options.verb == "add":
             file = Path(options.key)
             of_a_campaign = not file.is_file() and set(options.key.lower()) <= set(string.hexdigits)
-            author = keys.AuthorKey(_author(device, options.key)) if of_a_campaign else key_file(file)
+            author = (
+                keys.AuthorKey(device.terms(find_campaign_id(device, options.key)).author)
+                if of_a_campaign
+                else key_file(file)
+            )
             device.trust_author(keys.AuthorKey(author.public, author.name if options.name is None else options.name))
         elif options.verb == "remove":
             device.distrust_author(_trusted(device, options.key))
@@ -103,11 +107,6 @@ def trust(options: argparse.Namespace) -> Printed:
             for author in device.trusted
         ]
         return {"authors": rows}
-
-
-def _author(device: Device, beginning: str) -> bytes:
-    """Return the public key of a joined campaign's author."""
-    return device.terms(find_campaign_id(device, beginning)).author
 
 
 def _trusted(device: Device, beginning: str) -> bytes:

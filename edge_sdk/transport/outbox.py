@@ -82,8 +82,7 @@ class Outbox(StoredOutbox):
     def send(
         self, url: str | None = None, *, campaign_id: CampaignId | None = None, opener: Opener | None = None
     ) -> UploadResults:
-        """Upload the envelopes that are due, each campaign to its own study; remove accepted envelopes from the
-        queue.
+        """Upload the envelopes that are due, each campaign to its own study; remove accepted envelopes from the queue.
 
         A campaign's addresses are tried in order until all its envelopes are accepted. A campaign whose next attempt is
         not due yet sends nothing.

@@ -7,7 +7,6 @@ import pytest
 from edge_sdk.presentation import (
     AnswerChoices,
     answers_left,
-    author_key,
     can_choose_class,
     claimed_signer,
     fingerprint_of,
@@ -19,7 +18,7 @@ from edge_sdk.presentation import (
 from edge_sdk.transport.waiting import waiting_by_campaign
 from protocol.domain import Buckets, Dates, Grid, Items, NumberRange, OrderedValues
 from protocol.errors import BadData, CampaignError, KeyRefused, NotInDomain
-from protocol.keys import SigningKey, public_line
+from protocol.keys import AuthorKey, SigningKey, public_line
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 from tests.edge_sdk.test_roles import of_classes, of_declared, of_levels
 
@@ -212,7 +211,7 @@ def test_the_line_of_a_key_names_the_author_of_its_campaigns(open_device):
     device = open_device()
     data = campaign()
     joined = device.join(data).campaign_id
-    key = author_key(public_line(AUTHOR.public, "Town library"))
+    key = AuthorKey.from_line(public_line(AUTHOR.public, "Town library"))
     assert (key.public, key.name, key.fingerprint_text) == (
         AUTHOR.public,
         "Town library",
@@ -222,7 +221,7 @@ def test_the_line_of_a_key_names_the_author_of_its_campaigns(open_device):
     assert (len(claimed_signer(data)), key.fingerprint_text.startswith(claimed_signer(data))) == (10, True)
     assert not key.fingerprint_text.startswith(claimed_signer(campaign(author=SigningKey(bytes(32)))))
     with pytest.raises(KeyRefused):
-        author_key("halftruth-public-key:00")
+        AuthorKey.from_line("halftruth-public-key:00")
     device.consent(joined)
     for wrong in (b"", b"no campaign", data + b"!"):
         with pytest.raises(BadData):

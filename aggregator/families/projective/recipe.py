@@ -95,8 +95,7 @@ def projective_high_low_error(
 def projective_for_high_low(
     size: int, sensitive: int, level: int, sensitive_share: float | None = None
 ) -> ProjectiveResponse:
-    """Return projective response for the sensitive values, with the best field order for the whole high-low
-    channel.
+    """Return projective response for the sensitive values, with the best field order for the whole high-low channel.
 
     With a larger order, a report reveals more about a sensitive value, but other values give sensitive outputs more
     often. So the best order depends on the share of people with a sensitive value. If this share is not given, the

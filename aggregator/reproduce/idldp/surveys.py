@@ -285,8 +285,7 @@ def count_variation(estimate: Floats, people: ItemHolders) -> float:
 
 
 def precision(estimate: Floats, people: ItemHolders, k: int) -> float:
-    """Return the share of the ``k`` items with the largest estimates that are among the ``k`` most frequent
-    items."""
+    """Return the share of the ``k`` items with the largest estimates that are among the ``k`` most frequent items."""
     return len(np.intersect1d(most_frequent_items(estimate, k), most_frequent_items(people.counts, k))) / k
 
 

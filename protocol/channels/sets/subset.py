@@ -99,8 +99,7 @@ class SubsetSelection(SupportChannel):
 
     def _nth(self, place: int, ones: int) -> int:
         """Return the ``place``-th vector of k - 1 bits with ``ones`` ones, in increasing order (combinatorial number
-        system).
-        """
+        system)."""
         word = 0
         for position in reversed(range(self.input_count - 1)):
             vectors_below = comb(position, ones)

@@ -188,8 +188,7 @@ class InputGroups:
 
     def flat(self, window_type: WindowType, choose: Callable[[list[int]], int], default: int) -> int:
         """Return the largest or least weight, over 2^128, of a window for inputs without an arc; ``default`` if none is
-        in the set.
-        """
+        in the set."""
         weights = [window_type.heavy_weights[place] for place in self.places]
         if self.singles:
             weights.append(window_type.single_weight)
