@@ -83,7 +83,6 @@ class PinnedStudy(Study):
         return super().listed()
 
     def listed(self) -> list[CampaignEntry]:
-        """Return all campaigns in the order of their names, without opening them."""
         return self._as_listed
 
     def _campaigns(self) -> DeltaTable:

@@ -321,7 +321,6 @@ class WeightedShares(SharesEstimate):
 
     @cached_property
     def share(self) -> Floats:
-        """Consistent distribution, shape (k,)."""
         return project(np.array([self.calibration.share(indicator) for indicator in self.indicators]))
 
     @cached_property
@@ -331,7 +330,6 @@ class WeightedShares(SharesEstimate):
 
     @property
     def views(self) -> list[FormView]:
-        """The views whose reports are used."""
         return list({key: view for gradient in self._gradients for key, (view, _) in gradient.items()}.values())
 
     def by_group(self) -> Iterator[Floats]:
@@ -356,11 +354,9 @@ class WeightedShares(SharesEstimate):
 
     @cached_property
     def variances(self) -> Floats:
-        """Variances of ``raw``, estimated from the reports, shape (k,)."""
         return np.array([_variance(gradient) for gradient in self._gradients])
 
     def covariances(self, v: Floats) -> Floats:
-        """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (k,)."""
         total = self._along(v)
         both = [
             (_variance(_sum(gradient, total, 1)), _variance(_sum(gradient, total, -1))) for gradient in self._gradients

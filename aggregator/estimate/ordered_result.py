@@ -79,14 +79,7 @@ class CdfPoint:
     simultaneous_high: float
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "value": self.value,
-            "estimate": self.estimate,
-            "low": self.low,
-            "high": self.high,
-            "simultaneous_low": self.simultaneous_low,
-            "simultaneous_high": self.simultaneous_high,
-        }
+        return dict(vars(self))
 
 
 class Statistic(NamedTuple):

@@ -25,6 +25,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.rounding import D, ceil
 from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.sets.triples import Triples
+from protocol.channels.support import ONE
 from protocol.exact import exp_lower
 
 
@@ -39,16 +40,15 @@ def support_error(size: int, p: float, q: float) -> float:
     return size * th * (1 - th) / gap**2
 
 
-def outside_weight(total: int, support: int, others: int, level: int) -> int:
-    """Return the least outside weight that satisfies the level and makes rows sum to ``total``.
+def outside_weight(support: int, others: int, level: int) -> int:
+    """Return the least outside weight that satisfies the level and makes rows sum to 2^128.
 
     Args:
-        total: the sum of the weights of a row.
         support, others: the numbers of outputs inside and outside S_x; ``others`` must be 1 modulo ``support``.
         level: the LDP level in nanonats.
     """
-    ideal = ceil(D * total, exp_lower(level) * support + D * others)
-    return ideal + (total - ideal) % support
+    ideal = ceil(D * ONE, exp_lower(level) * support + D * others)
+    return ideal + (ONE - ideal) % support
 
 
 class SupportDecoder(Decoder):

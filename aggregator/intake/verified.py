@@ -98,7 +98,6 @@ class DigestCollector(VerifiedDigests):
     collected: list[bytes] = field(default_factory=list)
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Collect new digests."""
         self.collected += [digest for digest in digests if digest not in self]
 
 

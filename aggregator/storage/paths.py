@@ -35,12 +35,10 @@ class File:
 
     Attributes:
         size: the size in bytes.
-        changed: the time of the last change, UTC seconds, by the clock of the storage.
     """
 
     path: StoragePath
     size: int
-    changed: float
 
 
 def is_remote(text: str) -> bool:
@@ -89,14 +87,13 @@ def files_below(folder: StoragePath) -> Iterator[File]:
     """
     if isinstance(folder, Remote):
         for remote, stat in folder.listing():
-            yield File(remote, stat.st_size, stat.st_mtime)
+            yield File(remote, stat.st_size)
         return
     for path, _, names in os.walk(folder):
         for file in (Path(path, name) for name in names):
             with suppress(FileNotFoundError):  # the file was deleted after it was listed
                 if file.is_file():
-                    status = file.stat()
-                    yield File(file, status.st_size, status.st_mtime)
+                    yield File(file, file.stat().st_size)
 
 
 def size_of(file: StoragePath) -> int:

@@ -195,12 +195,12 @@ class _ConfigTable:
             raise self.wrong(entry, expected, value)
         return value
 
-    def whole_number(self, entry: str, minimum: int, maximum: int, expected: str) -> int | None:
-        value = self._entries.pop(entry, None)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
-            raise self.wrong(entry, expected, value)
+    def every(self, events: str) -> int | None:
+        """Remove and return the entry ``every``, the seconds between two ``events``."""
+        value = self._entries.pop("every", None)
+        if value is not None and (type(value) is not int or not 1 <= value <= MAX_SECONDS):
+            expected = f"must be a whole number of seconds between two {events}, from 1 to {MAX_SECONDS}"
+            raise self.wrong("every", expected, value)
         return value
 
     def number(self, entry: str, expected: str) -> float | None:
@@ -269,9 +269,7 @@ def _configuration(file: Path, top: _ConfigTable, checking: bool) -> Configurati
         raise top.wrong("campaign", "is missing: name the signed campaign's file")
     if not consent and not checking:
         raise top.wrong("consent", "must be true: read the terms (--check) and agree; a unit cannot ask a person")
-    every = schedule.whole_number(
-        "every", 1, MAX_SECONDS, f"must be a whole number of seconds between two readings, from 1 to {MAX_SECONDS}"
-    )
+    every = schedule.every("readings")
     schedule.close("every")
     url, export, send_every = _send(send)
     return Configuration(
@@ -293,9 +291,7 @@ def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
     """Return (url, export, send_every) of a ``Configuration``, with the folder as text."""
     url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
     export = table.text("export", "must be a path: the folder into which files for the study are written")
-    every = table.whole_number(
-        "every", 1, MAX_SECONDS, f"must be a whole number of seconds between two uploads, from 1 to {MAX_SECONDS}"
-    )
+    every = table.every("uploads")
     table.close("url, export, every")
     if url is not None and export is not None:
         raise table.wrong("url", "and export are both given: name one of them")

@@ -18,7 +18,6 @@ from aggregator.families.sets.recipe import triples
 from aggregator.families.support import outside_weight
 from protocol.campaign import Campaign
 from protocol.channels.projective.channel import ProjectiveResponse
-from protocol.channels.support import ONE
 from protocol.domain import Values
 from protocol.exact import NANONATS
 from protocol.notions import HighLow, Ldp
@@ -27,7 +26,7 @@ from tests.aggregator.test_estimate_forgeries import CHANNELS, honest
 
 N = 100_000
 TRIPLES = triples(40, NANONATS)
-GEOMETRY = ProjectiveResponse(200, 7, 4, outside_weight(ONE, 57, 343, 2 * NANONATS))
+GEOMETRY = ProjectiveResponse(200, 7, 4, outside_weight(57, 343, 2 * NANONATS))
 
 
 def attacked(channel, forged, rng):

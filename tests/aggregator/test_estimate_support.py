@@ -31,7 +31,7 @@ from tests.aggregator.matrix import dense, features_of, left_inverse
 
 def geometry(size, order, dimension, level):
     cs, others = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
-    return ProjectiveResponse(size, order, dimension, outside_weight(ONE, cs, others, level))
+    return ProjectiveResponse(size, order, dimension, outside_weight(cs, others, level))
 
 
 PROJECTIVE = {

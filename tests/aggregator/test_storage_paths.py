@@ -55,7 +55,7 @@ def test_a_path_in_a_bucket_behaves_like_one_on_a_disk(bucket, tmp_path):
             assert (one.exists(), one.is_file(), one.is_dir()) == (two.exists(), two.is_file(), two.is_dir())
         listed = next(file for file in files_below(bucket) if file.path == remote)
         assert listed.size == size_of(listed.path) == size_of(remote) == path.stat().st_size
-        assert abs(listed.changed - path.stat().st_mtime) < 60
+        assert abs(listed.path.stat().st_mtime - path.stat().st_mtime) < 60
         read = []
         for opened in (remote.open("rb"), path.open("rb", buffering=0)):
             with opened as file:

@@ -34,7 +34,7 @@ class Cycle:
     """Sums over the orthogonal points of a geometry whose first points are inputs."""
 
     def __init__(self, geometry: ProjectiveGeometry, input_count: int) -> None:
-        self._points, self._inputs = geometry.point_count, input_count
+        self._points = geometry.point_count
         vectors = _Vectors(geometry)
         step = vectors.singer_step()
         # Both orbits begin at the first unit vector: once as a point, and once as a functional.

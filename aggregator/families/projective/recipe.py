@@ -15,7 +15,6 @@ from protocol.channels import Channel
 from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.projective.field import orders
 from protocol.channels.projective.geometry import MAX_DIMENSION, MAX_POINTS
-from protocol.channels.support import ONE
 from protocol.notions import HighLow
 
 NO_WORSE = 1.001
@@ -121,7 +120,7 @@ def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) 
     enough = NO_WORSE * min(error for error, _, _, _ in offers)
     _, _, order, dimension = min((bits, error, q, t) for error, bits, q, t in offers if error <= enough)
     _, support, points = sizes(order, dimension)
-    return ProjectiveResponse(size, order, dimension, outside_weight(ONE, support, points - support, level))
+    return ProjectiveResponse(size, order, dimension, outside_weight(support, points - support, level))
 
 
 def sizes(order: int, dimension: int) -> tuple[int, int, int]:

@@ -49,7 +49,7 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
     ones = min(range(2, size), key=lambda d: subset_error(size, d, level))
     support, others = math.comb(size - 1, ones - 1), math.comb(size - 1, ones)
     if others == 1:  # with a single set outside S_x, no set is left for the remainder
-        return SubsetSelection(size, ones, outside_weight(ONE, support, others, level))
+        return SubsetSelection(size, ones, outside_weight(support, others, level))
     return SubsetSelection(size, ones, ceil(D * ONE, exp_lower(level) * support + D * others))
 
 

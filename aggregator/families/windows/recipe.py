@@ -160,7 +160,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         sizes.add(len(split.heavies))
         for cells in _cells(split):
             part = _part(split, cells, prior)
-            channel = _integer_channel(_design(split, cells, part), prior, orders=1)
+            channel = _integer_channel(_design(split, cells, part), prior)
             if radius and designs and not _affordable(channel, notion):
                 # The audit of a ball visits all windows, and only designs with few heavy inputs keep it fast enough.
                 continue
@@ -184,7 +184,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     )
     for attempt in range(ATTEMPTS):
         split = _split(distribution, notion, LEVEL_RESERVE * 4**attempt, heavies)
-        channel = _integer_channel(_design(split, cells, part), prior, orders=1)
+        channel = _integer_channel(_design(split, cells, part), prior)
         channel = replace(channel, orders=_orders(channel, notion))
         try:
             certify(channel, notion)
@@ -283,16 +283,16 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
         return 0.0
     distribution = split.distribution
     best_error, other_error = (
-        _error(_integer_channel(design, prior, 1), distribution) for design in (best, _design(split, cells, 1))
+        _error(_integer_channel(design, prior), distribution) for design in (best, _design(split, cells, 1))
     )
     gained = 1 - float((distribution**2).sum()) - best_error
     more = min((MAX_ERROR - 1) * best_error, MAX_LOST * gained) / max(other_error - best_error, 1e-12)
     return min(max(more, MIN_PART), 0.5)
 
 
-def _integer_channel(design: _Design, prior: Sequence[int], orders: int) -> Windows:
-    """Return the channel of a design in integers. Every weight is rounded to the nearest integer, and the uninformative
-    output gets the remainder."""
+def _integer_channel(design: _Design, prior: Sequence[int]) -> Windows:
+    """Return the channel of a design in integers, with one order. Every weight is rounded to the nearest integer, and
+    the uninformative output gets the remainder."""
     split, cells = design.split, design.cells
     unit = ONE * (1 - _SPARE)
     not_rare = {*split.singles, *split.heavies}
@@ -313,7 +313,7 @@ def _integer_channel(design: _Design, prior: Sequence[int], orders: int) -> Wind
         )  # fmt: skip
     return Windows(
         tuple(0 if x in not_rare else weight for x, weight in enumerate(prior)),
-        cells, orders, tuple(split.heavies), tuple(singles), tuple(types),
+        cells, 1, tuple(split.heavies), tuple(singles), tuple(types),
     )  # fmt: skip
 
 

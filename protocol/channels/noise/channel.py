@@ -154,7 +154,6 @@ class Noise(Channel):
         return table[to_row - row + self.rows - 1][to_column - column + self.columns - 1]
 
     def column(self, y: int) -> list[int]:
-        """Return ``weight(x, y)`` for every input x."""
         row, column = divmod(y, self.columns)
         table = self._mirror_tables[_kind(row, self.rows)][_kind(column, self.columns)]
         window = slice(self.columns - 1 - column, 2 * self.columns - 1 - column)

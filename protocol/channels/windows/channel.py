@@ -194,7 +194,6 @@ class Windows(Arrangement):
         return (outside << POINT_BITS) + (inside - outside) * points
 
     def rest(self, x: int) -> int:
-        """Return the weight of the output ``rest`` for input ``x``, over 2^64."""
         return self._rest_of(self._kind_of(x)) - self.bonus_of.get(x, 0)
 
     def sample(self, x: int, rand: bytes) -> int:

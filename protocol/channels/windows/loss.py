@@ -22,7 +22,7 @@ def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> L
     some, others = InputGroups.of(channel, first), InputGroups.of(channel, second)
     beside = [
         (single.own_weight if single.x in some.singles else single.other_weight,
-         single.own_weight if others.is_only(single.x) else single.other_weight)
+         single.own_weight if others.size == 1 and single.x in others.singles else single.other_weight)
         for single in channel.singles
     ]  # fmt: skip
     beside.append((max(map(channel.rest, some.rests)), min(map(channel.rest, others.rests))))
@@ -149,7 +149,6 @@ class InputGroups:
     """A set of inputs, grouped by the kinds that determine their weights.
 
     Attributes:
-        channel: the channel of the inputs.
         places: the positions of the set's heavy inputs among the channel's.
         singles: the set's singles, by input.
         rare: the set's rare inputs; None for all of the channel's.
@@ -157,7 +156,6 @@ class InputGroups:
         size: number of different inputs.
     """
 
-    channel: Arrangement
     places: Sequence[int]
     singles: frozenset[int]
     rare: frozenset[int] | None
@@ -174,17 +172,12 @@ class InputGroups:
         if rare:
             rests.append(min(rare))
         return cls(
-            channel,
             [channel.place_of[x] for x in heavies],
             singles,
             None if len(rare) == len(channel.circle.rare) else rare,
             rests,
             len(members),
         )
-
-    def is_only(self, x: int) -> bool:
-        """Return whether ``x``, a single, is the only input of the set."""
-        return self.size == 1 and x in self.singles
 
     def flat(self, window_type: WindowType, choose: Callable[[list[int]], int], default: int) -> int:
         """Return the largest or least weight, over 2^128, of a window for inputs without an arc; ``default`` if none is
