@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from aggregator.estimate.ordered_comparison import OrderedComparison
     from aggregator.estimate.ordered_result import OrderedStatistics
     from aggregator.estimate.weighting import KnownMargin
-    from aggregator.present.form_notebook import NotebookForm
-    from aggregator.present.notebook import NotebookEstimate
+    from aggregator.present.notebook import NotebookEstimate, NotebookForm
     from protocol.campaign import Campaign
     from protocol.domain import Answer
 
@@ -220,7 +219,7 @@ class Estimates(Holdings):
         margins: Path | None,
     ) -> NotebookForm:
         from aggregator.estimate.form_result import estimate_form
-        from aggregator.present.form_notebook import NotebookForm
+        from aggregator.present.notebook import NotebookForm
 
         signed, tally = self._campaign_and_tally(campaign, period, class_name)
         known = _margins(signed.campaign, margins)

@@ -1,4 +1,4 @@
-"""An estimate for a notebook, with an Arrow table, a figure and HTML."""
+"""The estimates of values and of forms for a notebook, with an Arrow table, a figure and HTML."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from aggregator.estimate.form_result import FormEstimate
 from aggregator.estimate.ordered import summary_statistics
 from aggregator.estimate.ordered_campaign import has_summary
 from aggregator.estimate.ordered_result import OrderedStatistics
@@ -20,6 +21,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from aggregator.present.document import estimates_arrow
+from aggregator.present.forms import form_lines, form_table
 from aggregator.present.ordered import summary_table
 from aggregator.present.table import estimate_table
 
@@ -80,10 +82,42 @@ class NotebookEstimate(Estimate):
         """Return the table of ``halftruth estimate`` and the warnings, for a notebook."""
         read = self._summary
         shown = summary_table(read) if read is not None and read.known else estimate_table(self)
-        return notebook_html(shown, (self if read is None else read).warnings)
+        return _html_of(shown, (self if read is None else read).warnings)
 
 
-def notebook_html(table: Table, warnings: Iterable[str]) -> str:
+@dataclass(frozen=True, repr=False)
+class NotebookForm(FormEstimate):
+    """The shares of a question, or of a table of two questions, as ``Study.question`` and ``Study.cross`` return
+    them."""
+
+    def __repr__(self) -> str:
+        names = " and ".join(self.questions)
+        return f"<estimate of {names} of {self.campaign.title!r}: {len(self.labels)} shares, {self.counted}>"
+
+    def table(self) -> pa.Table:
+        """Return an Arrow table with a row for each value or cell; pandas and polars read it without copying.
+
+        Returns:
+            The columns of ``halftruth estimate --format csv``; shares are fractions, and an unknown number is null.
+        """
+        return pa.Table.from_pylist(form_lines(self))
+
+    def plot(self, truth: Floats | None = None) -> Figure:
+        """Return the picture of ``halftruth estimate --plot`` as a matplotlib figure.
+
+        Args:
+            truth: (rows,) the true shares to show beside the estimate, in rehearsals.
+        """
+        from aggregator.present.form_plot import form_figure  # matplotlib takes a second to load
+
+        return form_figure(self, truth)
+
+    def _repr_html_(self) -> str:
+        """Return the table of ``halftruth estimate`` and the warnings, for a notebook."""
+        return _html_of(form_table(self), self.warnings)
+
+
+def _html_of(table: Table, warnings: Iterable[str]) -> str:
     """Return a command's table as HTML, with the warnings below it."""
     console = Console(file=io.StringIO(), record=True, width=WIDTH, force_jupyter=False)
     console.print(table)

@@ -1,11 +1,10 @@
 """Views: public coarsenings of the answer, one of which each device uses, chosen by its public key (SPEC 7.3).
 
-``view`` defines the views of a campaign and their wire form, and ``maps`` the coarsenings. ``choice`` chooses a
-device's view, and ``certificate`` computes the certificates of all views.
+``view`` defines the views of a campaign, their wire form and the choice of a device's view, and ``maps`` the
+coarsenings. ``certificate`` computes the certificates of all views.
 """
 
 from protocol.views.certificate import certificates_of, worst_of
-from protocol.views.choice import view_of
 from protocol.views.maps import Coarse, Districts, Identity, Map, QuestionsMap
 from protocol.views.view import (
     MAX_VIEWS,
@@ -18,6 +17,7 @@ from protocol.views.view import (
     require_every_question,
     require_view_inputs,
     require_views,
+    view_of,
 )
 
 __all__ = [

@@ -3,12 +3,14 @@
 Every campaign has views, so one path through the code serves all campaigns. A plain campaign has a single view, which
 leaves the answer unchanged, and its wire form is the channel alone.
 
-The module ``choice`` chooses a device's view, and ``certificate`` certifies its channel.
+The module ``certificate`` certifies a view's channel.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +26,8 @@ MAX_WEIGHT = 2**32
 """Maximum sum of all weights, so that a view's share of the keys is its share of the weights, up to a relative error of
 2^-32."""
 
+_CONTEXT = b"halftruth view\0"
+_HEAD_BYTES = 8
 _NAME = "views"
 """The first element of the wire form of views; the first element of a channel's wire form is its family."""
 
@@ -158,3 +162,19 @@ def decode(value: codec.Value) -> tuple[View, ...]:
     if is_plain(views):
         raise ViewError("the campaign's only view does not coarsen the answer: write its channel in place of the views")
     return views
+
+
+def view_of(campaign_id: bytes, public: bytes, ends: Sequence[int]) -> int:
+    """Return the index of a key's view: the view whose range contains floor(H * W / 2^64) (SPEC 7.3).
+
+    H is the first 8 bytes of SHA-256 of a context, the campaign's id and the key, as an integer. The key is derived
+    before any answer is known, so the choice reveals nothing about the answer. The choice is never sent, because it can
+    be computed from the key.
+
+    Args:
+        campaign_id: 16 bytes.
+        public: the public key of the device in this campaign.
+        ends: the cumulative weights: entry j is the sum of the weights of views 0 .. j; the last entry is W.
+    """
+    head = hashlib.sha256(_CONTEXT + campaign_id + public).digest()[:_HEAD_BYTES]
+    return bisect_right(ends, int.from_bytes(head, "big") * ends[-1] >> 8 * _HEAD_BYTES)

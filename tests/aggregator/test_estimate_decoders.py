@@ -7,8 +7,8 @@ import pytest
 
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.decoder import NotInvertible
+from aggregator.families.hadamard.decoder import walsh
 from aggregator.families.hadamard.recipe import hadamard
-from aggregator.families.hadamard.walsh import walsh
 from aggregator.families.registry import DECODERS, decoder_of
 from aggregator.families.response.recipe import randomized_response
 from protocol.channels import FAMILIES, Hadamard, RandomizedResponse, Table
