@@ -270,11 +270,7 @@ def _is_form(document: dict[str, Any]) -> bool:
 
 
 def _require_form(document: dict[str, Any]) -> None:
-    """Refuse sections and notions that a form cannot have.
-
-    Raises:
-        DraftError
-    """
+    """Refuse sections and notions that a form cannot have."""
     for name in ("domain", "views", "prior"):
         if name in document:
             raise DraftError(f"[{name}] cannot be combined with [[question]]: leave out [{name}]")

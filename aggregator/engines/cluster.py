@@ -98,11 +98,7 @@ class Cluster:
         return totals.result(len(files), tuple(pieces.sentences(files, warnings)))
 
     def _require_shared(self, study: Study) -> StudyVersion:
-        """Return the study's present version, if all workers can read the study.
-
-        Raises:
-            EngineError
-        """
+        """Return the study's present version, if all workers can read the study."""
         study_version = StudyVersion.of(study)
         path = study_version.path
         identity = str(tables.snapshot(path / CAMPAIGNS).metadata().id)

@@ -110,11 +110,7 @@ def _not_interrupted() -> Iterator[None]:
 
 @contextmanager
 def _dask_errors() -> Iterator[None]:
-    """Context manager that raises the errors of Dask as ``EngineError``.
-
-    Raises:
-        EngineError
-    """
+    """Context manager that raises the errors of Dask as ``EngineError``."""
     try:
         yield
     except HalftruthError:
