@@ -183,18 +183,12 @@ def named_keys(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, NamedKeys]
 
 
 def revoke(study: Holdings, keys: Mapping[str, NamedKeys], since: int) -> int:
-    """Revoke keys from a period on.
+    """Revoke keys from a period on; see ``Study.revoke``.
 
     An unknown key is revoked too; this does not register the key, and an enrolment may register it later.
 
     Args:
         keys: the keys of each campaign, by its id in hex.
-        since: a period that exists in all these campaigns.
-    Returns:
-        The number of keys that were not revoked before, or were revoked only from a later period on.
-    Raises:
-        CampaignError: a campaign has no such period, and no key was revoked.
-        StudyError: the study cannot be written.
     """
     for campaign in keys:
         known = study.cached_campaign(campaign)

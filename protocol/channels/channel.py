@@ -180,6 +180,11 @@ class Channel(ABC):
             ChannelError: wrong fields, or an invalid channel.
         """
 
+    def _derive(self, **values: object) -> None:
+        """Set the attributes that are computed from the others."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)  # the dataclass is frozen
+
     def _require_draw(self, x: int, rand: bytes) -> None:
         if not 0 <= x < self.input_count:
             raise ValueError(f"the input is not in 0 .. {self.input_count - 1}")

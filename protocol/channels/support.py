@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from protocol import codec
 from protocol.channels.channel import Channel, Loss
@@ -31,19 +32,8 @@ class SupportChannel(Channel):
 
     outside: int
     inside: int
-
-    @property
-    def scale(self) -> int:
-        return SCALE
-
-    @property
-    def rand_bytes(self) -> int:
-        return SCALE // 8
-
-    def _derive(self, **numbers: int | tuple[int, ...]) -> None:
-        """Set the attributes that are computed from the others."""
-        for name, number in numbers.items():
-            object.__setattr__(self, name, number)  # the dataclass is frozen
+    scale: ClassVar[int] = SCALE
+    rand_bytes: ClassVar[int] = SCALE // 8
 
     def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         return inputs[:2]

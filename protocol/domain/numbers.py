@@ -181,6 +181,7 @@ class NumberRange(Line):
     unit: str = ""
     scaled: Sequence[int] = field(init=False, repr=False, compare=False)
     kind: ClassVar[str] = "number"
+    evenly_spaced: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _require_places(self.decimal_places, (self.low, self.high, self.step), "a number's low, high and step")
@@ -221,10 +222,6 @@ class NumberRange(Line):
     @property
     def range_text(self) -> str:
         return f"{super().range_text} {self.unit}".strip()
-
-    @property
-    def evenly_spaced(self) -> bool:
-        return True
 
     def number(self, answer: Answer) -> Fraction:
         if not self.clamps:
@@ -278,6 +275,8 @@ class Dates(Line):
     scaled: Sequence[int] = field(init=False, repr=False, compare=False)
     decimal_places: int = field(default=0, init=False, repr=False, compare=False)
     kind: ClassVar[str] = "date"
+    rounds_randomly: ClassVar[bool] = False
+    evenly_spaced: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for day in (self.low, self.high):
@@ -301,14 +300,6 @@ class Dates(Line):
         except ValueError as error:
             raise DomainError(f"the first or the last day: {error}") from None
         return cls(low, high, step, clamps)
-
-    @property
-    def rounds_randomly(self) -> bool:
-        return False
-
-    @property
-    def evenly_spaced(self) -> bool:
-        return True
 
     def number(self, answer: Answer) -> Fraction:
         day = Fraction(_day(answer))

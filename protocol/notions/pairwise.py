@@ -94,25 +94,13 @@ class Ldp(Pairwise):
     """Local differential privacy (LDP): one bound for all pairs."""
 
     name: ClassVar[str] = "ldp"
-
-    @property
-    def input_count(self) -> int | None:
-        return None
-
-    @property
-    def inputs_by_class(self) -> None:
-        return None
+    input_count: ClassVar[int | None] = None
+    inputs_by_class: ClassVar[None] = None
+    carries_views: ClassVar[bool] = True
+    coarsening_steps: ClassVar[int] = 0
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:
         yield 0, 0, self.level
-
-    @property
-    def carries_views(self) -> bool:
-        return True
-
-    @property
-    def coarsening_steps(self) -> int:
-        return 0
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Ldp:
         return self
@@ -238,6 +226,7 @@ class Matrix(Pairwise):
 
     levels: tuple[tuple[int, ...], ...]
     name: ClassVar[str] = "pairwise"
+    carries_views: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -279,10 +268,6 @@ class Matrix(Pairwise):
             for other, level in enumerate(row):
                 if x != other and level != UNBOUNDED:
                     yield x, other, level
-
-    @property
-    def carries_views(self) -> bool:
-        return True
 
     @property
     def coarsening_steps(self) -> int:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class ConstantDecoder(Decoder):
     """Decoder of a block with one input, in which each report of the block counts for one person."""
 
     input_count = features = 1
+    people_per_report: ClassVar[float] = 1.0
 
     def forward(self, p: Floats) -> Floats:
         return p
@@ -59,10 +61,6 @@ class ConstantDecoder(Decoder):
     @property
     def ceiling(self) -> Floats:
         return np.ones(1)
-
-    @property
-    def people_per_report(self) -> float:
-        return 1.0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb, lcm
+from typing import ClassVar
 
 from protocol.channels.bits.channel import BIT_SCALE, Bits, S
 from protocol.channels.structure import OutputClass, PairProfile, Structure, TooLarge
@@ -25,6 +26,8 @@ class BitsStructure(Structure):
     """The audit structure of vectors of independent bits (SPEC 5.6)."""
 
     channel: Bits
+    profile_steps: ClassVar[int] = 4
+    profile_scale: ClassVar[int] = 2 * BIT_SCALE
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
@@ -48,14 +51,6 @@ class BitsStructure(Structure):
             (chance(a, bit) * chance(other_b, other_bit), chance(b, bit) * chance(other_a, other_bit), 1)
             for bit, other_bit in product((0, 1), repeat=2)
         ]
-
-    @property
-    def profile_steps(self) -> int:
-        return 4
-
-    @property
-    def profile_scale(self) -> int:
-        return 2 * BIT_SCALE
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         k = self.channel.input_count

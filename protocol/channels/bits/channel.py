@@ -78,12 +78,7 @@ class Bits(Channel):
                 )
         if len(set(zip(self.own_weights, self.other_weights, strict=True))) != classes:
             raise ChannelError("two input classes have equal probabilities: write them as one")
-        for name, value in {
-            "input_count": input_count,
-            "output_count": 1 << input_count,
-            "class_of": blocks_of(self.runs),
-        }.items():
-            object.__setattr__(self, name, value)  # the dataclass is frozen
+        self._derive(input_count=input_count, output_count=1 << input_count, class_of=blocks_of(self.runs))
 
     @classmethod
     def over(cls, chances: Iterable[tuple[int, int]]) -> Bits:

@@ -51,14 +51,9 @@ class Constant(Channel):
     input_count: int = field(init=False, repr=False, default=1)
     output_count: int = field(init=False, repr=False, default=1)
     family: ClassVar[str] = "constant"
-
-    @property
-    def scale(self) -> int:
-        return 0
-
-    @property
-    def rand_bytes(self) -> int:
-        return 0
+    scale: ClassVar[int] = 0
+    rand_bytes: ClassVar[int] = 0
+    prior_steps: ClassVar[int] = 1
 
     def weight(self, x: int, y: int) -> int:
         return 1
@@ -69,10 +64,6 @@ class Constant(Channel):
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         return Loss(1, 1, 0, 0, 0)
-
-    @property
-    def prior_steps(self) -> int:
-        return 1
 
     def encode(self) -> codec.Value:
         return [self.family]
@@ -120,6 +111,8 @@ class Blocks(Channel):
     place_of: Sequence[int] = field(init=False, repr=False, compare=False)
     hidden: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "blocks"
+    scale: ClassVar[int] = BLOCKS_SCALE
+    prior_steps: ClassVar[int] = PAIR_STEPS
 
     def __post_init__(self) -> None:
         require_runs(self.runs, OPEN + 1, ChannelError)
@@ -169,17 +162,9 @@ class Blocks(Channel):
             raise ChannelError(
                 f"a channel of blocks must have at most {MAX_OUTPUTS} outputs, not {ends[-1] + len(members[OPEN])}"
             )
-        derived = {
-            "input_count": input_count,
-            "output_count": ends[-1] + len(members[OPEN]),
-            "offsets": (ends[-1], 0, *ends[:-1]),
-            "inputs_by_block": tuple(members),
-            "block_of": block_of,
-            "place_of": place_of,
-            "hidden": hidden,
-        }
-        for name, number in derived.items():
-            object.__setattr__(self, name, number)  # the dataclass is frozen
+        self._derive(input_count=input_count, output_count=ends[-1] + len(members[OPEN]), hidden=hidden)
+        self._derive(offsets=(ends[-1], 0, *ends[:-1]), inputs_by_block=tuple(members))
+        self._derive(block_of=block_of, place_of=place_of)
 
     @classmethod
     def over(cls, cover: int, blocks: Sequence[int], build: Callable[[int], Channel]) -> Blocks:
@@ -196,10 +181,6 @@ class Blocks(Channel):
         for block, length in block_runs:
             sizes[block] += length
         return cls(cover, block_runs, tuple(build(size) for size in sizes[1:]))
-
-    @property
-    def scale(self) -> int:
-        return BLOCKS_SCALE
 
     @property
     def rand_bytes(self) -> int:
@@ -246,10 +227,6 @@ class Blocks(Channel):
             return steps
         mine, theirs = ([self.place_of[x] for x in inputs if self.block_of[x] == block] for inputs in (first, second))
         return steps + 2 * self.channels[block - 1].pair_steps(mine, theirs)
-
-    @property
-    def prior_steps(self) -> int:
-        return PAIR_STEPS
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         """Return an infinite loss: the output of an open input rules out all other inputs. Without open inputs, an

@@ -7,6 +7,7 @@ classes. Under a prior, a column is determined by the mass, in each class, of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from protocol.channels.graded.channel import GradedProjective
 from protocol.channels.structure import OutputClass, PairProfile, Structure
@@ -16,6 +17,7 @@ class GradedStructure(Structure):
     """The audit structure of graded projective response (SPEC 5.12)."""
 
     channel: GradedProjective
+    profile_steps: ClassVar[int] = 4
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
@@ -40,10 +42,6 @@ class GradedStructure(Structure):
             (outside, others_inside, alone),
             (outside, others_outside, rest),
         ]
-
-    @property
-    def profile_steps(self) -> int:
-        return 4
 
     def fitting(self, y: int) -> Sequence[int]:
         self.require_steps(self.channel.input_count, "listing the inputs that prefer an output")

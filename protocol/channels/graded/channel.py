@@ -68,6 +68,8 @@ class GradedProjective(Channel):
     output_count: int = field(init=False, repr=False, compare=False)
     class_of: Sequence[int] = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "graded"
+    scale: ClassVar[int] = SCALE
+    rand_bytes: ClassVar[int] = SCALE // 8
 
     def __post_init__(self) -> None:
         require_runs(self.runs, 0, ChannelError)
@@ -82,10 +84,9 @@ class GradedProjective(Channel):
         input_count = sum(length for _, length in self.runs)
         geometry = geometry_for(input_count, self.order, self.dimension)
         points, support = geometry.point_count, geometry.support
-        inside = [evenly_shared(outside, support, points - support) for outside in self.outside]
-        derived = {"input_count": input_count, "output_count": points, "class_of": blocks_of(self.runs)}
-        for name, value in {**derived, "inside": tuple(inside), "geometry": geometry}.items():
-            object.__setattr__(self, name, value)  # the dataclass is frozen
+        inside = tuple(evenly_shared(outside, support, points - support) for outside in self.outside)
+        self._derive(input_count=input_count, output_count=points, geometry=geometry)
+        self._derive(class_of=blocks_of(self.runs), inside=inside)
 
     @classmethod
     def over(cls, order: int, dimension: int, outside: Iterable[int]) -> GradedProjective:
@@ -93,14 +94,6 @@ class GradedProjective(Channel):
         numbers: dict[int, int] = {}
         classes = [numbers.setdefault(weight, len(numbers)) for weight in outside]
         return cls(order, dimension, tuple(numbers), runs_of(classes))
-
-    @property
-    def scale(self) -> int:
-        return SCALE
-
-    @property
-    def rand_bytes(self) -> int:
-        return SCALE // 8
 
     def weight(self, x: int, y: int) -> int:
         weights = self.inside if self.geometry.orthogonal(x, y) else self.outside

@@ -8,6 +8,7 @@ total mass and an entry of a Walsh-Hadamard transform. All columns together take
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from protocol.channels.hadamard.channel import ONE, Hadamard
 from protocol.channels.structure import OutputClass, PairProfile, Structure
@@ -17,6 +18,7 @@ class HadamardStructure(Structure):
     """The audit structure of Hadamard response (SPEC 5.3)."""
 
     channel: Hadamard
+    profile_steps: ClassVar[int] = 4
 
     @property
     def _weights(self) -> tuple[int, int]:
@@ -33,10 +35,6 @@ class HadamardStructure(Structure):
     def profile(self, x: int, other: int) -> PairProfile:
         quarter = self.channel.output_count // 4
         return [(mine, theirs, quarter) for mine in self._weights for theirs in self._weights]
-
-    @property
-    def profile_steps(self) -> int:
-        return 4
 
     def _agreeing(self, prior: Sequence[int]) -> list[int]:
         """Return, for each column, the prior mass of the inputs whose row is +1 there."""

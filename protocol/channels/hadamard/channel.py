@@ -47,7 +47,7 @@ class Hadamard(Channel):
             raise ChannelError(
                 f"the truth probability of a Hadamard channel must be above 1/2 and below 1, not {self.truth} / 2^64"
             )
-        object.__setattr__(self, "output_count", 1 << self.input_count.bit_length())  # the dataclass is frozen
+        self._derive(output_count=1 << self.input_count.bit_length())
 
     @property
     def scale(self) -> int:

@@ -74,6 +74,8 @@ class Noise(Channel):
     input_count: int = field(init=False, repr=False, compare=False)
     output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "noise"
+    scale: ClassVar[int] = NOISE_SCALE
+    rand_bytes: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         if self.rows < 1 or self.columns < 2 or self.rows * self.columns > MAX_LATTICE_POINTS:
@@ -92,8 +94,7 @@ class Noise(Channel):
             raise ChannelError(f"the weights of all steps must sum to 2^{NOISE_SCALE}, not to {total}")
         if not self.mirrored and self._steps == self._steps[::-1] == [row[::-1] for row in self._steps]:
             raise ChannelError(f"the distribution of steps is symmetric: give only {self.rows * self.columns} weights")
-        object.__setattr__(self, "input_count", self.rows * self.columns)  # the dataclass is frozen
-        object.__setattr__(self, "output_count", self.rows * self.columns)
+        self._derive(input_count=self.rows * self.columns, output_count=self.rows * self.columns)
 
     @property
     def mirrored(self) -> bool:
@@ -135,14 +136,6 @@ class Noise(Channel):
             tuple([row[::-1] for row in table] for table in tables)  # type: ignore[misc]  # three tables each
             for tables in self._tables
         )
-
-    @property
-    def scale(self) -> int:
-        return NOISE_SCALE
-
-    @property
-    def rand_bytes(self) -> int:
-        return 8
 
     @cached_property
     def _cumulative(self) -> list[int]:

@@ -8,6 +8,7 @@ computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from protocol.channels.projective.channel import ProjectiveResponse
 from protocol.channels.structure import OutputClass, PairProfile, Structure
@@ -17,6 +18,7 @@ class ProjectiveStructure(Structure):
     """The audit structure of projective response (SPEC 5.4)."""
 
     channel: ProjectiveResponse
+    profile_steps: ClassVar[int] = 4
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
@@ -31,10 +33,6 @@ class ProjectiveStructure(Structure):
         shared, alone = self.channel.shared, self.channel.support - self.channel.shared
         rest = self.channel.output_count - shared - 2 * alone
         return [(inside, inside, shared), (inside, outside, alone), (outside, inside, alone), (outside, outside, rest)]
-
-    @property
-    def profile_steps(self) -> int:
-        return 4
 
     def _masses(self, prior: Sequence[int]) -> list[int]:
         """Return, for each output, the prior mass of the inputs that prefer it."""

@@ -62,8 +62,7 @@ class ProjectiveResponse(SupportChannel):
         geometry = geometry_for(self.input_count, self.order, self.dimension)
         points, support = geometry.point_count, geometry.support
         inside = evenly_shared(self.outside, support, points - support)
-        self._derive(output_count=points, support=support, shared=geometry.shared, inside=inside)
-        object.__setattr__(self, "geometry", geometry)
+        self._derive(output_count=points, support=support, shared=geometry.shared, inside=inside, geometry=geometry)
 
     def weight(self, x: int, y: int) -> int:
         return self.inside if self.geometry.orthogonal(x, y) else self.outside

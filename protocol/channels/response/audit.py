@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
+from typing import ClassVar
 
 from protocol.channels.response.channel import RandomizedResponse
 from protocol.channels.structure import COLUMN_STEPS, OutputClass, PairProfile, Structure
@@ -16,6 +17,7 @@ class ResponseStructure(Structure):
     """The audit structure of randomised response (SPEC 5.2)."""
 
     channel: RandomizedResponse
+    loss_steps: ClassVar[int] = 1
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
@@ -61,10 +63,6 @@ class ResponseStructure(Structure):
     @property
     def profile_steps(self) -> int:
         return 3 if len(self.channel.cover) == 1 else self.channel.input_count
-
-    @property
-    def loss_steps(self) -> int:
-        return 1
 
     @property
     def worst_column_steps(self) -> int:

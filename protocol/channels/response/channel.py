@@ -44,6 +44,8 @@ class RandomizedResponse(Channel):
     cover: tuple[int, ...]
     output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "response"
+    scale: ClassVar[int] = RESPONSE_SCALE
+    rand_bytes: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         if not 2 <= self.input_count <= MAX_VALUES:
@@ -56,15 +58,7 @@ class RandomizedResponse(Channel):
             raise ChannelError(f"a cover weight must be at least 0, not {min(self.cover)}")
         if self.truth < 0:
             raise ChannelError(f"the cover weights must sum to at most 2^{RESPONSE_SCALE}, not to {self.covered}")
-        object.__setattr__(self, "output_count", self.input_count)  # the dataclass is frozen
-
-    @property
-    def scale(self) -> int:
-        return RESPONSE_SCALE
-
-    @property
-    def rand_bytes(self) -> int:
-        return 8
+        self._derive(output_count=self.input_count)
 
     @cached_property
     def covered(self) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import comb
+from typing import ClassVar
 
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.sets.triples import Triples
@@ -25,6 +26,7 @@ class SetsStructure(Structure):
     """
 
     channel: SubsetSelection | Triples
+    profile_steps: ClassVar[int] = 8
 
     @property
     @abstractmethod
@@ -76,10 +78,6 @@ class SetsStructure(Structure):
             weights = (channel.weight(x, y), channel.weight(other, y))
             counts[weights] = counts.get(weights, 0) + 1
         return [(mine, theirs, count) for (mine, theirs), count in counts.items()]
-
-    @property
-    def profile_steps(self) -> int:
-        return 8
 
     def of_set(self, y: int, prior: Sequence[int], count: int = 1) -> OutputClass:
         """Return the class of one output, with the weights and prior masses of its column."""

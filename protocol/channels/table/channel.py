@@ -35,6 +35,8 @@ class Table(Channel):
     input_count: int = field(init=False, repr=False, compare=False)
     output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "table"
+    scale: ClassVar[int] = TABLE_SCALE
+    rand_bytes: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         if len(self.rows) < 2 or len(self.rows[0]) < 2:
@@ -53,8 +55,7 @@ class Table(Channel):
                 raise ChannelError(f"a weight in row {x} must be at least 0, not {min(row)}")
             if sum(row) != 1 << TABLE_SCALE:
                 raise ChannelError(f"the weights of row {x} must sum to 2^{TABLE_SCALE}, not to {sum(row)}")
-        object.__setattr__(self, "input_count", len(self.rows))  # the dataclass is frozen
-        object.__setattr__(self, "output_count", len(self.rows[0]))
+        self._derive(input_count=len(self.rows), output_count=len(self.rows[0]))
 
     @classmethod
     def rounded(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
@@ -81,14 +82,6 @@ class Table(Channel):
             cells[largest] += (1 << TABLE_SCALE) - sum(cells)
             rounded.append(tuple(cells))
         return cls(tuple(rounded))
-
-    @property
-    def scale(self) -> int:
-        return TABLE_SCALE
-
-    @property
-    def rand_bytes(self) -> int:
-        return 8
 
     @cached_property
     def _cumulative(self) -> tuple[tuple[int, ...], ...]:

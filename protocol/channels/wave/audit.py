@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import ClassVar
 
 from protocol.channels.structure import OutputClass, PairProfile, Structure
 from protocol.channels.wave.channel import Wave
@@ -13,6 +14,8 @@ class WaveStructure(Structure):
     """The audit structure of waves (SPEC 5.11)."""
 
     channel: Wave
+    profile_steps: ClassVar[int] = 4
+    loss_steps: ClassVar[int] = 1
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         # The farther two inputs are apart, the more outputs are in only one of their windows, so the two ends decide.
@@ -32,14 +35,6 @@ class WaveStructure(Structure):
             (inside, inside, channel.span - alone),
             (outside, outside, neither),
         ]
-
-    @property
-    def profile_steps(self) -> int:
-        return 4
-
-    @property
-    def loss_steps(self) -> int:
-        return 1
 
     def fits(self, x: int) -> tuple[int, int, int]:
         channel = self.channel

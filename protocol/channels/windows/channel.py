@@ -77,10 +77,11 @@ class Windows(Arrangement):
     input_count: int = field(init=False, repr=False, compare=False)
     output_count: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "windows"
+    rand_bytes: ClassVar[int] = 17
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "input_count", len(self.arcs))  # the dataclass is frozen
-        object.__setattr__(self, "output_count", len(self.singles) + 1 + len(self.types) * self.orders * self.cells)
+        window_count = len(self.types) * self.orders * self.cells
+        self._derive(input_count=len(self.arcs), output_count=len(self.singles) + 1 + window_count)
         if not 2 <= self.input_count <= MAX_VALUES:
             raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.input_count}")
         if min(self.arcs) < 0:
@@ -142,10 +143,6 @@ class Windows(Arrangement):
     @property
     def scale(self) -> int:
         return WINDOWS_SCALE + POINT_BITS + self.orders.bit_length() - 1
-
-    @property
-    def rand_bytes(self) -> int:
-        return 17
 
     @cached_property
     def bonus_of(self) -> dict[int, int]:
