@@ -195,5 +195,4 @@ def _likelihood(raw: Floats, se: Floats, grid: Floats) -> Floats:
     z *= z
     z -= z.min(axis=1, keepdims=True)
     z *= -0.5
-    relative: Floats = np.exp(z, out=z)
-    return relative
+    return np.exp(z, out=z)

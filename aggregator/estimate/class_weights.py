@@ -75,8 +75,7 @@ def group_shares(shares: Floats, margin: KnownMargin) -> Floats:
     Returns:
         (G,) the shares of the groups.
     """
-    sums: Floats = np.bincount(margin.groups, weights=shares, minlength=len(margin.names)).astype(np.float64)
-    return sums
+    return np.bincount(margin.groups, weights=shares, minlength=len(margin.names)).astype(np.float64)
 
 
 def reweight(

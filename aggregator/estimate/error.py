@@ -105,8 +105,7 @@ def _even_shares(domain: Domain, view: View) -> Floats:
     counts = np.bincount(
         [view.map.input(domain, x) for x in range(domain.size)], minlength=view.map.input_count(domain)
     )
-    distribution: Floats = counts / domain.size
-    return distribution
+    return counts / domain.size
 
 
 def campaign_error(campaign: Campaign) -> tuple[float, float]:

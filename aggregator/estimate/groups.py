@@ -71,8 +71,7 @@ class Groups:
     @property
     def filled(self) -> NDArray[np.bool_]:
         """True for each group of devices that has a report, shape (GROUPS,)."""
-        filled: NDArray[np.bool_] = self.reports > 0
-        return filled
+        return self.reports > 0
 
     @property
     def min_devices(self) -> int:
@@ -113,8 +112,7 @@ class Groups:
             (GROUPS,) the differences.
         """
         sums = np.bincount(self.group, weights=self.count * weights[self.feature], minlength=GROUPS)
-        differences: Floats = sums + self.reports * (constant - mean)
-        return differences
+        return sums + self.reports * (constant - mean)
 
 
 @dataclass(frozen=True)

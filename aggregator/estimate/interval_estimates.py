@@ -73,8 +73,7 @@ class Shares(IntervalEstimates):
     @property
     def above_zero(self) -> NDArray[np.bool_]:
         """True where the simultaneous interval is above zero, so the value occurs in the population; shape (k,)."""
-        above: NDArray[np.bool_] = self.simultaneous_low > 0
-        return above
+        return self.simultaneous_low > 0
 
     def numbers(self) -> Iterator[dict[str, float | None]]:
         """Yield one row for each share.

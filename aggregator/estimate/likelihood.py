@@ -178,8 +178,7 @@ class IdentifiedValues:
     @property
     def identified(self) -> NDArray[np.bool_]:
         """True for each value that the channel distinguishes from all others, shape (k,)."""
-        identified: NDArray[np.bool_] = ~np.isnan(self.raw)
-        return identified
+        return ~np.isnan(self.raw)
 
 
 def identified_values(decoder: Decoder, mean_features: Floats, p: Floats) -> IdentifiedValues:

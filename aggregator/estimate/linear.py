@@ -140,5 +140,4 @@ def design_effect(between: Floats, independent: Floats) -> Floats:
     """
     effects = np.divide(between, independent, out=np.zeros_like(between), where=independent > 0)
     overall = float(between.sum() / independent.sum()) if independent.sum() > 0 else 1.0
-    effect: Floats = np.maximum(effects, max(overall, 1.0))
-    return effect
+    return np.maximum(effects, max(overall, 1.0))

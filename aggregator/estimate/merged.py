@@ -33,14 +33,12 @@ class NumberBlocks:
     @property
     def sizes(self) -> Integers:
         """The count of numbers in each block, shape (K,)."""
-        sizes: Integers = np.diff(self.ends, prepend=0)
-        return sizes
+        return np.diff(self.ends, prepend=0)
 
     def of_numbers(self, p: Floats) -> Floats:
         """Return the shares of the numbers, shape (k,), from the shares of the blocks, (K,), spread equally within a
         block."""
-        shares: Floats = np.repeat(p / self.sizes, self.sizes)
-        return shares
+        return np.repeat(p / self.sizes, self.sizes)
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,7 @@ def possible_outputs(campaign: Campaign, declared: Integers) -> NDArray[np.bool_
     takes = np.zeros(len(declared), dtype=np.bool_)
     if offered is not None:
         takes = takes_offered(declared[:, 1:], notion.level, offered) & (declared[:, 0] == notion.level)
-    mask: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(campaign.channel.output_count) < notion.size)
-    return mask
+    return takes[:, np.newaxis] | (np.arange(campaign.channel.output_count) < notion.size)
 
 
 def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.bool_]:

@@ -151,8 +151,7 @@ class Profile:
         there, shape (C K,)."""
         cell = 2 * self._class_of_row + inside
         even = np.bincount(cell, p)[cell] / np.bincount(cell)[cell]
-        mixed: Floats = (1 - EVEN_PART) * p + EVEN_PART * even
-        return mixed
+        return (1 - EVEN_PART) * p + EVEN_PART * even
 
     def interval(self, chosen: Mask, z: float) -> tuple[float, float]:
         """Return the interval of shares in the chosen blocks that the test does not reject.
@@ -195,8 +194,7 @@ class Profile:
 
     def _slope(self, p: Floats) -> Floats:
         """Return the gradient of the log-likelihood per report, shape (C K,)."""
-        slope: Floats = self._channel @ (self._weights / (p @ self._channel))
-        return slope
+        return self._channel @ (self._weights / (p @ self._channel))
 
     def _best(self, p: Floats, inside: Mask, t: float) -> Floats:
         """Return the most likely distribution that has the share ``t`` in the rows ``inside``, shape (C K,).

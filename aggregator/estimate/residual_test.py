@@ -61,8 +61,7 @@ def scores(decoder: Decoder, mean_features: Floats) -> Floats:
         (m,) the statistics.
     """
     inverse = _inverse(decoder)
-    statistics: Floats = _beyond(decoder, inverse, mean_features) / np.sqrt(np.where(inverse > 0, inverse, 1))
-    return statistics
+    return _beyond(decoder, inverse, mean_features) / np.sqrt(np.where(inverse > 0, inverse, 1))
 
 
 def direction(decoder: Decoder, y: int) -> Direction:
@@ -98,5 +97,4 @@ def _beyond(decoder: Decoder, inverse: Floats, counts: Floats) -> Floats:
         explained, rest = explained + length * step, rest - length * image
         smaller = float(rest @ rest)
         step, size = rest + smaller / size * step, smaller
-    beyond: Floats = inverse * (counts - decoder.forward(explained))
-    return beyond
+    return inverse * (counts - decoder.forward(explained))

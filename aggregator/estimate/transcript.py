@@ -183,8 +183,7 @@ class TranscriptDecoder(Pooled):
 
     def posterior_mean(self, mean_features: Floats) -> Floats:
         """Return the mean of P(value | transcript) over devices and the periods in which they answered, shape (k,)."""
-        mean: Floats = mean_features @ self._posterior
-        return mean
+        return mean_features @ self._posterior
 
     def forward(self, p: Floats) -> Floats:
         """Return the probabilities of the observed transcripts under ``p`` if values do not change, scaled to the sum
@@ -212,8 +211,7 @@ class TranscriptDecoder(Pooled):
         return (mean_features @ self._contributed**2)[np.newaxis]
 
     def adjoint(self, v: Floats) -> Floats:
-        contributions: Floats = self._contributed @ v
-        return contributions
+        return self._contributed @ v
 
     def _contributions(self, counts: Integers) -> tuple[Floats, Integers]:
         return self._contributed, np.repeat(counts[:, np.newaxis], self.input_count, axis=1)

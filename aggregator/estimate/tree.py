@@ -84,8 +84,7 @@ class Tree:
     def even(self, resolution: int, above: Floats) -> Floats:
         """Return the shares of a resolution's districts if people are spread evenly inside each parent."""
         values = self.values[resolution].astype(np.float64)
-        even: Floats = (above / self.sums(resolution, values))[self.parents[resolution]] * values
-        return even
+        return (above / self.sums(resolution, values))[self.parents[resolution]] * values
 
 
 def parent_of(coarse: Integers, fine: Integers) -> Integers:
@@ -359,13 +358,11 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
     # fail for it.
     above[first] = True
     last = np.maximum.reduceat(np.where(above, np.arange(len(raw)), 0), first)
-    inside: Floats = np.maximum(raw - c[last][parent] * v, 0)
-    return inside
+    return np.maximum(raw - c[last][parent] * v, 0)
 
 
 def _running(numbers: Floats, first: Integers, parents: Integers) -> Floats:
     """Return running sums that restart at each of ``first``, shape (k,)."""
     running = np.cumsum(numbers)
     before = running[first] - numbers[first]
-    begun: Floats = running - before[parents]
-    return begun
+    return running - before[parents]

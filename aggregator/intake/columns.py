@@ -99,8 +99,7 @@ def octets(data: Bytes, offset: Integers, length: int) -> Bytes:
     """Return the ``length`` bytes that begin at each offset, (n, length)."""
     if not len(offset) or not length:
         return np.zeros((len(offset), length), dtype=np.uint8)
-    gathered: Bytes = np.ascontiguousarray(sliding_window_view(data, length)[offset])
-    return gathered
+    return np.ascontiguousarray(sliding_window_view(data, length)[offset])
 
 
 def key_column(key_ids: Bytes) -> Integers:

@@ -279,10 +279,9 @@ def _declares_as_required(prior: ByteStrings, campaign: Campaign) -> Mask:
     """Return, for each declaration, whether ``protocol.report.Enrolment.require_fit`` accepts it."""
     required = campaign.notion.size if isinstance(campaign.notion, DeclaredPrior) else 0
     declarations = [((), 0) if written is None else decoded_declaration(written) for written in prior]
-    fitting: Mask = np.array(
+    return np.array(
         [len(weights) == required and level < campaign.notion.level for weights, level in declarations], np.bool_
     )
-    return fitting
 
 
 def decoded_declaration(written: bytes) -> tuple[tuple[int, ...], int]:

@@ -128,8 +128,7 @@ def _likely(data: bytes) -> NDArray[np.int64]:
     tail = np.where(good, end - TRAILER_BYTES, 0)
     for place, value in enumerate(_SIGNATURE_HEAD):
         good &= octets[tail + place] == value
-    columns: NDArray[np.int64] = np.stack([offset, payload, end, kind.astype(np.int64)])[:, good]
-    return columns
+    return np.stack([offset, payload, end, kind.astype(np.int64)])[:, good]
 
 
 def _extent(data: bytes, offset: int, kind: int) -> tuple[int, int]:

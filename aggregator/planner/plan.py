@@ -190,8 +190,7 @@ def at_level(notion: Notion, level: int) -> Notion:
         pairs = [(budgets[c], budgets[d]) for c, d, _ in notion.bounds()]
         by_input = [budgets[number] for number, length in notion.runs for _ in range(length)]
         return Graded.over(by_input, notion.name, pairs if notion.unbounded_pairs else None)
-    changed: Notion = dataclasses.replace(notion, level=level)  # type: ignore[type-var]  # every notion is a dataclass
-    return changed
+    return dataclasses.replace(notion, level=level)  # type: ignore[type-var]  # every notion is a dataclass
 
 
 def _rank(row: PlanRow, goal: str) -> float:

@@ -38,10 +38,7 @@ class Regions:
     @property
     def density(self) -> Floats:
         """Share of each cell, (k,), with the share of a region spread evenly over its cells."""
-        density: Floats = (self.share / np.maximum(np.bincount(self.region_of, minlength=len(self.share)), 1))[
-            self.region_of
-        ]
-        return density
+        return (self.share / np.maximum(np.bincount(self.region_of, minlength=len(self.share)), 1))[self.region_of]
 
 
 def regions(estimate: Estimate) -> Regions:

@@ -131,16 +131,14 @@ def _responses(channel: RandomizedResponse, people: Integers, generator: np.rand
     cover = np.array([channel.cover_of(y) for y in range(channel.input_count)], dtype=np.float64)
     if not channel.covered:
         return truthful
-    counts: Integers = truthful + generator.multinomial(int((people - truthful).sum()), cover / cover.sum())
-    return counts
+    return truthful + generator.multinomial(int((people - truthful).sum()), cover / cover.sum())
 
 
 def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> Integers:
     """Return random counts of set bits; people who have the value of a bit set it with probability a, others with b."""
     class_of = np.asarray(channel.class_of, dtype=np.int64)
     a, b = (np.array(weights)[class_of] / S for weights in (channel.own_weights, channel.other_weights))
-    counts: Integers = generator.binomial(people, a) + generator.binomial(people.sum() - people, b)
-    return counts
+    return generator.binomial(people, a) + generator.binomial(people.sum() - people, b)
 
 
 def _blocks(channel: Blocks, people: Integers, generator: np.random.Generator) -> Integers:

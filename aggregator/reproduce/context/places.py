@@ -40,8 +40,7 @@ def grid_blocks(rows: int, columns: int) -> list[int]:
     """Return the block of each cell of the grid, with ``rows`` parts of latitude and ``columns`` parts of longitude."""
     down = np.arange(GRID_ROWS) * rows // GRID_ROWS
     across = np.arange(GRID_COLUMNS) * columns // GRID_COLUMNS
-    blocks: list[int] = (down[:, None] * columns + across).ravel().tolist()
-    return blocks
+    return (down[:, None] * columns + across).ravel().tolist()
 
 
 def _on_grid(domain: Domain, grid: tuple[int, int], mechanism: str) -> CampaignReader:

@@ -262,8 +262,7 @@ def simulated_survey(
 
 def most_frequent_items(counts: Integers | Floats, k: int) -> Integers:
     """Return the indices of the ``k`` items with the largest counts."""
-    top: Integers = np.argsort(-counts, kind="stable")[:k]
-    return top
+    return np.argsort(-counts, kind="stable")[:k]
 
 
 def total_error(estimate: Floats, people: ItemHolders) -> float:

@@ -206,8 +206,7 @@ def _bit_errors(p: Floats, zero_as_one: Floats, one_as_zero: Floats) -> Floats:
     """Return the error of each person's bit, P (1 - P) - [P (lambda0 - q1)]^2 / (lambda0 lambda1), shape (people,)
     (Jiang, Li, Tandon 2018, eq. 16)."""
     ones = (1 - p) * zero_as_one + p * (1 - one_as_zero)
-    errors: Floats = p * (1 - p) - (p * (1 - ones - one_as_zero)) ** 2 / (ones * (1 - ones))
-    return errors
+    return p * (1 - p) - (p * (1 - ones - one_as_zero)) ** 2 / (ones * (1 - ones))
 
 
 def _surveyed(yes: Floats, eps: float, setting: Setting) -> Floats:

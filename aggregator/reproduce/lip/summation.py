@@ -40,8 +40,7 @@ class SumCoordinates(Coordinates):
 
     def squared_posterior(self, lifts: Floats) -> Floats:
         """Return the squared mean of the centred number for each row of lifts: from (c, n) to (c,)."""
-        worth: Floats = (lifts @ self.centred) ** 2
-        return worth
+        return (lifts @ self.centred) ** 2
 
     def greedy_corners(self, gains: Floats, prices: Floats) -> Floats:
         """Return the best corners for several slopes of a tangent of the square; ``gains`` is not used."""
