@@ -21,7 +21,7 @@ local engine. The files and the study must be on storage that all machines can r
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from types import MappingProxyType
@@ -38,7 +38,7 @@ from aggregator.engines.workers import URGENT, Workers, WorkItem
 from aggregator.estimate.tally import Tally
 from aggregator.intake.enrolments import IntroducedKeys, register_introduced
 from aggregator.intake.files import batch_files, unread_text
-from aggregator.intake.ingest import IngestResult, IngestTotals
+from aggregator.intake.ingest import IngestResult, IngestTotals, Progress
 from aggregator.intake.verified import VerifiedDigests
 from aggregator.storage import tables
 from aggregator.storage.paths import StoragePath
@@ -72,12 +72,7 @@ class Cluster:
     sent_bytes: int = 0
 
     def ingest(
-        self,
-        study: Study,
-        paths: Iterable[str | StoragePath],
-        *,
-        now: int,
-        progress: Callable[[int], None] | None = None,
+        self, study: Study, paths: Iterable[str | StoragePath], *, now: int, progress: Progress | None = None
     ) -> IngestResult:
         """Verify, deduplicate and count reports like ``aggregator.intake.ingest.ingest``.
 
@@ -146,7 +141,7 @@ class Cluster:
         cut: Sequence[Piece],
         study_version: StudyVersion,
         warnings: dict[StoragePath, str],
-        progress: Callable[[int], None] | None,
+        progress: Progress | None,
     ) -> None:
         """Commit the valid reports of many pieces at a time, while workers validate the next pieces."""
         self.sent_bytes = 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import HalftruthError
 
 if TYPE_CHECKING:  # only type checkers import them: the check of an engine's name must not load the tables
     from aggregator.estimate.tally import Tally
-    from aggregator.intake.ingest import IngestResult
+    from aggregator.intake.ingest import IngestResult, Progress
     from aggregator.storage.paths import StoragePath
     from aggregator.study import Study
     from protocol.campaign import SignedCampaign
@@ -21,12 +21,7 @@ class EngineError(HalftruthError):
 
 class Engine(Protocol):
     def ingest(
-        self,
-        study: Study,
-        paths: Iterable[str | StoragePath],
-        *,
-        now: int,
-        progress: Callable[[int], None] | None = None,
+        self, study: Study, paths: Iterable[str | StoragePath], *, now: int, progress: Progress | None = None
     ) -> IngestResult:
         """Verify, deduplicate and count reports; see ``aggregator.intake.ingest.ingest``."""
 

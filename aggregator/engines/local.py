@@ -5,12 +5,12 @@ It calls the library's functions directly. The results of the Dask engine must b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from aggregator.estimate.tally import Tally
 from aggregator.intake import ingest as intake
-from aggregator.intake.ingest import IngestResult
+from aggregator.intake.ingest import IngestResult, Progress
 from aggregator.storage.paths import StoragePath
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
@@ -27,12 +27,7 @@ class Local:
     threads: int | None = None
 
     def ingest(
-        self,
-        study: Study,
-        paths: Iterable[str | StoragePath],
-        *,
-        now: int,
-        progress: Callable[[int], None] | None = None,
+        self, study: Study, paths: Iterable[str | StoragePath], *, now: int, progress: Progress | None = None
     ) -> IngestResult:
         """Verify, deduplicate and count reports."""
         return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -41,6 +41,9 @@ ALONE_BYTES = 2**20
 CHUNK_REPORTS = 200_000
 CHUNK_OUTPUTS = 2**18
 """Approximate maximum number of reports, and of outputs, in a commit."""
+
+Progress: TypeAlias = Callable[[int], None]
+"""Called after each part of an ingest with the number of its bytes."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def ingest(
     *,
     now: int,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     buffer_bytes: int = READ_BYTES,
     chunk_reports: int = CHUNK_REPORTS,
     chunk_outputs: int = CHUNK_OUTPUTS,
