@@ -62,7 +62,7 @@ class Hooks(Protocol):
         """Update records outside the database, after a transaction is on the disk.
 
         Raises:
-            StoreRestored
+            StoreRestored: this store is an old copy.
         """
 
     def after_rollback(self) -> None:
@@ -79,7 +79,7 @@ class Hooks(Protocol):
         """Return facts for ``doctor``, by a short description.
 
         Raises:
-            StoreError, OSError
+            StoreError, OSError: the key store cannot be read now.
         """
 
 
