@@ -188,7 +188,7 @@ class Deadlines(H11Protocol):
             if len(head) >= HEAD_BYTES:
                 self._refuse(431, "request", f"the head of the request is too long: send at most {HEAD_BYTES} bytes")
             return b""
-        if head.count(b"\n", 0, ends.start()) > HEAD_LINES:
+        if head.count(b"\n", 0, ends.start() + 1) > HEAD_LINES:
             self._refuse(431, "request", f"the head of the request is too long: send at most {HEAD_LINES} lines")
             return b""
         if _CHUNKED.search(head, 0, ends.end()):

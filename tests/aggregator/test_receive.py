@@ -36,6 +36,7 @@ from aggregator.receive.app import application
 from aggregator.receive.limits import CLIENTS, Limits
 from aggregator.receive.output_hashes import CountedHashes, number_bytes, output_hashes
 from aggregator.receive.server import (
+    HEAD_LINES,
     STOP_SECONDS,
     BadAddress,
     CannotListen,
@@ -316,6 +317,8 @@ MALFORMED = [
     (CHUNKED + b"1\r\nx\r\n0\r\n\r\n", 411, "size"),
     (b"GET / HTTP/1.1\r\nx: " + bytes(100_000), 431, "request"),
     (b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a: b\r\n" * 200 + b"\r\n", 431, "request"),
+    (b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a: b\r\n" * (HEAD_LINES - 1) + b"\r\n", 431, "request"),
+    (b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a: b\r\n" * (HEAD_LINES - 2) + b"\r\n", 404, "path"),
     (b"GET /v1/campaigns/ HTTP/1.1\r\nhost: elsewhere.example\r\n\r\n", 404, "path"),
 ]
 """Requests that no client of the service makes, with the status and stage of each refusal."""
