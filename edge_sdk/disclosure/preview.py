@@ -42,7 +42,7 @@ class Preview:
             that one report can make most probable (see ``posterior.posterior_of``). In a campaign with views, "the
             answer" means its value in this device's view, here and below. Before consent to a form, it means its value
             in the view and class whose report reveals most; before consent to another campaign with classes, in the
-            class with the largest worst case.
+            class with the largest worst case; until a prior is declared, under the uniform prior.
         fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
             disclosure follows from ``fits_true`` and ``fits_other`` together.
         posterior: the probabilities of the answer for an observer whose prior is this person's history.
