@@ -88,8 +88,8 @@ def _gaussian(section: Section, question: PlannedQuestion) -> Channel:
     sigma = section.number("sigma", "a number of steps above 0")
     if not 0 < sigma <= MAX_LATTICE_POINTS:
         raise DraftError(
-            "[mechanism] sigma, the parameter of the Gaussian in steps (the noise is larger, because the level "
-            f"requires uniform tails), must be above 0 and at most {MAX_LATTICE_POINTS:,}, not {float(sigma):g}"
+            f"[mechanism] sigma must be a number of steps above 0 and at most {MAX_LATTICE_POINTS:,}, not "
+            f"{float(sigma):g}"
         )
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
         raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}": use "{AUTO}"')

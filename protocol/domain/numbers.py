@@ -337,7 +337,7 @@ def _day(answer: Answer) -> int:
 def _require_steps(low: int, high: int, step: int, places: int) -> None:
     if low >= high:
         first, last = (decimal_of(Fraction(end, 10**places)) for end in (low, high))
-        raise DomainError(f"the lowest number of the range must be below the highest, {last}, not {first}")
+        raise DomainError(f"the lowest number of the range, {first}, must be below the highest, {last}")
     if step <= 0:
         raise DomainError(f"the step must be above zero, not {decimal_of(Fraction(step, 10**places))}")
     if (high - low) % step:

@@ -296,8 +296,8 @@ def test_numbers_dates_and_orders_are_drafted():
 @pytest.mark.parametrize(
     ("entries", "named"),
     [
-        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number of the range must be below"),
-        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number of the range must be below"),
+        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number of the range, 90, must be below"),
+        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number of the range, 17, must be below"),
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 3', "divide the range"),
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 0', "above zero"),
         ('kind = "number"\nlow = 0\nhigh = nan', "finite"),

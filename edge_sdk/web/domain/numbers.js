@@ -88,7 +88,7 @@ const flag = (value, what) => integer(value, what, DomainError, 0, 1) === 1;
  * @returns {number}
  */
 function countOf(low, high, step, places = 0) {
-  if (low >= high) throw new DomainError(`the lowest number of the range must be below the highest, ${decimal(high, places)}, not ${decimal(low, places)}`);
+  if (low >= high) throw new DomainError(`the lowest number of the range, ${decimal(low, places)}, must be below the highest, ${decimal(high, places)}`);
   if (step <= 0n) throw new DomainError(`the step must be above zero, not ${decimal(step, places)}`);
   if ((high - low) % step) throw new DomainError(`the step must divide the range without remainder, and ${decimal(step, places)} does not`);
   return requireSize((high - low) / step + 1n);
