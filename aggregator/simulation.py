@@ -85,9 +85,9 @@ def simulate(
     """Simulate the answers of all people of ``truth`` in each period, in random order. A person uses one device in all
     periods.
 
-    From one period to the next a person keeps their answer with probability 1 - ``change``; otherwise they draw one,
-    which may be the same, from the true answers of the people of the same class and declaration or, if
-    ``truth.chances`` is set, with these relative probabilities. So each period has the same expected shares. Like a
+    From one period to the next a person keeps their answer with probability 1 - ``change``. Otherwise they draw an
+    answer, which may be the same one, from the true answers of the people of the same class and declaration; if
+    ``truth.chances`` is set, these are the relative probabilities. So each period has the same expected shares. Like a
     real device, a simulated one draws once for each value and repeats that output whenever the value is the same;
     with transcripts it draws for every report.
 

@@ -129,8 +129,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option(
     "--forged",
     type=WholeNumber(1, options.MAX_PEOPLE),
-    help="Print how far this number of forged reports could move a share. The number counts outputs if a report may "
-    "have several, and devices with transcripts.",
+    help="Print how far this number of forged reports could move a share. It is a number of outputs if a report may "
+    "have several, and a number of devices in a campaign with transcripts.",
 )
 @options.engine
 @arguments.in_study

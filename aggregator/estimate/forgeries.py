@@ -128,8 +128,8 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, max_outputs: int, n
             continue
         forged = beyond / residual.forged
         return (
-            f"output {y} occurs {quantity(int(counts[y]), 'time')}, but whatever the true shares are, the counts of "
-            f"the other outputs predict at most {max(round(counts[y] - forged * n), 0):,} from honest devices: "
+            f"output {y} occurs {quantity(int(counts[y]), 'time')}, but given the counts of the other outputs, honest "
+            f"devices are expected to send it at most {quantity(max(round(counts[y] - forged * n), 0), 'time')}: "
             f"about {forged:.1%} of the {noun}s look forged"
         )
     return None

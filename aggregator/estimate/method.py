@@ -182,7 +182,7 @@ def _converged_share(fit: likelihood.Fit, warnings: list[str]) -> Floats:
     if not fit.converged:
         warnings.append(
             f"the search for the most likely shares stopped after {fit.steps:,} steps, so the shares are approximate: "
-            f"under the most likely shares the reports are at most e^{fit.gap:.3g} times as probable (a factor of up "
-            f"to e^{likelihood.CONVERGED_NATS:g} is negligible)"
+            f"the most likely shares make the reports at most e^{fit.gap:.3g} times as probable as these shares do (a "
+            f"factor of up to e^{likelihood.CONVERGED_NATS:g} is negligible)"
         )
     return fit.share

@@ -128,7 +128,7 @@ class Candidate:
         if choice.mechanism.name == WAVE:
             if compared:
                 return "best for single values, with a larger simulated error than wave"
-            return "only the best mechanism for single values is compared with wave"
+            return "not compared with wave: another mechanism is better for single values"
         return choice.compared("squared error", self.error / choice.error)
 
     def compared(self, error: str, ratio: float) -> str:

@@ -49,8 +49,8 @@ def test_the_residual_test_detects_attacks_that_ceilings_seldom_detect(channel, 
     for _ in range(20):
         decoder, counts, _ = attacked(channel, forged, rng)
         findings += find_forgeries(decoder, counts, N)
-    assert sum("the other outputs predict at most" in finding for finding in findings) >= detected
-    assert sum("expected to send it at most" in finding for finding in findings) <= 5
+    assert sum("given the counts of the other outputs" in finding for finding in findings) >= detected
+    assert sum("but honest devices" in finding for finding in findings) <= 5
 
 
 @pytest.mark.parametrize("n", [200, 20_000])
