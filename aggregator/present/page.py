@@ -48,6 +48,22 @@ POLICY = f"default-src 'none'; img-src data:; style-src {source_hash(STYLE)}"
 """The page's content security policy: it may load only its own style and embedded pictures."""
 
 
+DIGEST_KEYS = (
+    ("campaign", "its id"),
+    ("counts", "of each output or bit, or of each transcript (the sequence of a device's outputs)"),
+    ("reports", "the number of counted reports"),
+    ("views", "in a campaign with several views: counts and reports of each view, in place of the two above"),
+    ("period", "its number; null for each device's latest period"),
+    ("refused", "the number of refused reports for each reason that occurred"),
+    ("class", "its name, if one is chosen"),
+    ("groups", "the counts by group of devices, if devices have several outputs"),
+    ("declared", "the levels and priors that people declared, if they may"),
+    ("transcripts", "in a campaign with transcripts: each transcript"),
+    ("lost", "in a campaign with transcripts: the number of reports that cannot be decoded"),
+)
+"""The keys of the JSON text of ``digest``, in words."""
+
+
 def page(
     estimate: Estimate,
     audit: Audit,
@@ -242,12 +258,8 @@ def source_section(
     return [
         definition_list(rows),
         tag("p", "Made by halftruth from verified reports. As long as the study and the version of halftruth do not "
-        "change, the same command gives the same page, byte for byte. The digest is that of a JSON text with sorted "
-        "keys and no blanks: campaign (its id), counts (of each output or bit, or of each transcript, the sequence of "
-        "a device's outputs), period, refused (the refused reports by reason, if above zero) and reports; in a "
-        "campaign with several views, the counts and reports of each are in views. If they apply, the text also has "
-        "class, groups (of devices), declared (the levels and priors that people declared), transcripts, and lost "
-        "(reports that cannot be decoded). Changes between periods have counts of their own, which the digest does not "
-        "cover.",
+        "change, the same command gives the same page, byte for byte. The SHA-256 is that of a JSON text with sorted "
+        "keys and no blanks. It does not cover changes between periods, which have counts of their own. The keys are:",
             class_="soft"),
+        definition_list(DIGEST_KEYS),
     ]  # fmt: skip

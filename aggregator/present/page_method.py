@@ -16,7 +16,7 @@ from protocol.campaign import Campaign
 from protocol.domain import Items
 
 SHARES = {
-    "projection": "possible shares near the unbiased estimates: none is below zero",
+    "projection": "the possible shares nearest to the unbiased estimates; none is below zero",
     "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share; noisy estimates are "
     "moved further (empirical Bayes)",
     "em": "the distribution that makes the reports most likely",
