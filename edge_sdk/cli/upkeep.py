@@ -72,7 +72,8 @@ def adopt(options: argparse.Namespace) -> Printed:
             printed["next"] = (
                 "nothing to do: this store is neither restored nor damaged"
                 if existed
-                else "nothing was adopted: there was no store, so a new one was created; check the folder after --store"
+                else "nothing was adopted: the folder had no store, so a new one was created; if you meant another "
+                "folder, name it after --store"
             )
         return printed
 

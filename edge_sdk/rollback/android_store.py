@@ -5,9 +5,8 @@ be decrypted. The key is also replaced with the first change of the ledger or th
 folders restored on the same phone cannot be decrypted either.
 
 The key is not replaced with every answer. The Keystore's chip may need a tenth of a second or more for a new key; a
-signature and a commit take a hundredth. So a restored copy is detected if the store was opened, and its ledger or caps
-changed, after the copy was made. Suppose that a copy is made after the first change of one opening, and restored before
-the first change of the next opening. It is detected only if the file system distinguishes a file from its copy
+signature and a commit take a hundredth. So a copy restored on the same phone is detected if the key was replaced after
+the copy was made. Any other copy is detected only if the file system distinguishes a file from its copy
 (host_identity).
 
 This module is written for pyjnius and the documented Keystore of Android 6 (API 23) and later. It was tested with a
