@@ -78,9 +78,11 @@ class ViewError(BadData):
 
 
 class CampaignError(BadData):
-    """An invalid campaign or closing notice, or one that no trusted author has signed (SPEC 7); an option, code, class
-    or prior that does not fit its campaign; or a consent to a campaign with transcripts after its answers were
-    forgotten."""
+    """An invalid campaign or closing notice, or a choice that does not fit its campaign (SPEC 7).
+
+    A campaign or closing notice that no trusted author has signed is refused, too. The choices are an option, a code, a
+    class, a prior, and the consent, which is refused for a campaign with transcripts whose answers were forgotten.
+    """
 
     stage = "campaign"
 

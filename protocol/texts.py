@@ -161,7 +161,8 @@ def require_translations(original: Texts, translations: Sequence[Texts], domain:
                     f"the translation {translation.language!r} must have as many {noun} as the campaign, "
                     f"{len(own_names)}, or none, not {len(names)}: translate all of them, in order"
                 )
-        # A translation without labels is not completed: 32 of them would check the campaign's labels 32 times.
+        # The campaign's labels are not filled in where a translation has none: with 32 translations they would be
+        # checked 32 times.
         translated(domain, maps, translation)
 
 

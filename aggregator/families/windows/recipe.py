@@ -92,8 +92,8 @@ class _Split:
         """The classes of the linear program: one class for each heavy input, then one class for the rare inputs."""
         heavy, rare = self.distribution[self.heavies], self.distribution[self.rares]
         mass = np.append(heavy, rare.sum())
-        # Let an arc be the part p of the circle. At the ends of windows that cover phi, the arc's lift loses the part p
-        # / (3 phi (1 - phi)) of its variance.
+        # On a circle of length 1, a window of length phi may cover only a part of an arc of length p. This lowers the
+        # variance of the arc's lift by the fraction p / (3 phi (1 - phi)).
         ends = np.clip(1 - rare / rare.sum() / (3 * self.edge * (1 - self.edge)), 0, 1) if len(rare) > 1 else 0 * rare
         linear = float((rare**2 * ends).sum())
         square = np.append(heavy**2, float((rare**2).sum()) - linear)

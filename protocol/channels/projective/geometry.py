@@ -173,8 +173,8 @@ class ProjectiveGeometry:
         """Return, for each input, the smallest of ``numbers`` (one for each point) over the points orthogonal to the
         input.
 
-        Points are visited in increasing order of ``numbers``. Each is orthogonal to about 1 / q of all points, so few
-        inputs remain after a few times q points.
+        Points are visited in increasing order of ``numbers``. Each is orthogonal to about 1 / q of all points, so after
+        a small multiple of q points few inputs are left without a minimum.
         """
         left, minima = {x: self.coordinates(x) for x in inputs}, {}
         for y in sorted(range(self.point_count), key=numbers.__getitem__):
