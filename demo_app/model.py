@@ -250,8 +250,8 @@ class Model:
         return self.question(campaign_id)
 
     def forget(self, campaign_id: bytes | None = None) -> Overview:
-        """Delete the answers, history, outbox and consent of one campaign or of all. The cost of drawn answers stays
-        spent.
+        """Delete the answers, history, outbox and consent of one campaign or of all. Their cost stays spent, and
+        repeated answers are charged too (see ``Device.forget``).
         """
         self._device.forget(campaign_id)
         return self.overview()

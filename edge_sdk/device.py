@@ -254,7 +254,7 @@ class Device(Membership, Disclosures):
         """Delete one or all campaigns: answers, history, memo, outbox and consent, and their bytes in the store's
         files.
 
-        Spending stays counted, as if a different value had filled each used slot, and the rest of the reserve is
+        Each used slot is charged like a new value, even if its value was a repeated one, and the rest of the reserve is
         released. So the remaining budget depends on the number of used slots, not on the answers. Used slots stay used:
         after joining again, none of them can be filled a second time. If a campaign with transcripts had an answer, it
         cannot be answered again, since its transcript is deleted too. A declared prior is kept.

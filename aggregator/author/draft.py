@@ -294,9 +294,9 @@ def _goal(section: Section, domain: Domain) -> str:
         return ""
     goal = section.choice("goal", GOALS)
     if goal == "mean" and not isinstance(domain, Line):
-        raise DraftError('[analysis] goal "mean" needs numbers or dates: choose another goal')
+        raise DraftError('[analysis] goal "mean" needs numbers, dates or buckets: choose another goal')
     if goal == "ranges" and not domain.ordered:
-        raise DraftError('[analysis] goal "ranges" needs numbers, dates or ordered values: choose another goal')
+        raise DraftError('[analysis] goal "ranges" needs numbers, dates, buckets or ordered values: use another')
     return goal
 
 

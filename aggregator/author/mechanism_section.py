@@ -92,7 +92,9 @@ def _gaussian(section: Section, question: PlannedQuestion) -> Channel:
             f"{float(sigma):g}"
         )
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
-        raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}": use "{AUTO}"')
+        raise DraftError(
+            f'[mechanism] "{GAUSSIAN}" needs numbers, dates or buckets, and notion "{Ldp.name}": use "{AUTO}"'
+        )
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
 
 
@@ -111,7 +113,7 @@ def _averaged(section: Section, name: str, question: PlannedQuestion) -> Channel
         )
     power = POWERS[distortion]
     if power and not isinstance(domain, Line):
-        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers or dates: use "wrong"')
+        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers, dates or buckets: use "wrong"')
     edges = [float(number) for number in domain.points] if isinstance(domain, Line) else range(question.size)
     apart = [[abs(edge - other) ** power if edge != other else 0.0 for other in edges] for edge in edges]
     diameter = max(map(max, apart))

@@ -16,6 +16,7 @@ from aggregator.author.toml_section import DraftError, Section, finite_number, n
 from aggregator.author.value_table import csv_rows, not_a_value, read_prior
 from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
+from aggregator.quantity import quantity
 from protocol import exact, notions
 from protocol.domain import DITHER_BYTES, Domain, Grid, Items
 from protocol.errors import BadData, NotInDomain
@@ -238,7 +239,7 @@ def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
     if "estimate" in prior:
         return _earlier_estimate(prior, domain, folder)
     key = "counts" if "counts" in prior else "weights"
-    return weights_of(prior, key, domain.size)
+    return weights_of(prior, key, domain)
 
 
 def _drift(prior: Section) -> int:
@@ -253,15 +254,21 @@ def _drift(prior: Section) -> int:
     return min(round(drift * DRIFT_ONE), DRIFT_ONE - 1)
 
 
-def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
+def weights_of(section: Section, key: str, domain: Domain) -> tuple[int, ...]:
     """Return prior weights, whole numbers, from a list of shares or counts in the domain's order.
 
     Raises:
-        DraftError: the list does not have ``size`` numbers above zero, counts are not whole, or shares do not sum to 1.
+        DraftError: the list does not have one number above zero for each value, counts are not whole, or shares do
+            not sum to 1.
     """
     weights = section.list_of(key, (int, Decimal), "shares or counts, one for each value in the domain's order")
-    if len(weights) != size:
-        raise DraftError(f"{section.entry(key)} must have {size} entries, one for each value, not {len(weights)}")
+    if len(weights) != domain.size:
+        each = "one for each value"
+        if isinstance(domain, Items):
+            each = (
+                f"one for each of {quantity(domain.item_count, 'item')} and {quantity(domain.padding, 'padding item')}"
+            )
+        raise DraftError(f"{section.entry(key)} must have {domain.size} entries, {each}, not {len(weights)}")
     shares = [finite_number(section, key, weight) for weight in weights]
     if any(share <= 0 for share in shares):
         place = next(place for place, share in enumerate(shares) if share <= 0)

@@ -186,8 +186,9 @@ class Section:
         """
         if self._left:
             first, keys = next(iter(self._left)), self._known.union(others)
-            unused = f"; nothing else in the draft uses [{self.name}]: leave it out"
-            known = f"; expected one of: {', '.join(sorted(keys))}" if keys else unused
+            if not keys:
+                raise DraftError(f"this draft does not use [{self.name}]: leave the section out")
+            known = f"; expected one of: {', '.join(sorted(keys))}"
             raise DraftError(self._unknown(first) + (suggestion(first, keys) or known))
 
     def _unknown(self, key: str) -> str:

@@ -237,7 +237,7 @@ def points_of(campaign: Campaign) -> list[float]:
     if not isinstance(campaign.domain, Line):
         raise NotANumber(
             f"the answers to {campaign.title!r} have no mean (domain kind {campaign.domain.kind!r}), because a mean "
-            "needs numbers or dates: estimate the shares"
+            "needs numbers, dates or buckets: estimate the shares"
         )
     return [float(number) for number in campaign.domain.points]
 

@@ -161,7 +161,8 @@ def candidates(
 
 def _unsupported(missing: Sequence[str]) -> str:
     """Return the reason for refusing a channel with families that the devices do not support."""
-    return f"its channel needs {' and '.join(missing)}, which [mechanism] families does not list"
+    families = f"family {missing[0]}" if len(missing) == 1 else f"families {' and '.join(missing)}"
+    return f"its channel needs the {families}, which [mechanism] families does not list"
 
 
 def evaluate(mechanism: Mechanism, channel: Channel, question: PlannedQuestion) -> Candidate:

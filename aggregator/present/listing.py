@@ -34,10 +34,10 @@ if TYPE_CHECKING:  # a table must not load the libraries that compute the other 
     from aggregator.status import CampaignStatus
 
 ADVICE = {
-    "unknown-campaign": "import their campaign, and ingest again",
+    "unknown-campaign": "import the campaign of these reports, and ingest again",
     "unknown-key": "if these devices belong to the campaign, register their keys with halftruth enrol, and ingest "
     "again",
-    "early": "their period has not begun: check the clocks, or ingest again later",
+    "early": "the period of these reports has not begun: check the clocks, or ingest again later",
 }
 """Advice for the analyst, by the reason of a refusal."""
 

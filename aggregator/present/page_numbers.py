@@ -113,7 +113,7 @@ def numbers_section(statistics: OrderedStatistics, truth: Floats | None) -> list
         ]  # fmt: skip
         name = "Deciles" if tuple(quantile.p for quantile in statistics.quantiles) == DECILES else "Quantiles"
         noun, lower = ("day", "an earlier") if isinstance(domain, Dates) else ("value", "a lower")
-        words = f"At least the share of people in the first column have the {noun} in the second, or {lower} one."
+        words = f"At least this share of people has the {noun} in the second column, or {lower} one."
         parts.append(page_table(f"{name}{of_unit}. {words}", ("people", "value", *names), quantiles))
     bins = [("bin", share) for share in statistics.bins]
     kinds = [*bins, ("between", statistics.between), ("above", statistics.above)]

@@ -29,7 +29,7 @@ REFUSED = {
     "late": "for a period after the campaign's last, or after its early closing",
     "over-quota": "more answers than a device may give in a period",
     "bad-output": "with an output that no honest device can make",
-    "replayed": "for an answer that already had a report",
+    "replayed": "for a slot whose report was counted before",
 }
 """A description of each reason for a refusal."""
 

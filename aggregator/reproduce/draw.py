@@ -2,7 +2,7 @@
 
 A colour has the same meaning in every figure except maps and figures of estimators. The papers' mechanisms and
 estimates are red, and dotted where they violate the claimed level. The best mechanism that satisfies the level, or the
-one that `auto` chooses, is blue.
+one that `auto` chooses, is blue; other choices of halftruth are green.
 """
 
 from __future__ import annotations

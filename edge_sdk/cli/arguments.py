@@ -82,7 +82,7 @@ def unknown_arguments(words: Sequence[str], parser: argparse.ArgumentParser, of_
     hint = suggestion(option, {*re.findall(r"--[a-z-]+", parser.format_usage()), *before})
     if parser.prog.endswith(WITH_VALUES):
         return f"{_HIDDEN}{hint or '.'} {_ADVICE}"
-    return f"unknown option {option[:40]!r}{hint or ': put -- before an argument that begins with a dash'}"
+    return f"unknown option {option[:40]!r}{hint or ': see --help; if it is an argument, put -- before it'}"
 
 
 def json_anywhere() -> Parser:

@@ -215,7 +215,7 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
             "follow",
             joining.follow,
             "join and agree to the study's next campaign, if it closes later, costs no more, and has the same or a "
-            "stricter promise; besides, only its title, languages, schedule, minimum number of devices and mechanism "
+            "stricter promise; otherwise only its title, languages, schedule, minimum number of devices and mechanism "
             "may differ",
         )
     )
@@ -278,8 +278,8 @@ def parser_of(command_name: str | None) -> tuple[Parser, list[str]]:
     forget = command(
         "forget",
         commands.forget,
-        "delete a campaign, or all: answers, waiting envelopes and consent; each used slot is charged as if "
-        "it had a different value, and the rest of the reserve is released",
+        "delete a campaign, or all: answers, waiting envelopes and consent; each used slot is charged "
+        "like a new value, and the rest of the reserve is released",
     )
     forget.add_argument("id", metavar="ID", nargs="?", help="the campaign's id, or the beginning of it [default: all]")
     enrolment = campaign(

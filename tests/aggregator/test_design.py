@@ -354,7 +354,7 @@ def test_a_larger_sigma_gives_wider_gaussian_noise():
     for wrong, named in (("", "sigma is missing"), ("sigma = 0", "sigma"), ("sigma = 1e9", "at most 4,096")):
         with pytest.raises(DraftError, match=named):
             campaign_of_draft(asked + wrong)
-    with pytest.raises(DraftError, match="needs numbers or dates"):
+    with pytest.raises(DraftError, match="needs numbers, dates or buckets"):
         campaign_of_draft(DRAFT + '[mechanism]\nname = "gaussian"\nsigma = 1')
 
 
@@ -472,7 +472,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.5, 0.5]", "one for each value, not 2"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [nan, 0.2, 0.4, 0.4]", "finite"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [1, 2, 3, 4]\nradius = -1e400", "-1E+400"),
-        (DRAFT + "[prior]\nweights = [0.1, 0.2, 0.3, 0.4]", "nothing else in the draft uses [prior]"),
+        (DRAFT + "[prior]\nweights = [0.1, 0.2, 0.3, 0.4]", "this draft does not use [prior]"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["blue"]'), "'blue'"),
 
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["none"]]'), "listed twice"),

@@ -146,7 +146,7 @@ def test_a_draft_with_classes_becomes_a_campaign(tmp_path) -> None:
     made = drafted(more=more, folder=tmp_path)
     assert made.classes == ("farmers", "gardeners")
     assert decode_campaign(encode_campaign(made)) == made
-    with pytest.raises(DraftError, match=r"nothing else in the draft uses \[prior\]"):
+    with pytest.raises(DraftError, match=r"this draft does not use \[prior\]"):
         drafted(more=more + '\n[prior]\nkind = "campaign"', folder=tmp_path)
 
 

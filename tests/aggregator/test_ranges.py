@@ -208,7 +208,7 @@ def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     assert "cdf" not in document
     assert (
         "Deciles" in text,
-        "Quantiles, in km. At least the share of people in the first column have the value" in text,
+        "Quantiles, in km. At least this share of people has the value in the second column" in text,
         "distribution function" in text,
     ) == (False, True, True)
     assert ("the confidence interval" in text, "the unbiased estimate" in text) == (True, False)

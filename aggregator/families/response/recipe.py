@@ -116,7 +116,7 @@ def _published(question: PlannedQuestion) -> Recipe | str:
         if smallest * (exp_lower(notion.level) + D) < D:
             return (
                 f"it does not satisfy the level for this prior, which has a share of {float(smallest):.3g}: every "
-                f"share must be at least 1 / (e^epsilon + 1). Use {LIP}"
+                f"share must be at least 1 / (e^epsilon + 1); {LIP} has no such limit"
             )
     return for_prior(published_lip_response)(question)
 

@@ -202,7 +202,7 @@ def maps_of_estimates(setting: Setting) -> ExperimentResult:
             f"of the 100 most popular cells, {hits[0]} are among the 100 largest estimates with LDP, and {hits[1]} "
             f"with blocks. {large_cells[0]} cells have at least {BANDS[2][0]:.2%} of the check-ins; by the estimates, "
             f"{large_cells[1]} cells have it with LDP, and {large_cells[2]} with blocks",
-            "reports reveal the block, so no estimate puts people into an empty district",
+            "with blocks, a report reveals its block, so no estimate puts people into an empty block",
         ),
     )
     verdict = (
