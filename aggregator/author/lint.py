@@ -68,10 +68,10 @@ def _findings(campaign: Campaign) -> Iterator[str]:
             devices = mse / size / even**2
             even_share = f"{even:.2%}, the share" if even >= MIN_SHOWN else "the share"
             values = "items" if isinstance(campaign.domain, Items) else "values"
-            found = f"no {values[:-1]} can" if error >= 1 else f"only much more frequent {values} will"
+            discoverable = f"no {values[:-1]} can" if error >= 1 else f"only much more frequent {values} will"
             yield (
                 f"with the minimum of {quantity(campaign.minimum_devices, 'device')}, the standard error of a share is "
-                f"{error:.2%}, more than {even_share} of each of {size:,} equally frequent {values}: {found} "
+                f"{error:.2%}, more than {even_share} of each of {size:,} equally frequent {values}: {discoverable} "
                 f"be found. Set minimum_reports, which counts devices, to "
                 f"{rounded_up_people(devices):,}, or ask for fewer {values}"
             )
