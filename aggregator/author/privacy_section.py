@@ -263,12 +263,12 @@ def weights_of(section: Section, key: str, domain: Domain) -> tuple[int, ...]:
     """
     weights = section.list_of(key, (int, Decimal), "shares or counts, one for each value in the domain's order")
     if len(weights) != domain.size:
-        each = "one for each value"
+        places = "value"
         if isinstance(domain, Items):
-            each = (
-                f"one for each of {quantity(domain.item_count, 'item')} and {quantity(domain.padding, 'padding item')}"
-            )
-        raise DraftError(f"{section.entry(key)} must have {domain.size} entries, {each}, not {len(weights)}")
+            places = f"of {quantity(domain.item_count, 'item')} and {quantity(domain.padding, 'padding item')}"
+        raise DraftError(
+            f"{section.entry(key)} must have {domain.size} entries, one for each {places}, not {len(weights)}"
+        )
     shares = [finite_number(section, key, weight) for weight in weights]
     if any(share <= 0 for share in shares):
         place = next(place for place, share in enumerate(shares) if share <= 0)

@@ -184,7 +184,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (2, "1 more than expected", ("budget", "SECRETVALUE")),
         (2, "required: ID\n", ("preview",)),
         (2, "unknown option '--widnow'; did you mean '--window'?", ("budget", "--widnow=3")),
-        (2, "unknown option '-x': put --", ("trust", "remove", "-x")),
+        (2, "unknown option '-x': see --help", ("trust", "remove", "-x")),
         (2, "--name is only for trust add", ("trust", "--name", "Town")),
         (2, "--store must stand before the command", ("ledger", "--store", "other")),
         (2, "unknown command 'bugdet'; did you mean 'budget'?", ("bugdet",)),
