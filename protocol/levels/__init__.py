@@ -14,7 +14,7 @@ from protocol.levels.leakage import bits_above, maximal_leakage, mutual_informat
 from protocol.levels.level import Level, log_above
 from protocol.levels.metric import METRICS, Metric
 from protocol.levels.pairs import delta, geo, identifiability, ldp
-from protocol.levels.priors import largest_posterior, lip, lip_delta, lip_in_ball, most_probable
+from protocol.levels.priors import lip, lip_delta, lip_in_ball, most_probable
 from protocol.levels.pufferfish import Pufferfish, Scenario, pufferfish
 from protocol.levels.table import LevelsRequest, LevelTable, as_json, table, worst_table
 
@@ -34,7 +34,6 @@ __all__ = [
     "delta",
     "geo",
     "identifiability",
-    "largest_posterior",
     "ldp",
     "lip",
     "lip_delta",

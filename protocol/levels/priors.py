@@ -113,14 +113,6 @@ def lip_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
     return best
 
 
-def largest_posterior(structure: Structure, prior: Sequence[int]) -> Fraction:
-    """Return the largest posterior of any single value after one report, for an observer with this prior.
-
-    The errors are those of ``most_probable``.
-    """
-    return most_probable(structure, prior, range(structure.channel.input_count))[0]
-
-
 def most_probable(structure: Structure, prior: Sequence[int], inputs: Sequence[int]) -> tuple[Fraction, int]:
     """Return the largest posterior of one of the values ``inputs`` after one report, for an observer with this prior,
     and the value that has it.

@@ -139,7 +139,7 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
     posterior = None
     try:
         before = Fraction(max(prior), sum(prior))
-        posterior = before, max(before, priors.largest_posterior(structure, prior))
+        posterior = before, max(before, priors.most_probable(structure, prior, range(len(prior)))[0])
     except TooLarge as error:
         missing["posterior"] = str(error)
     return LevelTable(levels, missing, curve, posterior, distinctions[0] if distinctions else None)

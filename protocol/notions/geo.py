@@ -16,7 +16,7 @@ from itertools import accumulate, groupby, pairwise
 from operator import floordiv
 from typing import ClassVar, TypeAlias, TypeGuard
 
-from protocol import codec, exact
+from protocol import codec, exact, runs
 from protocol.channels import Channel, Loss
 from protocol.channels.noise.channel import MAX_LATTICE_POINTS, Noise
 from protocol.errors import NotionError, Uncertified
@@ -216,9 +216,7 @@ class Geo(Pairwise):
         return (row - other_row) ** 2 + (column - other_column) ** 2
 
     def encode(self) -> codec.Value:
-        down: codec.Value = [number for run in self.down for number in run]
-        across: codec.Value = [number for run in self.across for number in run]
-        return [self.name, self.level, self.unit, down, across]
+        return [self.name, self.level, self.unit, runs.encode(self.down), runs.encode(self.across)]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Geo:

@@ -714,7 +714,7 @@ def test_levels_under_a_prior_are_computed_for_large_channels() -> None:
         ball = [levels.lip_in_ball(structure, prior, Fraction(n, 20)).nanonats for n in (0, 1, 20)]
         assert lip == ball[0] < ball[1] <= ball[2] == ldp <= 2 * lip
         assert levels.maximal_leakage(structure).nanonats <= ldp
-        assert Fraction(3, sum(prior)) < levels.largest_posterior(structure, prior) < 1
+        assert Fraction(3, sum(prior)) < levels.most_probable(structure, prior, range(len(prior)))[0] < 1
         truth, wrong, whole = structure.fits(5)
         assert 0 < wrong <= truth < whole
         if not channel.unary:
@@ -740,7 +740,7 @@ def test_levels_of_large_channels_are_computed(name: str) -> None:
         assert mutual <= lip <= ldp <= 2 * lip
         assert levels.delta(structure, ldp).value == 0 < levels.delta(structure, ldp // 2).value
     assert mutual <= levels.maximal_leakage(structure).nanonats
-    assert 0 < levels.largest_posterior(structure, prior) <= 1
+    assert 0 < levels.most_probable(structure, prior, range(len(prior)))[0] <= 1
     assert levels.identifiability(structure, prior).nanonats == (
         None if ldp is None else pytest.approx(ldp + math.log(3) * NAT, abs=3)
     )
@@ -759,7 +759,7 @@ def test_a_channel_that_is_too_large_gets_no_level() -> None:
     for ask in (
         levels.maximal_leakage,
         lambda s: levels.delta(s, NAT),
-        lambda s: levels.largest_posterior(s, [1] * 40),
+        lambda s: levels.most_probable(s, [1] * 40, range(40)),
     ):
         with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
             ask(structure)
