@@ -300,7 +300,7 @@ def test_idue_ps_gives_dummies_the_smallest_budget():
     _, channel = chosen_channel("idue", PlannedQuestion(domain, notion))
     assert channel.input_count == domain.size == 7
     notions.certify(channel, notion)
-    with pytest.raises(ValueError, match="5 items"):
+    with pytest.raises(ValueError, match="must be 5 budgets"):
         idue.item_budgets(domain, budgets[1:])
 
 
