@@ -117,7 +117,7 @@ class Metric:
                 left -= len(near)
                 if left < 0:
                     raise TooLarge(
-                        f"finding the nearest two of {len(marked):,} inputs takes more than {max_pairs:,} steps"
+                        f"finding the nearest two of {len(marked):,} inputs takes more than {max_pairs:,} comparisons"
                     )
             # The points visited last are usually the nearest, and a small distance ends the search early.
             for other in reversed(near):
