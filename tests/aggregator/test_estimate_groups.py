@@ -137,7 +137,7 @@ def test_intervals_of_a_dozen_devices_have_nominal_coverage():
 @each
 def test_fewer_groups_make_wider_intervals(name):
     """If an error is estimated from few groups, intervals use the quantiles of Student's distribution: 1.31 times as
-    wide for five."""
+    wide for five degrees of freedom."""
     linear = unbiased_estimate(
         decoder_of(CHANNELS[name]), survey(CHANNELS[name], np.random.default_rng(19), devices=5000)
     )
