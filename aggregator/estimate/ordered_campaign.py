@@ -13,7 +13,7 @@ from protocol.views import is_plain
 
 
 def has_summary(campaign: Campaign) -> bool:
-    """Return whether ``summary`` applies: if a device uses the wave mechanism, or the campaign's goal is a mean."""
+    """Return whether ``summary_statistics`` applies: a device uses the wave mechanism, or the goal is a mean."""
     return campaign.goal == "mean" or is_wave(campaign)
 
 

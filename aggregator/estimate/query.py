@@ -254,7 +254,7 @@ def mean(
         campaign, tally, confidence, margins: see ``weighted_mean``.
     Raises:
         NotANumber: the values are neither numbers nor dates.
-        NotEnough, NotInvertible, MarginRefused: as in ``weighted``.
+        NotEnough, NotInvertible, MarginRefused: as in ``weighted_mean``.
     """
     points = points_of(campaign)
     try:
@@ -286,7 +286,7 @@ def total(campaign: Campaign, tally: Tally, *, population: int | None = None, co
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotANumber: the values are not numbers.
-        NotEnough, NotInvertible: as in ``weighted``.
+        NotEnough, NotInvertible: as in ``weighted_mean``.
     """
     if isinstance(campaign.domain, Dates):
         raise NotANumber(f"the answers to {campaign.title!r} are dates, which have no sum: estimate the mean")
@@ -310,7 +310,7 @@ def weighted_sum(
         campaign, tally, weights, offset, confidence: see ``weighted_mean``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
-        NotEnough, NotInvertible, ValueError: as in ``weighted``.
+        NotEnough, NotInvertible, ValueError: as in ``weighted_mean``.
     """
     answer = weighted_mean(campaign, tally, weights, offset=offset, confidence=confidence)
     return answer.times(tally.reports if population is None else population, "weighted sum")
