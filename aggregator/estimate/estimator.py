@@ -61,7 +61,7 @@ def estimate(
         method: one of ``names.METHODS``; None uses ``default_method``.
         confidence: the confidence level of the intervals, such as 0.95.
         forged: a number of forged outputs; the estimate states their influence in addition to the usual numbers.
-        class_name: the class, if ``classes.within`` has restricted campaign and tally to one.
+        class_name: the class, if ``classes.campaign_of_class`` has restricted campaign and tally to one.
         pool: the way to combine classes, one of ``POOLS``.
         margins: the known shares of the population by class, to which the classes are weighted.
     Raises:

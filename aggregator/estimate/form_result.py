@@ -154,7 +154,7 @@ def estimate_form(
         confidence: the confidence level of the intervals.
         margins: the known shares of the population by questions of the form, or by class, to which reports are
             weighted.
-        class_name: the class, if ``classes.within`` has restricted campaign and tally to one.
+        class_name: the class, if ``classes.campaign_of_class`` has restricted campaign and tally to one.
     Raises:
         NotOfForm: the campaign is not a form, the form lacks a requested question, or a question is named twice.
         NotAsked: no reports distinguish the values of the questions; or, with weights, no view asks a question together

@@ -68,8 +68,8 @@ def test_the_first_item_is_counted_in_a_domain_of_all_items():
 
 @pytest.mark.parametrize("length", [1, 2, 4])
 def test_reported_inputs_are_distributed_as_those_of_devices(length):
-    """The reported inputs of 210,000 people have the distribution of ``Items.draws`` within 5 standard errors, for
-    items and dummies.
+    """The reported inputs of 210,000 people have the distribution of ``Items.dither_counts`` within 5 standard errors,
+    for items and dummies.
 
     The three cases have 19 shares, so one seed in 90,000 would fail by chance. A failure means that sets are padded or
     drawn wrongly.
