@@ -115,7 +115,7 @@ def tried(configuration: Configuration) -> dict[str, object]:
         ``source``, a sentence without the reading; for a form, ``sources``: the source, the reading and the answer for
         each question.
     Raises:
-        ConfigurationRefused, BadData, OSError: as for ``plan``.
+        ConfigurationRefused, BadData, OSError: as for ``unit_plan``.
     """
     from protocol.campaign import open_campaign
 
