@@ -141,9 +141,9 @@ def intervals(
 
     With one step and independent reports the interval is exact. With several steps it is normal if enough reports
     affect the value; otherwise it is the sum of exact intervals at ``alpha`` divided by the number of steps, which is
-    conservative (Boole): for two steps, it is up to 1.6 times as wide as the normal interval. If ``bounds`` is given,
-    ``raw`` has a smaller error than the steps: the interval is normal if enough reports affect the value, and otherwise
-    the interval of the steps.
+    conservative (Boole): for two steps, a 95% interval is up to 1.6 times as wide as the normal interval. If ``bounds``
+    is given, ``raw`` has a smaller error than the steps: the interval is normal if enough reports affect the value, and
+    otherwise the interval of the steps.
 
     Args:
         steps: the estimates as steps on counts.
